@@ -174,11 +174,15 @@ impl BankLoad {
             .switch
             .as_ref()
             .map_or(0, |switch| switch_cycles(switch.ring_size as u64, 1, channel_bytes(unit, channels)));
-        // A table takes longer for a packet than its accesses.
         let packets = unit.fetch.time as u64;
-        let fetched = time.stage(Stage::Fetch).filter(|_| unit.fetch.table.is_some());
-        let fetched = fetched.map_or(0, |own| own.occupancy.cycles.div_ceil(packets.max(1)));
-        let pace = FetchPace::of_packets(fetch.count(), packets, exchanged.max(fetched));
+        // A table takes longer than its accesses.
+        let looked_up = time.stage(Stage::Fetch).filter(|_| unit.fetch.table.is_some());
+        let looked_up = looked_up.map_or(0, |own| own.occupancy.cycles);
+        let pace = if looked_up > packets.saturating_mul(exchanged) {
+            FetchPace::of_all(fetch.count(), looked_up)
+        } else {
+            FetchPace::of_packets(fetch.count(), packets, exchanged)
+        };
         let load = match commit {
             Some(commit) => ContextLoad::new(fetch, commit),
             None => ContextLoad::fetch(fetch),

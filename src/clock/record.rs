@@ -203,6 +203,8 @@ pub struct ContractionUse {
 pub struct PassUse {
     /// Bytes of one access of the fetch.
     pub access_bytes: usize,
+    /// Cycles in which a table looks up what is fetched. 0: there is none.
+    pub table_cycles: u64,
     /// Its contraction.
     pub contraction: Option<ContractionUse>,
 }

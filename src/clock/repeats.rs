@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::clock::contention::BankLoad;
     use crate::clock::cost::Cost;
-    use crate::clock::dma::{Bound, Coverage, Engine, EngineTime, SideTime};
+    use crate::clock::dma::{Bound, Coverage, Engine, EngineTime, SameMedium, SideTime};
     use crate::clock::dma_timing::DmaTiming;
     use crate::clock::hazards::{Access, Held};
     use crate::clock::ledger::KernelCall;
@@ -234,6 +234,7 @@ mod tests {
             engines: (0..engines).map(engine).collect(),
             hbm: Vec::new(),
             pcie_ticks: 0,
+            rates: SameMedium::Sum.into(),
             copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,

@@ -13,7 +13,7 @@ use super::record::{
     Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
 };
 use super::schedule::{Resource, Resources, Schedule, Work};
-use super::tensor_unit::{fetch_access_bytes, tensor_unit_time};
+use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
 use super::unit_copy;
 use crate::chip::checks::sdk::SdkNote;
 use crate::command::moves::Side;
@@ -323,6 +323,7 @@ impl Clock {
             vector: unit.vector.as_ref().map(|vector| VectorUse::new(vector, unit.shapes().contracted)),
             pass: Some(PassUse {
                 access_bytes: fetch_access_bytes(unit, self.channels),
+                table_cycles: table_cycles_of(&unit.fetch, self.model).map_or(0, |cost| cost.cycles),
                 contraction: unit.contraction.as_ref().map(contraction_use),
             }),
             slices,

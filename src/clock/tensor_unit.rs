@@ -193,6 +193,14 @@ pub const fn table_cycles(bytes: u64, flit_cycles: u64) -> u64 {
     bytes.saturating_mul(flit_cycles).div_ceil(spec::FLIT_BYTES as u64)
 }
 
+/// What the table of a fetch takes, if it has one.
+pub(super) fn table_cycles_of(fetch: &Fetch, model: Model) -> Option<Cost> {
+    fetch.table.as_ref()?;
+    let flit = model.cost(Number::TableFlit, 1);
+    let bytes = (fetch.packet * fetch.source.footprint.element.bits()).div_ceil(8);
+    Some(Cost { cycles: table_cycles(fetch.time as u64 * bytes as u64, flit.cycles), ..flit })
+}
+
 /// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
 pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 {
     ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
@@ -273,14 +281,9 @@ impl Stages {
             _ => CostClass::Assumed,
         };
         let latency = Cost { cycles: read.cycles + adapter + cast, class, source: "read, table, cast" };
-        let mut occupancy = Cost::documented(cycles, "time * fetches per packet");
-        if fetch.table.is_some() {
-            let flit = self.model.cost(Number::TableFlit, 1);
-            let cycles = table_cycles(fetch.time as u64 * bytes, flit.cycles);
-            if cycles > occupancy.cycles {
-                occupancy = Cost { cycles, ..flit };
-            }
-        }
+        let reads = Cost::documented(cycles, "time * fetches per packet");
+        let table = table_cycles_of(fetch, self.model).filter(|table| table.cycles > reads.cycles);
+        let occupancy = table.unwrap_or(reads);
         self.add(Stage::Fetch, occupancy, latency);
     }
 

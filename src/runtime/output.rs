@@ -97,16 +97,28 @@ pub(super) fn attach(system: &mut System, output: &mut Output) {
         // Better now than when the run has ended.
         let _ = made("VISA_JSON", path);
     }
+    let json = output.json.clone();
+    let apart = |variable: &str, path: &Path| {
+        if let Some(json) = json.as_ref().filter(|json| is_same_file(json, path)) {
+            panic!(
+                "VISA_JSON={}: the report would replace what {variable}={} asks for; help: name two files",
+                json.display(),
+                path.display()
+            );
+        }
+    };
     let mut trace = None;
     if let Some(path) = &output.trace {
         let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
         let file = made("VISA_TRACE", &path);
+        apart("VISA_TRACE", &path);
         trace = Some(path);
         system.clock().observe(Box::new(TraceWriter::new(BufWriter::new(file))));
     }
     if let Some(path) = &output.html {
         let path = numbered(path, 1 + SHOWN.fetch_add(1, Ordering::Relaxed));
         let _ = made("VISA_HTML", &path);
+        apart("VISA_HTML", &path);
         if let Some(trace) = trace.filter(|trace| is_same_file(trace, &path)) {
             panic!(
                 "VISA_HTML={}: the page would replace the trace, VISA_TRACE={}; help: name two files",

@@ -55,7 +55,15 @@ fn report(run: impl FnOnce(&mut Context)) -> Report {
 
 /// Cycles of the last operation, as if nothing ran beside it.
 fn last(run: impl FnOnce(&mut Context)) -> u64 {
-    report(run).records.last().expect("something ran").timing.cycles()
+    let report = report(run);
+    let last = report.records.last().expect("something ran");
+    // As it is scheduled: nothing else runs. The banks of DM may take a little longer.
+    assert!(
+        last.cycles().abs_diff(last.timing.cycles()) <= 4 + last.timing.cycles() / 100,
+        "{}",
+        report.full()
+    );
+    last.cycles()
 }
 
 macro_rules! hbm {
@@ -264,8 +272,8 @@ struct Row {
     what: String,
     /// Cycles of a chip, or of the vendor's model.
     expected: f64,
-    /// Cycles of them that users found for a further command at the head of a kernel, whatever it is.
-    extra: f64,
+    /// Whether a chip took them.
+    measured: bool,
     source: String,
 }
 
@@ -278,7 +286,7 @@ fn rows() -> Vec<Row> {
             id: text("id"),
             what: text("what").expect("a row says what it is"),
             expected: own["real"].as_f64().or(own["model"].as_f64()).expect("a row has a figure"),
-            extra: own["extra"].as_f64().unwrap_or(0.0),
+            measured: own["real"].is_number(),
             source: text("source").expect("a row has a source"),
         }
     };
@@ -286,7 +294,13 @@ fn rows() -> Vec<Row> {
 }
 
 /// Rows that the clock cannot say, each with the reason.
-const FAR: [(&str, &str); 4] = [
+const FAR: [(&str, &str); 7] = [
+    (
+        "scales_120",
+        "it was added at the head of a kernel, where any command took 4500 more (V199): 9329 without",
+    ),
+    ("scales_240", "the same: 6538 without"),
+    ("scales_480", "the same: 4904 without"),
     (
         "row_128",
         "the vendor's model says 10 184, as this clock nearly does, and nothing tells the other 26 000 cycles",
@@ -344,11 +358,13 @@ fn single_operations_take_what_chips_take() {
     let (mut text, mut wrong) = (String::new(), Vec::new());
     for run in &runs {
         let row = rows.iter().find(|row| row.id.as_deref() == Some(run.id)).expect("it is there");
-        let (cycles, Row { section, what, expected, extra, source, .. }) = ((run.cycles)(), row);
-        let ratio = (cycles as f64 + extra) / expected;
+        let (cycles, Row { section, what, expected, measured, source, .. }) = ((run.cycles)(), row);
+        let ratio = cycles as f64 / expected;
         let mark = if run.fitted { "fitted" } else { "checked" };
-        text +=
-            &format!("{section:<16} {what:<52} {expected:>7} {cycles:>7} {ratio:>6.2}  {mark:<8} {source}\n");
+        let by = if *measured { "chip" } else { "model" };
+        text += &format!(
+            "{section:<16} {what:<52} {expected:>7} {cycles:>7} {ratio:>6.2}  {by:<5} {mark:<8} {source}\n"
+        );
         let in_guide = IN_GUIDE.contains(&run.id);
         if in_guide && !GUIDE.contains(&format!("| {} |", grouped(cycles))) {
             wrong.push("the guide");
@@ -359,9 +375,14 @@ fn single_operations_take_what_chips_take() {
         }
         if !is_far {
             sections.entry(section).or_default().push((ratio, run.fitted));
+            sections
+                .entry(if *measured { "by chips" } else { "by the model" })
+                .or_default()
+                .push((ratio, run.fitted));
         }
     }
-    let all: Vec<(f64, bool)> = sections.values().flatten().copied().collect();
+    let all: Vec<(f64, bool)> =
+        ["by chips", "by the model"].iter().flat_map(|by| &sections[by]).copied().collect();
     let sums = sections.into_iter().chain([("all", all)]);
     for (section, ratios) in sums {
         for (mark, fitted) in [("fitted", true), ("checked", false)] {
@@ -376,7 +397,7 @@ fn single_operations_take_what_chips_take() {
                 "{section:<16} {mark:<8} {:>3} rows, median {median:.2}, worst {worst:.2}\n",
                 own.len()
             );
-            let band = if section == "all" { 0.9..=1.1 } else { 0.85..=1.15 };
+            let band = if section == "all" || section.starts_with("by ") { 0.9..=1.1 } else { 0.85..=1.15 };
             if !band.contains(&median) {
                 wrong.push(mark);
             }

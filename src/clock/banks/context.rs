@@ -50,6 +50,15 @@ impl FetchPace {
         let common = gcd(accesses as usize, packets as usize) as u64;
         Some(Self { accesses: accesses / common, cycles: packets / common * cycles })
     }
+
+    /// An engine that takes so many cycles for so many accesses in all. `None`: nothing waits.
+    pub const fn of_all(accesses: u64, cycles: u64) -> Option<Self> {
+        if accesses == 0 || accesses >= cycles {
+            return None;
+        }
+        let common = gcd(accesses as usize, cycles as usize) as u64;
+        Some(Self { accesses: accesses / common, cycles: cycles / common })
+    }
 }
 
 /// The accesses of a commit, and when its data is there.

@@ -26,7 +26,7 @@
 //! | a stalled commit holds back the fetch of its context | documented |
 //! | it does so from the next cycle on, and while a second access of the commit is due | assumed |
 //! | a commit access is due in the cycle after the last fetch access that it needs ([`CommitRate`]); later stages add latency, not conflicts | assumed |
-//! | where the ring of a switch takes longer for a packet than its accesses, a packet is fetched no sooner than the ring has taken the one before ([`FetchPace`]) | derived |
+//! | where the ring of a switch, or a table, takes longer for a packet than its accesses, a packet is fetched no sooner than that has taken the one before ([`FetchPace`]) | derived |
 //! | a request holds the path of its DMN for a cycle per 128 bytes; 2 requests wait in a slice; a full queue blocks the engine | documented |
 //! | an engine issues one request per cycle, in order; the first beat is at the banks in the cycle of the issue | derived |
 //! | a place in the queue is free in the cycle after the last beat | assumed |

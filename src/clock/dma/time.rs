@@ -204,6 +204,8 @@ pub struct DmaTime {
     pub hbm: Vec<(usize, HbmServed)>,
     /// The PCIe link with the most bytes.
     pub pcie_ticks: u64,
+    /// What it was computed with.
+    pub rates: DmaRates,
     /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
     pub copies_ticks: u64,
     /// How exactly the commands are the move.
@@ -262,6 +264,11 @@ impl DmaTime {
         let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
         let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
         let hbm = self.hbm.iter().map(|(_, served)| served.ticks).max().unwrap_or(0);
+        let networks = if self.rates.dmn_access_ticks == CORE_CYCLE_TICKS {
+            CostClass::Derived
+        } else {
+            Number::DmnAccess.class()
+        };
         let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
         vec![
             figure("bytes", self.bytes() as f64, "B", counted, "elements that move"),
@@ -284,21 +291,21 @@ impl DmaTime {
                 "read side, slowest engine",
                 cycles(side(|engine| &engine.read)),
                 "cycles",
-                CostClass::Derived,
+                networks,
                 "requests or medium",
             ),
             figure(
                 "write side, slowest engine",
                 cycles(side(|engine| &engine.write)),
                 "cycles",
-                CostClass::Derived,
+                networks,
                 "requests or medium",
             ),
             figure(
                 "data, slowest engine",
                 cycles(ticks(|engine| engine.data_ticks)),
                 "cycles",
-                if self.same_medium.is_some() { CostClass::Assumed } else { CostClass::Derived },
+                if self.same_medium.is_some() { CostClass::Assumed } else { networks },
                 "the longer side, or their sum in one medium",
             ),
             figure(
@@ -360,6 +367,7 @@ pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl
         slowest: None,
         hbm: hbm_of_all(operation, hbm),
         pcie_ticks: pcie_of_all(operation),
+        rates,
         copies_ticks: match rates.copy_ticks {
             Some(_) => {
                 let startup = engines.iter().map(|own: &EngineTime| own.startup_ticks).max().unwrap_or(0);

@@ -31,7 +31,7 @@
 //! | opening a row of a closed bank takes 20 ns | assumed |
 //! | a row that was just opened serves its first command in the order of arrival, see [`Detailed`] | assumed |
 //! | a partial write holds its channel for 50 units of 256 bytes | documented as a factor; that nothing else runs is assumed |
-//! | no refresh, no turnaround between reads and writes | assumed |
+//! | no turnaround between reads and writes; refresh is added to the time of all requests, by [`Refreshed`](crate::clock::dma::Refreshed) | assumed; refresh is reported |
 
 mod address;
 mod bank;

@@ -1,6 +1,5 @@
 //! Passes with other stages.
 
-use super::super::numbers::Number;
 use super::super::record::{ContractionUse, Record, Timing};
 use super::super::tensor_unit::{Stage, TensorUnitTime, contract_cycles};
 use crate::command::{ContextKind, MemoryKind};
@@ -29,11 +28,11 @@ pub(super) fn in_both_clusters(record: &Record) -> Option<u64> {
 pub(super) fn with_wide_fetches(record: &Record) -> Option<(u64, usize)> {
     let time = pass(record).filter(|_| record.context == ContextKind::Main)?;
     let (own, most) = (record.amount.pass?.access_bytes, FETCH_SIZES[0]);
-    let fetch = time.stage(Stage::Fetch)?.occupancy;
-    if own >= most || fetch.source == Number::TableFlit.rule() {
+    let table = record.amount.pass?.table_cycles;
+    if own >= most {
         return None;
     }
-    let wide = |cycles: u64| cycles.saturating_mul(own as u64).div_ceil(most as u64);
+    let wide = |cycles: u64| cycles.saturating_mul(own as u64).div_ceil(most as u64).max(table);
     Some((with(time, |stage, cycles| if stage == Stage::Fetch { wide(cycles) } else { cycles }), own))
 }
 

@@ -16,6 +16,7 @@ fn spread(to_hbm: bool) -> Spread {
         networks: 2,
         bytes: 4096,
         copies: 1,
+        copied_inside: false,
         request,
         contiguous,
         bases: (1 << 30, 8192),

@@ -128,6 +128,8 @@ pub(super) struct Spread {
     pub bytes: u64,
     /// How many slices get the same bytes.
     pub copies: u64,
+    /// Whether slices of a cluster are among them.
+    pub copied_inside: bool,
     /// Bytes of a request, on average.
     pub request: u64,
     /// Bytes that follow each other in HBM: requests cannot be longer.
@@ -175,9 +177,23 @@ impl Spread {
         }
         let BankLoad::Dma { operation, .. } = &*record.load else { return None };
         let contiguous = contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
-        let bases = (hbm.bytes.start, dm.bytes.start);
+        let (bases, copied_inside) = ((hbm.bytes.start, dm.bytes.start), operation.copies);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
-        Some((Self { to_hbm, engines, slices, networks, bytes, copies, request, contiguous, bases }, time))
+        Some((
+            Self {
+                to_hbm,
+                engines,
+                slices,
+                networks,
+                bytes,
+                copies,
+                copied_inside,
+                request,
+                contiguous,
+                bases,
+            },
+            time,
+        ))
     }
 
     /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
@@ -225,15 +241,8 @@ impl Spread {
             EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
         };
         let mut operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
-        operation.copies = self.is_copied_inside();
+        operation.copies = self.copied_inside;
         Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
-    }
-
-    /// Whether slices of a cluster get copies of the same.
-    fn is_copied_inside(&self) -> bool {
-        let clusters =
-            self.engines.chunk_by(|one, next| (one.chip, one.cluster) == (next.chip, next.cluster));
-        !self.to_hbm && self.copies > clusters.count() as u64
     }
 
     /// The same in a part of the slices, each of which has more bytes.

@@ -97,7 +97,7 @@ impl Report {
         let units = u128::from(cycles) * u128::from(CORE_CYCLE_TICKS) / u128::from(HBM_UNIT_TICKS);
         let plural = if *chips == 1 { "" } else { "s" };
         let calibrated = match numbers.changed().count() {
-            0 => String::new(),
+            count if count == 0 || *profile == super::super::Profile::Book => String::new(),
             count => format!(" with {count} of its numbers set"),
         };
         let joined = if *channels == super::Channels::Dual { ", dual channel" } else { "" };

@@ -153,7 +153,7 @@ impl Report {
         let number = |own: Number| {
             json!({
                 "name": own.name(), "value": self.numbers.get(own), "most": own.most(), "rule": own.rule(),
-                "class": own.class().to_string(), "meaning": own.meaning(),
+                "class": own.class().to_string(), "meaning": own.meaning(), "source": own.source(),
             })
         };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();

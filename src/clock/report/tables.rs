@@ -1,6 +1,8 @@
 //! All tables of a report.
 
+use super::super::cost::CostClass;
 use super::super::hbm::core_cycles;
+use super::super::numbers::Number;
 use super::super::record::{Record, Timing, VectorUse};
 use super::super::repeats::Repeats;
 use super::super::tensor_unit::Stage;
@@ -224,7 +226,10 @@ impl Report {
             "\nwhere the numbers come from (D documented, d derived, r reported, a assumed; guide: clock)"
         )?;
         for (class, name, source) in &self.totals.sources {
-            writeln!(f, "  {} {name}: {source}", class.letter())?;
+            let number =
+                Number::ALL.iter().find(|own| own.rule() == *source && *class == CostClass::Reported);
+            let reported = number.map_or(String::new(), |own| format!(" ({})", own.source()));
+            writeln!(f, "  {} {name}: {source}{reported}", class.letter())?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub(super) fn summary(chip: usize, served: &HbmServed) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::dma::{Bound, Coverage};
+    use crate::clock::dma::{Bound, Coverage, SameMedium};
     use crate::spec::HBM_CHANNELS;
 
     /// A transfer over so many channels.
@@ -107,6 +107,7 @@ mod tests {
             engines: Vec::new(),
             hbm: vec![(0, HbmServed::new(16, used))],
             pcie_ticks: 0,
+            rates: SameMedium::Sum.into(),
             copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,

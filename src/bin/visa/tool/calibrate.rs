@@ -59,8 +59,6 @@ struct Class {
 enum Part {
     /// Those of a row of the report.
     Row(&'static str),
-    /// The longer one of two rows.
-    Longer(&'static str, &'static str),
     /// Those by which every 1000 cycles of a row are longer.
     PerMille(&'static str),
 }
@@ -76,7 +74,7 @@ const CLASSES: [Class; 8] = [
     Class {
         name: "DMA bound by the networks of DM",
         number: Number::DmnAccess,
-        part: Part::Longer("read side, slowest engine", "write side, slowest engine"),
+        part: Part::Row("data, slowest engine"),
     },
 ];
 
@@ -220,14 +218,20 @@ fn class_of(operation: &Value) -> Option<&'static Class> {
     let bound = operation["time"]["bound_by"].as_str()?;
     let looks_up =
         parts.iter().any(|own| own["name"] == "fetch" && own["source"] == "32 bytes through a table");
+    let row = |name: &str| rows(operation).get(name).copied().unwrap_or(0.0);
+    let all = operation["time"]["cycles"].as_f64()?;
     let number = match bound {
         "fetch" if looks_up => Number::TableFlit,
-        _ if has("issue") => Number::PassIssue,
+        // Of a pass that works for longer, the stages are documented.
+        _ if has("issue") => {
+            return CLASSES.iter().find(|own| own.number == Number::PassIssue && 2.0 * row("issue") >= all);
+        }
         _ if has("switch bitmap") => Number::SwitchBitmap,
         _ if has("clusters meet") => Number::Synchronisation,
         "copies" => Number::Copy,
         _ if has("index, slowest engine") => Number::Index,
-        "HBM" => Number::HbmRefresh,
+        // Writes may be of parts of a unit, which is documented.
+        "HBM" if operation["to"] != "HBM" => Number::HbmRefresh,
         "DMN" => Number::DmnAccess,
         _ => return None,
     };
@@ -240,16 +244,13 @@ fn fitted(class: &Class, operation: &Value, more: f64, known: &Numbers) -> Optio
     let row = |name: &str| rows.get(name).copied().unwrap_or(0.0);
     let new = match class.part {
         Part::Row(name) => old * (row(name) + more) / row(name),
-        Part::Longer(one, other) => {
-            let part = row(one).max(row(other));
-            old * (part + more) / part
-        }
         Part::PerMille(name) => {
             let alone = row(name) / (1.0 + old / 1000.0);
             old + 1000.0 * more / alone
         }
     };
-    new.is_finite().then(|| new.clamp(0.0, class.number.most() as f64))
+    // What no value of the number explains, it does not explain.
+    (0.0..=class.number.most() as f64).contains(&new).then_some(new)
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -285,10 +286,20 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
             ));
         };
         let ours = meant.iter().map(|own| cycles(own)).sum::<f64>() / meant.len() as f64;
-        let class = class_of(first);
-        let fitted =
-            class.and_then(|class| Some((class.number, fitted(class, first, span.cycles - ours, &known)?)));
-        let class = class.map_or("other operations", |class| class.name);
+        let name = |own: &Value| class_of(own).map_or("other operations", |class| class.name);
+        if let Some(other) = meant.iter().find(|own| name(own) != name(first)) {
+            return Err(format!(
+                "span {k}: it means operations of several classes, {} and {}; help: name `operation` and `line`, one \
+                 span for each",
+                name(first),
+                name(other)
+            ));
+        }
+        let fitted = class_of(first).and_then(|class| {
+            let all = meant.iter().filter_map(|own| fitted(class, own, span.cycles - cycles(own), &known));
+            Some((class.number, median(all.collect())?))
+        });
+        let class = name(first);
         all.push(Compared { span, operations: meant.len(), ours, class, fitted });
     }
     Ok(table(&all, &known))
@@ -318,7 +329,7 @@ fn table(all: &[Compared], known: &Numbers) -> (String, Numbers) {
                 profile = profile.with(number, new as u64);
                 format!("{} {new} instead of {}", number.name(), known.get(number))
             }
-            _ => "none: what it takes is documented".to_string(),
+            _ => "none of a profile".to_string(),
         };
         text += &format!("{name:<32} {:>6} {ratio:>10.2}   {explained}\n", own.len());
     }
