@@ -315,7 +315,9 @@ fn rules_of_reports_are_in_the_chapter() {
     let mut lines = report.lines();
     while lines.any(|line| line.starts_with("where the numbers come from")) {
         let own = lines.by_ref().take_while(|line| line.starts_with("  "));
-        rules.extend(own.filter_map(|line| line.split_once(": ").map(|(_, rule)| rule)));
+        // A reported number says behind its rule what it follows from.
+        let rule = |rule: &'static str| rule.split_once(" (K V").map_or(rule, |(rule, _)| rule);
+        rules.extend(own.filter_map(|line| line.split_once(": ").map(|(_, own)| rule(own))));
     }
     let clock = CHAPTERS.iter().find(|chapter| chapter.name == "clock").expect("a chapter");
     for rule in &rules {
