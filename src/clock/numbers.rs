@@ -1,6 +1,6 @@
 //! The numbers of the detailed profile that the documentation does not decide, in one place.
 //!
-//! Each is a constant of [`spec`](crate::spec), of class reported or assumed, that a profile file may set to
+//! Each is a constant of [`spec`], of class reported or assumed, that a profile file may set to
 //! what was measured on a chip: `VISA_PROFILE=FILE`. What is documented cannot be changed. See the
 //! [guide](crate::guide::clock).
 

@@ -197,7 +197,8 @@ impl Shadow {
         let padding = (0..elements).flat_map(|element| bytes_of(element as isize)).collect();
         let mut used = used(to, true);
         let end = to.address.saturating_add((held * size) as u64);
-        (used.bytes, used.spans) = (bytes.iter().copied().collect(), vec![to.address..end]);
+        used.bytes = bytes.iter().copied().collect();
+        used.spans = std::iter::once(to.address..end).collect();
         End { written, padding, width: window, to: used, live: bytes }
     }
 

@@ -408,7 +408,7 @@ mod tests {
         }
         let span = |line: &str| Span { operation: None, line: Some(line.to_string()), cycles: 1.0 };
         let refused =
-            |line: &str, report: &Value| calibrated(vec![span(line)], report).err().expect("it is wrong");
+            |line: &str, report: &Value| calibrated(vec![span(line)], report).expect_err("it is wrong");
         let error = refused("nel.rs:9", &report());
         assert!(error.contains(
             "span 0: no operation of the report is that; help: its first lines are `src/kernel.rs:7"
