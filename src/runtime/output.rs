@@ -90,43 +90,33 @@ pub(super) fn warn(notes: &[SdkNote]) {
 /// Has a new system write its trace, its page and its report for tools.
 ///
 /// # Panics
-/// Where a file cannot be made, or both are one.
+/// Where a file cannot be made, or two are one.
 pub(super) fn attach(system: &mut System, output: &mut Output) {
-    if let Some(path) = &mut output.json {
-        *path = numbered(path, 1 + WRITTEN.fetch_add(1, Ordering::Relaxed));
-        // Better now than when the run has ended.
-        let _ = made("VISA_JSON", path);
-    }
-    let json = output.json.clone();
-    let apart = |variable: &str, path: &Path| {
-        if let Some(json) = json.as_ref().filter(|json| is_same_file(json, path)) {
+    let mut taken: Vec<(&str, &str, PathBuf)> = Vec::new();
+    // Better now than when the run has ended.
+    let mut take = |variable: &'static str, what: &'static str, path: &Path, count: &AtomicUsize| {
+        let path = numbered(path, 1 + count.fetch_add(1, Ordering::Relaxed));
+        let file = made(variable, &path);
+        if let Some((other, that, there)) = taken.iter().find(|(.., there)| is_same_file(there, &path)) {
             panic!(
-                "VISA_JSON={}: the report would replace what {variable}={} asks for; help: name two files",
-                json.display(),
-                path.display()
+                "{variable}={}: {what} would replace {that}, {other}={}; help: name two files",
+                path.display(),
+                there.display()
             );
         }
+        taken.push((variable, what, path.clone()));
+        (file, path)
     };
-    let mut trace = None;
     if let Some(path) = &output.trace {
-        let path = numbered(path, 1 + TRACED.fetch_add(1, Ordering::Relaxed));
-        let file = made("VISA_TRACE", &path);
-        apart("VISA_TRACE", &path);
-        trace = Some(path);
+        let (file, _) = take("VISA_TRACE", "the trace", path, &TRACED);
         system.clock().observe(Box::new(TraceWriter::new(BufWriter::new(file))));
     }
     if let Some(path) = &output.html {
-        let path = numbered(path, 1 + SHOWN.fetch_add(1, Ordering::Relaxed));
-        let _ = made("VISA_HTML", &path);
-        apart("VISA_HTML", &path);
-        if let Some(trace) = trace.filter(|trace| is_same_file(trace, &path)) {
-            panic!(
-                "VISA_HTML={}: the page would replace the trace, VISA_TRACE={}; help: name two files",
-                path.display(),
-                trace.display()
-            );
-        }
+        let (_, path) = take("VISA_HTML", "the page", path, &SHOWN);
         system.clock().observe(Box::new(PageWriter::new(path)));
+    }
+    if let Some(path) = &mut output.json {
+        (_, *path) = take("VISA_JSON", "the report", path, &WRITTEN);
     }
 }
 

@@ -85,16 +85,23 @@ fn addresses_and_outputs() {
     let page = std::fs::read_to_string(&path).expect("a page was written");
     std::fs::remove_file(&path).expect("it is there");
     assert!(passed && page.starts_with("<!doctype html>") && page.contains("to_dm"), "{text}");
-    // One file cannot be both.
+    let (text, passed) = run("VISA_JSON", &path.to_string_lossy());
+    let report = std::fs::read_to_string(&path).expect("a report was written");
+    assert!(passed && report.starts_with('{') && report.contains(r#""operation":"to_dm""#), "{text}");
+    // One file cannot be two.
     let name = path.to_string_lossy().into_owned();
-    let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
-    command.args(["--exact", "environment::child", "--nocapture"]);
-    let output = command.envs([("VISA_TRACE", &name), ("VISA_HTML", &name)]).output().expect("it runs");
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let message = format!(
-        "VISA_HTML={name}: the page would replace the trace, VISA_TRACE={name}; help: name two files"
-    );
-    assert!(!output.status.success() && text.contains(&message), "{text}");
+    for (first, second, words) in [
+        ("VISA_TRACE", "VISA_HTML", "the page would replace the trace"),
+        ("VISA_TRACE", "VISA_JSON", "the report would replace the trace"),
+        ("VISA_HTML", "VISA_JSON", "the report would replace the page"),
+    ] {
+        let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
+        command.args(["--exact", "environment::child", "--nocapture"]);
+        let output = command.envs([(first, &name), (second, &name)]).output().expect("it runs");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let message = format!("{second}={name}: {words}, {first}={name}; help: name two files");
+        assert!(!output.status.success() && text.contains(&message), "{text}");
+    }
     std::fs::remove_file(&path).expect("it is there");
     for (variable, value, message) in [
         (
