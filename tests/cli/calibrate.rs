@@ -90,6 +90,7 @@ fn refusals() {
     refused(&[&spans(&given)], "its `report` has no numbers; help: write it with `VISA_JSON=FILE`");
     let (text, _) = report(Numbers::default());
     folder.write("run.json", &text);
+    refused(&[&spans(&given), "-o", &spans(&given)], "--output: the profile would replace the spans `");
     refused(&[&spans(&given.replace("to_dm", "to_vrf"))], "span 0: no operation of the report is that");
     let value: Value = serde_json::from_str(&text).expect("a report is JSON");
     assert_eq!(value["numbers"].as_array().map(Vec::len), Some(Number::ALL.len()));

@@ -9,9 +9,9 @@
 //! A number is part of the time of its class, in proportion: `new = old * (part + theirs - ours) / part`, where `part` are
 //! the cycles that it stands for. The median over the operations of the class is taken.
 
-use super::arguments::Once;
+use super::arguments::{Once, shown};
 use super::{CALIBRATE_HELP, Output, Refusal};
-use furiosa_visa_std::clock::{Number, Numbers};
+use furiosa_visa_std::clock::{Number, Numbers, page};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,16 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let (mut text, numbers) = compared(Path::new(&spans))?;
     let mut output = Output::default();
     if let Some(path) = file.raw().map(PathBuf::from) {
-        let profile: serde_json::Map<_, _> =
-            numbers.changed().map(|number| (number.name().to_string(), numbers.get(number).into())).collect();
+        if page::is_same_file(Path::new(&spans), &path) {
+            return Err(Refusal(format!(
+                "--output: the profile would replace the spans `{}`; name another file, for example visa calibrate {} -o \
+                 profile.json",
+                path.display(),
+                shown(&spans)
+            )));
+        }
         text += &format!("\nVISA_PROFILE={} has a program use these numbers\n", path.display());
-        output.file = Some((path, format!("{:#}\n", serde_json::Value::from(profile))));
+        output.file = Some((path, format!("{:#}\n", numbers.to_json())));
     }
     output.stdout = text;
     Ok(output)
@@ -213,19 +219,16 @@ fn rows(operation: &Value) -> BTreeMap<&str, f64> {
 
 /// The class of an operation.
 fn class_of(operation: &Value) -> Option<&'static Class> {
-    let parts = operation["time"]["parts"].as_array()?;
-    let has = |name: &str| parts.iter().any(|own| own["name"] == name && own["cycles"] != 0);
-    let bound = operation["time"]["bound_by"].as_str()?;
-    let looks_up =
-        parts.iter().any(|own| own["name"] == "fetch" && own["source"] == "32 bytes through a table");
-    let row = |name: &str| rows(operation).get(name).copied().unwrap_or(0.0);
+    let (rows, parts) = (rows(operation), operation["time"]["parts"].as_array()?);
+    let row = |name: &str| rows.get(name).copied().unwrap_or(0.0);
+    let has = |name: &str| row(name) > 0.0;
+    let looks_up = |own: &Value| own["name"] == "fetch" && own["source"] == Number::TableFlit.rule();
     let all = operation["time"]["cycles"].as_f64()?;
-    let number = match bound {
-        "fetch" if looks_up => Number::TableFlit,
+    let number = match operation["time"]["bound_by"].as_str()? {
+        "fetch" if parts.iter().any(looks_up) => Number::TableFlit,
         // Of a pass that works for longer, the stages are documented.
-        _ if has("issue") => {
-            return CLASSES.iter().find(|own| own.number == Number::PassIssue && 2.0 * row("issue") >= all);
-        }
+        _ if has("issue") && 2.0 * row("issue") < all => return None,
+        _ if has("issue") => Number::PassIssue,
         _ if has("switch bitmap") => Number::SwitchBitmap,
         _ if has("clusters meet") => Number::Synchronisation,
         "copies" => Number::Copy,
@@ -380,6 +383,27 @@ mod tests {
         );
     }
 
+    /// A pass that works for longer than it takes to issue, a store, and what no value of a number explains.
+    #[test]
+    fn what_is_documented_is_not_fitted() {
+        let unexplained = |change: fn(&mut Value), span: Span| {
+            let mut report = report();
+            change(&mut report["operations"]);
+            let (text, profile) = calibrated(vec![span], &report).expect("it is right");
+            assert_eq!(profile, Numbers::default(), "{text}");
+            assert!(text.ends_with("none of a profile\n"), "{text}");
+            text
+        };
+        let span = |name: &str, cycles| Span { operation: Some(name.to_string()), line: None, cycles };
+        let long = |own: &mut Value| own[0]["time"]["cycles"] = json!(517);
+        assert!(unexplained(long, span("to_vrf", 600.0)).contains("other operations"));
+        let store = |own: &mut Value| own[1]["to"] = json!("HBM");
+        assert!(unexplained(store, span("to_dm", 2000.0)).contains("other operations"));
+        // Less than nothing.
+        assert!(unexplained(|_| (), span("to_vrf", 8.0)).contains("\npasses "));
+        assert!(unexplained(|_| (), span("to_vrf", 70_000.0)).contains("\npasses "));
+    }
+
     #[test]
     fn wrong_files_are_refused_with_the_place() {
         for (text, part) in [
@@ -413,6 +437,11 @@ mod tests {
         assert!(error.contains(
             "span 0: no operation of the report is that; help: its first lines are `src/kernel.rs:7"
         ));
+        let mut two = report();
+        two["operations"][0]["location"] = json!("src/kernel.rs:9:1");
+        let words = "span 0: it means operations of several classes, passes and DMA bound by HBM; help: name";
+        let error = refused("kernel.rs:9", &two);
+        assert!(error.contains(words), "{error}");
         assert!(refused("kernel.rs:9", &json!({})).contains("has no numbers"));
         let book = json!({"profile": "book", "numbers": []});
         assert!(refused("kernel.rs:9", &book).contains("one of the profile `book`"));
