@@ -508,9 +508,7 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
         let records = || lines.iter().flat_map(|(_, line)| line.records.iter().copied());
         let passes: Vec<&Record> =
             records().filter(|own| matches!(own.timing, Timing::TensorUnit(_))).collect();
-        let uses = |record: &Record, cluster| {
-            (0..record.amount.slices.chips()).any(|chip| record.amount.slices.in_cluster(chip, cluster) > 0)
-        };
+        let uses = |record: &Record, cluster| record.amount.slices.has_cluster(cluster);
         if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|own| uses(own, cluster))) {
             continue;
         }

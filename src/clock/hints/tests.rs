@@ -19,6 +19,7 @@ fn spread(to_hbm: bool) -> Spread {
         copied_inside: false,
         request,
         contiguous,
+        pitch: contiguous,
         bases: (1 << 30, 8192),
     }
 }

@@ -97,8 +97,8 @@ fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
     Some(moved)
 }
 
-/// Bytes from the first one on without a gap, on a side, of what all engines move.
-fn contiguous(operation: &DmaOperation, side: Side) -> Option<u64> {
+/// Bytes from the first one on without a gap, on a side, of what all engines move, and the bytes from there to the next such run.
+fn contiguous(operation: &DmaOperation, side: Side) -> Option<(u64, u64)> {
     let first = operation.commands().next()?;
     let mut bases: Vec<u64> = operation.commands().map(|own| own.base(side)).collect();
     bases.sort_unstable();
@@ -109,8 +109,10 @@ fn contiguous(operation: &DmaOperation, side: Side) -> Option<u64> {
     let entries = first.entries.iter().map(|entry| (entry.stride(side), entry.limit));
     let mut loops: Vec<(u64, usize)> = entries.chain([(step, commands)]).collect();
     loops.sort_unstable();
-    let go_on = |bytes: u64, (stride, times)| if stride == bytes { bytes * times as u64 } else { bytes };
-    Some(loops.into_iter().fold(first.stride0 as u64, go_on))
+    let go_on = |bytes: u64, &(stride, times)| if stride == bytes { bytes * times as u64 } else { bytes };
+    let bytes = loops.iter().fold(first.stride0 as u64, go_on);
+    let next = loops.iter().map(|(stride, _)| *stride).find(|stride| *stride > bytes);
+    Some((bytes, next.unwrap_or(bytes)))
 }
 
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.
@@ -134,6 +136,8 @@ pub(super) struct Spread {
     pub request: u64,
     /// Bytes that follow each other in HBM: requests cannot be longer.
     pub contiguous: u64,
+    /// Bytes from the first of them to the next run of as many.
+    pub pitch: u64,
     /// The first byte in HBM and in DM.
     pub bases: (u64, u64),
 }
@@ -151,14 +155,13 @@ impl Spread {
         let [source, destination] = &record.accesses[..] else { return None };
         let (hbm, dm) = if to_hbm { (destination, source) } else { (source, destination) };
         let engines: Vec<Engine> = time.engines.iter().map(|own| own.engine).collect();
-        let slices_of = |engine: &Engine| {
+        let first_slices = |engine: &Engine, count: usize| {
             let first = (engine.chip * CLUSTERS + engine.cluster) * SLICES + engine.pe * PE_SLICES;
-            record.amount.slices.among(first..first + PE_SLICES) as u64
+            record.amount.slices.among(first..first + count) as u64
         };
+        let slices_of = |engine: &Engine| first_slices(engine, PE_SLICES);
         let (slices, all) = (slices_of(engines.first()?), time.bytes());
-        let first = (engines[0].chip * CLUSTERS + engines[0].cluster) * SLICES + engines[0].pe * PE_SLICES;
-        let in_first = record.amount.slices.among(first..first + DMN_SLICES) as u64;
-        let networks = if 2 * in_first == slices { 2 } else { 1 };
+        let networks = if 2 * first_slices(&engines[0], DMN_SLICES) == slices { 2 } else { 1 };
         let of_engine = time.engines[0].bytes;
         // Another chip: PCIe has its own rules.
         if time.pcie_ticks > 0 {
@@ -176,7 +179,8 @@ impl Spread {
             return None;
         }
         let BankLoad::Dma { operation, .. } = &*record.load else { return None };
-        let contiguous = contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
+        let (contiguous, pitch) =
+            contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
         let (bases, copied_inside) = ((hbm.bytes.start, dm.bytes.start), operation.copies);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
         Some((
@@ -190,6 +194,7 @@ impl Spread {
                 copied_inside,
                 request,
                 contiguous,
+                pitch,
                 bases,
             },
             time,
@@ -210,24 +215,26 @@ impl Spread {
             return None;
         }
         let hbm = bases.0 / UNIT * UNIT;
-        if rows.checked_mul(distinct * run)?.checked_add(hbm)? > HBM_BYTES {
+        // Runs follow each other, but for those of a tile, which are as far apart as its rows.
+        let next = if run == self.contiguous { self.pitch } else { run };
+        if rows.checked_mul(distinct * next)?.checked_add(hbm)? > HBM_BYTES {
             return None;
         }
         let queue = |(k, engine): (usize, &Engine)| {
             let first = k as u64 * slices % distinct;
             let mut loops =
-                vec![(rows, distinct * run, run), (slices / inside, 0, inside * DMA_SLICE_STRIDE)];
+                vec![(rows, distinct * next, run), (slices / inside, 0, inside * DMA_SLICE_STRIDE)];
             let networks = if inside == slices { self.networks } else { inside / DMN_SLICES as u64 };
             if networks > 1 && inside.is_multiple_of(networks) {
-                loops.push((inside / networks, run, DMA_SLICE_STRIDE));
-                loops.push((networks, inside / networks * run, DMA_DMN_STRIDE));
+                loops.push((inside / networks, next, DMA_SLICE_STRIDE));
+                loops.push((networks, inside / networks * next, DMA_DMN_STRIDE));
             } else {
-                loops.push((inside, run, DMA_SLICE_STRIDE));
+                loops.push((inside, next, DMA_SLICE_STRIDE));
             }
             let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
             let slice = (engine.pe * PE_SLICES) as u64;
             let sides = [
-                (Medium::Hbm { chip: engine.chip }, hbm + first * run),
+                (Medium::Hbm { chip: engine.chip }, hbm + first * next),
                 (medium, slice * DMA_SLICE_STRIDE + bases.1),
             ];
             let [from, to] = if self.to_hbm { [sides[1], sides[0]] } else { sides };
