@@ -44,18 +44,18 @@ struct Run {
     cycles: fn() -> u64,
 }
 
-/// Runs in a context of their own, and gives its report.
-fn report(run: impl FnOnce(&mut Context)) -> Report {
+/// The report of what runs in a context of its own, for its time alone.
+pub fn report(run: impl AsyncFnOnce(&mut Context)) -> Report {
     let options =
         SimOptions { compute: Compute::ShapesOnly, checks: CheckOptions::NONE, ..SimOptions::default() };
     let mut ctx = Context::with(options);
-    run(&mut ctx);
+    pollster::block_on(run(&mut ctx));
     ctx.report()
 }
 
 /// Cycles of the last operation, as if nothing ran beside it.
 fn last(run: impl FnOnce(&mut Context)) -> u64 {
-    let report = report(run);
+    let report = report(async |ctx| run(ctx));
     let last = report.records.last().expect("something ran");
     // As it is scheduled: nothing else runs. The banks of DM may take a little longer.
     assert!(
@@ -67,13 +67,16 @@ fn last(run: impl FnOnce(&mut Context)) -> u64 {
 }
 
 macro_rules! hbm {
-    ($element:ty) => {
-        hbm!($element, i8)
+    ($element:ty $(, $type:ty)?) => {
+        hbm!($element $(, $type)?; 0)
     };
-    ($element:ty, $type:ty) => {{
+    ($element:ty; $at:expr) => {
+        hbm!($element, i8; $at)
+    };
+    ($element:ty, $type:ty; $at:expr) => {{
         // SAFETY: no memory of the host is at risk.
         #[allow(unsafe_code)]
-        let x = unsafe { HbmTensor::<$type, m![1], $element>::from_addr(0) };
+        let x = unsafe { HbmTensor::<$type, m![1], $element>::from_addr($at) };
         x
     }};
 }
@@ -194,7 +197,7 @@ fn runs() -> Vec<Run> {
             id: "switch_set",
             fitted: true,
             cycles: || {
-                let report = report(|ctx| {
+                let report = report(async |ctx| {
                     let x = dm!(i8, One, m![S], m![P]);
                     let stream = ctx.main.begin(x.view()).fetch::<i8, m![1], m![P]>();
                     let ring = SwitchConfig::CustomBroadcast { ring_size: 256 };
@@ -251,7 +254,7 @@ fn runs() -> Vec<Run> {
             id: "meeting",
             fitted: true,
             cycles: || {
-                let report = report(|ctx| {
+                let report = report(async |ctx| {
                     let stored = dm!(i8, One, m![S], m![T]).to_hbm::<m![S, T]>(&mut ctx.tdma, 0);
                     drop(stored.to_dm::<m![S / 128], m![S % 128 # 256], m![T]>(&mut ctx.tdma, 0));
                 });

@@ -3,30 +3,12 @@
 //! What a kernel takes depends on how it is written, so that the ratios say less than those of single operations: they are
 //! printed, and stay in a wide band.
 
-use furiosa_visa_std::chip::{CheckOptions, Compute};
+use crate::chip::report;
 use furiosa_visa_std::clock::Report;
 use furiosa_visa_std::kernels::rms_norm_over_slices;
 use furiosa_visa_std::prelude::*;
 
 axes![O = 3840, I = 4096, K = 3840, N = 8192];
-
-/// A kernel for its time alone.
-fn report(run: impl AsyncFnOnce(&mut Context)) -> Report {
-    let options =
-        SimOptions { compute: Compute::ShapesOnly, checks: CheckOptions::NONE, ..SimOptions::default() };
-    let mut ctx = Context::with(options);
-    pollster::block_on(run(&mut ctx));
-    ctx.report()
-}
-
-macro_rules! hbm {
-    ($type:ty, $element:ty, $at:expr) => {{
-        // SAFETY: no memory of the host is at risk.
-        #[allow(unsafe_code)]
-        let x = unsafe { HbmTensor::<$type, m![1], $element>::from_addr($at) };
-        x
-    }};
-}
 
 /// Columns of the output projection in a slice, and its rows.
 type Columns = m![I % 256];
@@ -158,7 +140,7 @@ fn beside(name: &str, report: &Report, chip: u64) {
 #[test]
 fn attention_output_of_one_token() {
     let report = report(async |ctx| {
-        let (w, x) = (hbm!(f8e4m3, m![O, I], 0), hbm!(bf16, m![I], 1 << 30));
+        let (w, x) = (hbm!(m![O, I], f8e4m3), hbm!(m![I], bf16; 1 << 30));
         let table = LookupTable::<f8e4m3, bf16>::from_fn(|_| Default::default());
         launch(attention_output, (&mut *ctx, &w, &x, &table)).await;
     });
@@ -169,7 +151,7 @@ fn attention_output_of_one_token() {
 #[test]
 fn products_of_one_token() {
     let report = report(async |ctx| {
-        let (w, x) = (hbm!(f8e4m3, m![N, K], 0), hbm!(bf16, m![K], 1 << 30));
+        let (w, x) = (hbm!(m![N, K], f8e4m3), hbm!(m![K], bf16; 1 << 30));
         let table = LookupTable::<f8e4m3, bf16>::from_fn(|_| Default::default());
         launch(products, (&mut *ctx, &w, &x, &table)).await;
     });

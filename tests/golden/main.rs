@@ -3,6 +3,7 @@
 // The library's own error is as large as its message.
 #![allow(clippy::result_large_err)]
 
+#[macro_use]
 mod chip;
 mod chip_kernels;
 mod contraction;
