@@ -132,6 +132,8 @@ pub struct Totals {
     pub class: Option<CostClass>,
     /// How often both clusters met before they loaded what was stored to HBM.
     pub meetings: u64,
+    /// Loads from HBM into both clusters of a chip.
+    pub joint_loads: u64,
     /// Where the numbers come from: class, name, rule.
     pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
     /// The most DMA engines that one operation used.
@@ -226,6 +228,7 @@ impl Ledger {
         if let Timing::Meeting(_) = record.timing {
             totals.meetings += 1;
         }
+        totals.joint_loads += u64::from(record.loads_both_clusters());
         if let Timing::TensorUnit(_) = record.timing {
             totals.slices.extend(&record.amount.slices);
         }

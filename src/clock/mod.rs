@@ -47,7 +47,7 @@ pub use hints::{Hint, HintKind};
 pub use ledger::{ChannelSum, KernelCall, KernelTime, Totals, Warning};
 pub(crate) use map::Allocations;
 pub use map::{Allocation, End, MemoryMap, MemoryUse, TensorLife, Touch};
-pub use numbers::{Number, Numbers};
+pub use numbers::{Model, Number, Numbers};
 pub use record::{Observer, Record, Timing};
 pub use repeats::Repeats;
 pub use report::{Headline, Report};

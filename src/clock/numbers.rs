@@ -281,22 +281,24 @@ impl Numbers {
         Ok(numbers)
     }
 
-    /// The profile file that says this.
+    /// The profile file that says this: those that are not the default.
     pub fn to_json(&self) -> Value {
-        Number::ALL.iter().map(|&number| (number.name().to_string(), Value::from(self.get(number)))).collect()
+        self.changed().map(|number| (number.name().to_string(), Value::from(self.get(number)))).collect()
     }
 }
 
 /// A profile with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Model {
-    pub(super) profile: Profile,
-    pub(super) numbers: Numbers,
+pub struct Model {
+    /// The profile.
+    pub profile: Profile,
+    /// Its numbers that are not documented. The book profile looks at none of them.
+    pub numbers: Numbers,
 }
 
 impl Model {
     /// With the numbers that no profile file has changed.
-    pub(super) fn new(profile: Profile) -> Self {
+    pub fn new(profile: Profile) -> Self {
         Self { profile, numbers: Numbers::default() }
     }
 

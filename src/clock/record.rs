@@ -137,6 +137,11 @@ impl UsedSlices {
         words.map(|word| word.count_ones() as usize).sum()
     }
 
+    /// Whether it has slices of this cluster, of any chip.
+    pub fn has_cluster(&self, cluster: usize) -> bool {
+        (0..self.chips()).any(|chip| self.in_cluster(chip, cluster) > 0)
+    }
+
     /// Chips that the set reaches to.
     pub fn chips(&self) -> usize {
         let last = self.words.iter().rposition(|word| *word != 0);
@@ -312,6 +317,13 @@ impl Record {
     /// Whether it is a contraction of the sub context, which works only while the main context is idle.
     pub fn sums_in_sub_context(&self) -> bool {
         self.context == ContextKind::Sub && self.amount.products.is_some()
+    }
+
+    /// Whether it loads from HBM into both clusters.
+    pub fn loads_both_clusters(&self) -> bool {
+        let ends = (Some(MemoryKind::Hbm), Some(MemoryKind::Dm));
+        let is_load = matches!(self.timing, Timing::Dma(_)) && self.memories == ends;
+        is_load && (0..CLUSTERS).all(|cluster| self.amount.slices.has_cluster(cluster))
     }
 
     /// Cycles from start to end.

@@ -235,7 +235,6 @@ mod tests {
             hbm: Vec::new(),
             pcie_ticks: 0,
             rates: SameMedium::Sum.into(),
-            copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
         };

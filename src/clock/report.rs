@@ -151,18 +151,31 @@ impl Report {
 /// What users of chips saw of meetings that are counted with [`SYNCHRONISATION_CYCLES`](crate::spec::SYNCHRONISATION_CYCLES).
 const MEETING_CYCLES: (u64, u64) = (200, 7500);
 
+/// `once`, `2 times`.
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_string() } else { format!("{count} times") }
+}
+
 impl Report {
-    /// How often both clusters met, and how far chips are from what is counted for it.
-    fn meetings(&self) -> Option<String> {
-        let (count, each) = (self.totals.meetings, self.numbers.get(Number::Synchronisation));
-        let (least, most) = MEETING_CYCLES;
-        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
-        (count > 0).then(|| {
+    /// What users of chips report that cycles do not say, or say as one number where chips differ.
+    fn reported(&self) -> impl Iterator<Item = String> {
+        let (meetings, loads) = (self.totals.meetings, self.totals.joint_loads);
+        let (each, (least, most)) = (self.numbers.get(Number::Synchronisation), MEETING_CYCLES);
+        let met = (meetings > 0).then(|| {
             format!(
-                "reported: both clusters met {times} before they loaded what was stored to HBM. That is counted as {each} \
-                 cycles, and was {least} to {most} on chips, where cluster 1 loads at half of the rate while both load"
+                "reported: both clusters met {} before they loaded what was stored to HBM. That is counted as {each} cycles, \
+                 and was {least} to {most} on chips",
+                times(meetings)
             )
-        })
+        });
+        let loaded = (loads > 0 && self.profile == Profile::Detailed).then(|| {
+            format!(
+                "reported: both clusters loaded together {}. On chips, cluster 1 loads at half of the rate of cluster 0 \
+                 meanwhile, which is not counted",
+                times(loads)
+            )
+        });
+        met.into_iter().chain(loaded)
     }
 }
 
@@ -214,9 +227,7 @@ impl Report {
                 writeln!(f, "and {} more {what}", all - most)?;
             }
         }
-        if let Some(text) = self.meetings() {
-            headline::write_wrapped(f, &text)?;
-        }
+        self.reported().try_for_each(|text| headline::write_wrapped(f, &text))?;
         headline::write_hints(f, &self.hints(), headline.cycles)
     }
 }

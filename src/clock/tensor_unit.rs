@@ -303,7 +303,7 @@ impl Stages {
 }
 
 /// The time of a pass that nothing else disturbs.
-pub(super) fn tensor_unit_time(unit: &TensorUnit, model: Model, channels: Channels) -> TensorUnitTime {
+pub fn tensor_unit_time(unit: &TensorUnit, model: Model, channels: Channels) -> TensorUnitTime {
     let mut stages = Stages { list: List::new(NOTHING), model };
     let none = Cost::documented(0, "passes through");
     stages.fetch(&unit.fetch, fetch_access_bytes(unit, channels));

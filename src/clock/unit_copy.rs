@@ -93,7 +93,7 @@ fn changes_layout(copy: &UnitCopy) -> bool {
 }
 
 /// The time of a parallel copy that nothing else disturbs.
-pub(super) fn parallel_copy_time(copy: &UnitCopy, model: Model) -> TensorUnitTime {
+pub fn parallel_copy_time(copy: &UnitCopy, model: Model) -> TensorUnitTime {
     let bits = copy.source.footprint.element.bits() as u64;
     let access = access_bytes(copy);
     let cycles = |side: Side| {

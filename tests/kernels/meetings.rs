@@ -1,6 +1,7 @@
 //! Both clusters meet before they load what the kernel has stored to HBM.
 
 use crate::block_on;
+use furiosa_visa_std::chip::{CheckOptions, Compute};
 use furiosa_visa_std::clock::{Number, Numbers, Profile, Report};
 use furiosa_visa_std::prelude::*;
 
@@ -70,7 +71,9 @@ fn clusters_meet_once_after_each_store() {
     assert_eq!((report.totals.meetings, moves[3].start), (2, moves[2].end));
     let line = "reported: both clusters met 2 times before they loaded what was stored to HBM. That is";
     assert!(report.to_string().contains(line), "{report}");
-    assert!(report.to_json().contains("\"meetings\":2"));
+    let line = "reported: both clusters loaded together 3 times. On chips, cluster 1 loads at half";
+    assert!(report.to_string().contains(line), "{report}");
+    assert!(report.to_json().contains("\"meetings\":2") && report.to_json().contains("\"joint_loads\":3"));
 
     let numbers = Numbers::default().with(Number::Synchronisation, 7500);
     let longer = run(SimOptions { numbers, ..options }, async |ctx, x| {
@@ -81,7 +84,33 @@ fn clusters_meet_once_after_each_store() {
 
     let book = SimOptions { profile: Profile::Book, ..options };
     let book = run(book, async |ctx, x| launch(stored_and_loaded, (&mut *ctx, x)).await);
-    assert!(meetings(&book).is_empty() && !book.to_string().contains("met "), "{book}");
+    assert!(meetings(&book).is_empty() && !book.to_string().contains("reported: "), "{book}");
+}
+
+/// Of very many stores the last ones are one, from the first byte to the last: a load between them meets, once.
+#[device(chip = 1)]
+fn many_stores(ctx: &mut Context, x: &X, (stores, loaded): (u64, u64)) {
+    let both = x.to_dm::<m![A / 256], m![A % 256], m![B]>(&mut ctx.tdma, AUTO);
+    for k in 0..stores {
+        both.to_hbm::<m![A, B]>(&mut ctx.tdma, (1 << 30) + (2 * k << 20));
+    }
+    // SAFETY: no memory of the host is at risk.
+    #[allow(unsafe_code)]
+    let there = unsafe { X::from_addr((1 << 30) + (loaded << 20)) };
+    let _ = there.to_dm::<m![A / 256], m![A % 256], m![B]>(&mut ctx.tdma, AUTO);
+}
+
+/// 64 stores are told apart. From the 65th on, what lies between is taken to be stored as well.
+#[test]
+fn stores_are_told_apart_up_to_a_limit() {
+    let checks = CheckOptions::NONE;
+    let options = SimOptions { compute: Compute::ShapesOnly, checks, ..SimOptions::default() };
+    for (stores, loaded, expected) in
+        [(64, 126, 1), (64, 125, 0), (66, 127, 1), (66, 125, 0), (66, 129, 1), (66, 0, 1)]
+    {
+        let report = run(options, async |ctx, x| launch(many_stores, (&mut *ctx, x, (stores, loaded))).await);
+        assert_eq!(meetings(&report).len(), expected, "{stores} {loaded}");
+    }
 }
 
 #[test]
@@ -92,4 +121,5 @@ fn nobody_meets_for_nothing() {
         launch(load_all, (&mut *ctx, &y)).await;
     });
     assert!(meetings(&report).is_empty() && !report.to_string().contains("met "), "{report}");
+    assert_eq!(report.totals.joint_loads, 2, "{report}");
 }

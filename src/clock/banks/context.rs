@@ -326,6 +326,9 @@ mod tests {
         assert_eq!(FetchPace::of_packets(8, 4, 32), pace(2, 32));
         assert_eq!(FetchPace::of_packets(2, 8, 4), pace(1, 16));
         assert_eq!(FetchPace::of_packets(9, 6, 2), pace(3, 4));
+        assert_eq!(FetchPace::of_all(1920, 4800), pace(2, 5));
+        assert_eq!((FetchPace::of_all(8, 9), FetchPace::of_all(8, 8)), (pace(8, 9), None));
+        assert_eq!((FetchPace::of_all(8, 0), FetchPace::of_all(0, 8)), (None, None));
         // As many accesses as cycles: nothing waits.
         assert_eq!(FetchPace::of_packets(127, 4, 32), pace(127, 128));
         assert_eq!([FetchPace::of_packets(128, 4, 32), FetchPace::of_packets(0, 4, 32)], [None; 2]);

@@ -48,5 +48,5 @@ fn copies_follow_each_other() {
     // The documented rates know nothing of copies.
     let operation = derived(&copies(1, 256), &DmaOptions::default());
     let time = time(&operation, SameMedium::Sum, &mut fast);
-    assert_eq!((time.ticks, time.copies_ticks), (1500 + 32 * 4 * 3, 0));
+    assert_eq!((time.ticks, time.copies_ticks()), (1500 + 32 * 4 * 3, 0));
 }

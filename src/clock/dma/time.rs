@@ -204,10 +204,8 @@ pub struct DmaTime {
     pub hbm: Vec<(usize, HbmServed)>,
     /// The PCIe link with the most bytes.
     pub pcie_ticks: u64,
-    /// What it was computed with.
+    /// What it was computed with. Without copies, no time between them.
     pub rates: DmaRates,
-    /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
-    pub copies_ticks: u64,
     /// How exactly the commands are the move.
     pub coverage: Coverage,
     /// Whether sides of commands have been added up because they use the same medium.
@@ -233,6 +231,15 @@ impl DmaTime {
     /// Cycles from the start to the end, rounded up.
     pub const fn cycles(&self) -> u64 {
         self.ticks.div_ceil(CORE_CYCLE_TICKS)
+    }
+
+    /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
+    pub fn copies_ticks(&self) -> u64 {
+        if self.rates.copy_ticks.is_none() {
+            return 0;
+        }
+        let startup = self.engines.iter().map(|engine| engine.startup_ticks).max().unwrap_or(0);
+        startup + slowest_cluster(&self.engines, |engine| engine.data_ticks)
     }
 
     /// Bytes that move.
@@ -368,13 +375,6 @@ pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl
         hbm: hbm_of_all(operation, hbm),
         pcie_ticks: pcie_of_all(operation),
         rates,
-        copies_ticks: match rates.copy_ticks {
-            Some(_) => {
-                let startup = engines.iter().map(|own: &EngineTime| own.startup_ticks).max().unwrap_or(0);
-                startup + slowest_cluster(&engines, |own| own.data_ticks)
-            }
-            None => 0,
-        },
         engines,
         coverage: operation.coverage,
         same_medium: shared,
@@ -385,8 +385,9 @@ pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl
             (total.ticks, total.bound, total.slowest) = (engine.ticks(), bound, Some(engine.engine));
         }
     }
-    if total.copies_ticks > total.ticks {
-        (total.ticks, total.bound, total.slowest) = (total.copies_ticks, Bound::Copies, None);
+    let copies = total.copies_ticks();
+    if copies > total.ticks {
+        (total.ticks, total.bound, total.slowest) = (copies, Bound::Copies, None);
     }
     let hbm = total.hbm.iter().map(|(_, served)| (served.ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
     let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);

@@ -173,7 +173,7 @@ impl Report {
                 "written_bytes": by_memory(&totals.written_bytes), "products": totals.products,
                 "hbm_channels": channels.collect::<Vec<_>>(),
                 "possible_products": totals.possible_products, "slices": totals.slices.len(), "rows": totals.rows,
-                "dma_engines": totals.dma_engines, "meetings": totals.meetings, "left_out": totals.left_out,
+                "dma_engines": totals.dma_engines, "meetings": totals.meetings, "joint_loads": totals.joint_loads, "left_out": totals.left_out,
             },
             "warnings": texts(&mut self.warnings.iter().map(|own| own.to_string())),
             "notes": texts(&mut self.notes.iter().map(|own| own.to_string())),

@@ -56,10 +56,9 @@ impl Clock {
             hbm.map(|own| own.bytes.clone())
         };
         let slices = &given.amount.slices;
-        let reaches = |cluster| (0..slices.chips()).any(|chip| slices.in_cluster(chip, cluster) > 0);
         let meets = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
         let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|own| meets(own, &read)));
-        if stored_before && (0..CLUSTERS).all(reaches) {
+        if stored_before && (0..CLUSTERS).all(|cluster| slices.has_cluster(cluster)) {
             let accesses = given.accesses.iter().filter(|own| !own.write).cloned().collect();
             let meeting = Given {
                 operation: "clusters meet",

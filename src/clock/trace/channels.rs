@@ -108,7 +108,6 @@ mod tests {
             hbm: vec![(0, HbmServed::new(16, used))],
             pcie_ticks: 0,
             rates: SameMedium::Sum.into(),
-            copies_ticks: 0,
             coverage: Coverage::Exact,
             same_medium: None,
         }
