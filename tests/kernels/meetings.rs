@@ -92,7 +92,7 @@ fn clusters_meet_once_after_each_store() {
 fn many_stores(ctx: &mut Context, x: &X, (stores, loaded): (u64, u64)) {
     let both = x.to_dm::<m![A / 256], m![A % 256], m![B]>(&mut ctx.tdma, AUTO);
     for k in 0..stores {
-        both.to_hbm::<m![A, B]>(&mut ctx.tdma, (1 << 30) + (2 * k << 20));
+        both.to_hbm::<m![A, B]>(&mut ctx.tdma, (1 << 30) + ((2 * k) << 20));
     }
     // SAFETY: no memory of the host is at risk.
     #[allow(unsafe_code)]
