@@ -10,12 +10,13 @@ use super::execute::indexed;
 use super::execute::{Pass, PassOptions};
 use super::memory::fills::{Covered, FillLog, Origin, Write};
 use super::memory::separate::Placed;
-use super::{Compute, Fault, SdkReports, System, checks, execute};
+use super::{Chips, Compute, Fault, SdkReports, checks, execute};
 use crate::command::{
     Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, Sink, TensorUnit,
     UnitCopy, Use,
 };
 use core::panic::Location;
+use std::borrow::Cow;
 
 /// What a write is to the tensor that it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +32,16 @@ pub(super) enum Beginning {
 /// Writes into each memory that came before a command.
 pub(super) type Written = [u64; MemoryKind::ALL.len()];
 
-impl System {
-    /// Executes a command.
+impl Chips {
+    /// Executes a command. Gives the command for the clock: the same, with the rows that an index named.
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the command breaks one of the rules that [`SimOptions::checks`](super::SimOptions::checks) turns
+    /// A [`Fault`] if the command breaks one of the rules that [`ChipOptions::checks`](super::ChipOptions::checks) turns
     /// on, if a register file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was
     /// before. [`ExecutionOrder`](super::ExecutionOrder) says what other orders than that of the program change about this.
-    pub fn execute(&mut self, command: &Command) -> Result<(), Fault> {
-        let mut listed = None;
+    pub fn execute<'a>(&mut self, command: &'a Command) -> Result<Cow<'a, Command>, Fault> {
+        let mut executed = Cow::Borrowed(command);
         let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
             if self.options.checks.sdk == SdkReports::Fault {
                 self.copies.check(command)?;
@@ -49,8 +50,9 @@ impl System {
                 Operation::Dma(dma) => self.dma(dma, command.location),
                 Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
                 Operation::UnitCopy(copy) => self.unit_copy(copy, command.location),
-                Operation::Indexed(own) => {
-                    listed = Some(self.indexed(own, command.location)?);
+                Operation::Indexed(dma) => {
+                    let operation = Operation::Indexed(Box::new(self.indexed(dma, command.location)?));
+                    executed = Cow::Owned(Command { operation, ..*command });
                     Ok(())
                 }
             }
@@ -60,22 +62,14 @@ impl System {
             return self.flush().and(Err(fault));
         }
         if self.options.checks.sdk != SdkReports::Off {
-            self.copies.note(command, self.clock.notes());
+            self.copies.note(command, &mut self.notes);
             self.copies.follow(command);
         }
-        match listed {
-            // The clock is told what the chip has read.
-            Some(own) => {
-                let operation = Operation::Indexed(Box::new(own));
-                self.clock.command(self.kernel, &Command { operation, ..*command });
-            }
-            None => self.clock.command(self.kernel, command),
-        }
-        self.make_room()
+        Ok(executed)
     }
 
     /// Refuses a tensor of another system.
-    pub(super) fn own(&self, place: &Place, call: Call) -> Result<(), Fault> {
+    pub(super) fn check_same_system(&self, place: &Place, call: Call) -> Result<(), Fault> {
         checks::other_context::check(place, self.number(), call)
     }
 
@@ -121,8 +115,14 @@ impl System {
     }
 
     /// Refuses tensors of another system.
-    fn own_uses(&self, uses: &[Use], location: &'static Location<'static>) -> Result<(), Fault> {
-        uses.iter().try_for_each(|own| self.own(&own.place, Call { operation: own.operation, location }))
+    fn check_same_system_of_all(
+        &self,
+        uses: &[Use],
+        location: &'static Location<'static>,
+    ) -> Result<(), Fault> {
+        uses.iter().try_for_each(|own| {
+            self.check_same_system(&own.place, Call { operation: own.operation, location })
+        })
     }
 
     /// Checks the order between contexts, and notes the operation. It is the last check.
@@ -143,7 +143,7 @@ impl System {
     fn dma(&mut self, dma: &Dma, location: &'static Location<'static>) -> Result<(), Fault> {
         let call = Call { operation: "DMA", location };
         let uses = [dma.reads(), dma.writes()];
-        self.own_uses(&uses, location)?;
+        self.check_same_system_of_all(&uses, location)?;
         for region in [&dma.source, &dma.destination] {
             in_memory(region, &[Memory::Hbm, Memory::Dm], call)?;
         }
@@ -174,7 +174,7 @@ impl System {
     fn unit_copy(&mut self, copy: &UnitCopy, location: &'static Location<'static>) -> Result<(), Fault> {
         let call = Call { operation: copy.call.name(), location };
         let uses = [copy.reads(), copy.writes()];
-        self.own_uses(&uses, location)?;
+        self.check_same_system_of_all(&uses, location)?;
         self.admit(&copy.source, call)?;
         self.admit(&copy.destination, call)?;
         self.check_read(Place::Region(copy.source), call)?;
@@ -210,7 +210,7 @@ impl System {
         let [read, index] = own.reads();
         let uses = [read, index, own.writes()];
         let checks = self.options.checks;
-        self.own_uses(&uses, location)?;
+        self.check_same_system_of_all(&uses, location)?;
         checks::indexed::access(own, &checks, call)?;
         for region in [&own.source, &own.index, &own.destination] {
             self.admit(region, call)?;
@@ -267,7 +267,7 @@ impl System {
         let checks = self.options.checks;
         let written = unit.writes();
         let uses: Vec<Use> = unit.reads().chain([written]).collect();
-        self.own_uses(&uses, location)?;
+        self.check_same_system_of_all(&uses, location)?;
         checks::bounds::tensor_unit(unit, self.options.chip_kind, self.limit(), &checks, location)?;
         let values = self.options.compute == Compute::Values;
         if values {

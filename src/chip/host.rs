@@ -5,11 +5,11 @@ use super::commands::Beginning;
 use super::memory::fills::{Covered, Write};
 use super::memory::forget_elements;
 use super::memory::place::Coordinates;
-use super::{Compute, Fault, FaultKind, System, checks, execute};
+use super::{Chips, Compute, Fault, FaultKind, checks, execute};
 use crate::command::{HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile};
 use core::panic::Location;
 
-impl System {
+impl Chips {
     /// Writes a host array to HBM.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl System {
         let call = Call { operation: "to_hbm", location };
         self.flush()?;
         checks::form::host(transfer, true, call)?;
-        self.own(&Place::Region(transfer.region), call)?;
+        self.check_same_system(&Place::Region(transfer.region), call)?;
         checks::access::uploaded(transfer, &self.options.checks, call)?;
         self.host_transfer(&transfer.region, call)?;
         let place = Place::Region(transfer.region);
@@ -41,7 +41,6 @@ impl System {
             let own = self.host_bytes(transfer);
             execute::upload(own.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
         }
-        self.clock.upload(transfer, location);
         let covered = Covered::by_moves(!begins, core::slice::from_ref(&transfer.transfer));
         self.written(Write { covered, ..Write::of(place, &[]) }, call);
         Ok(())
@@ -61,11 +60,10 @@ impl System {
         let call = Call { operation: "to_host", location };
         self.flush()?;
         checks::form::host(transfer, false, call)?;
-        self.own(&Place::Region(transfer.region), call)?;
+        self.check_same_system(&Place::Region(transfer.region), call)?;
         self.host_transfer(&transfer.region, call)?;
         self.check_read(Place::Region(transfer.region), call)?;
         self.order.barrier();
-        self.clock.download(transfer, location);
         if self.options.compute == Compute::ShapesOnly {
             // Nothing was ever written.
             return Ok(execute::nothing(transfer));
@@ -79,7 +77,7 @@ impl System {
     /// # Errors
     ///
     /// A [`Fault`] if the tensor leaves its memory, or if something that was given before is refused.
-    pub(crate) fn begin_tensor(
+    pub fn begin_tensor(
         &mut self,
         region: &Region,
         operation: &'static str,
@@ -126,7 +124,7 @@ impl System {
             RegisterFile::Trf(region) => Place::Trf(region),
             RegisterFile::Vrf(region) => Place::Region(region),
         };
-        self.own(&place, call)?;
+        self.check_same_system(&place, call)?;
         match &inspection.source {
             RegisterFile::Trf(region) => fits(region, self.options.checks.bounds, call)?,
             RegisterFile::Vrf(region) => {

@@ -15,7 +15,7 @@ use super::record::{
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
 use super::unit_copy;
-use crate::chip::checks::sdk::SdkNote;
+use crate::command::SdkNote;
 use crate::command::moves::Side;
 use crate::command::{
     AccumulationKind, Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation,
@@ -147,11 +147,6 @@ impl Clock {
         &self.ledger
     }
 
-    /// Notes so far, in the order in which their first commands were given.
-    pub(crate) fn notes(&mut self) -> &mut Vec<SdkNote> {
-        &mut self.ledger.notes
-    }
-
     /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> (usize, usize) {
@@ -174,10 +169,12 @@ impl Clock {
         self.ledger.interrupted = true;
     }
 
-    /// Settles, and tells the observers that nothing follows, how many chips there are, and the hints of a report.
-    pub fn finish(&mut self, chips: usize, hints: &[Hint]) {
+    /// Settles, and tells the observers that nothing follows: with the number of chips, the notes of the run, and the hints
+    /// of a report.
+    pub fn finish(&mut self, chips: usize, notes: &[SdkNote], hints: &[Hint]) {
         self.settle();
         self.ledger.chips = chips;
+        self.ledger.notes = notes.to_vec();
         let ledger = &self.ledger;
         self.observers.iter_mut().for_each(|observer| observer.finish(ledger, hints));
     }

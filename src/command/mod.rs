@@ -3,12 +3,15 @@
 //! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
 //! neither the types that made it nor the chip that runs it.
 
+mod addresses;
 pub(crate) mod covers;
+mod fault;
 mod fetch;
 mod indexed;
 pub(crate) mod moves;
 mod names;
 mod region;
+mod reported;
 mod shapes;
 mod short_command;
 mod switch;
@@ -19,12 +22,15 @@ mod unit_copy;
 mod uses;
 mod vector;
 
+pub use addresses::Addresses;
+pub use fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
 pub(crate) use fetch::Turns;
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub(crate) use indexed::RowKey;
 pub use indexed::{Duplicates, IndexedCall, IndexedDma};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
+pub use reported::{SdkNote, SdkReport, SdkReports};
 pub(crate) use shapes::shapes_before_vector;
 pub use shapes::{StreamShape, StreamShapes};
 pub use short_command::ContiguousLoad;

@@ -5,7 +5,8 @@ use super::environment::Settings;
 use super::interrupt::{Registered, StopsIfInterrupted, stop_if_interrupted};
 use super::output::{Output, tell, warn};
 use super::progress::{Alike, Counters, Progress};
-use crate::chip::{CheckOptions, Fault, FaultKind, SimOptions, System};
+use super::{SimOptions, System};
+use crate::chip::{CheckOptions, Fault, FaultKind};
 use crate::clock::KernelCall;
 use crate::clock::MemoryMap;
 use crate::clock::Report;
@@ -567,7 +568,7 @@ impl Context {
 
     /// What the system keeps of the operations so far.
     #[cfg(test)]
-    pub(super) fn kept(&self) -> crate::chip::Kept {
+    pub(super) fn kept(&self) -> super::system::Kept {
         self.main.system.with(System::kept)
     }
 

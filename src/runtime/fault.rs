@@ -2,7 +2,7 @@
 
 use super::context::SystemHandle;
 use super::late::when_late;
-use crate::chip::{Fault, FaultKind};
+use crate::chip::{Fault, FaultKind, with_origin};
 use crate::clock::KernelCall;
 use crate::error::PlanError;
 use core::cell::{Cell, RefCell};
@@ -60,7 +60,10 @@ pub(super) fn two_contexts(
     let help = "give the kernel `&mut ctx`, or parts of one context";
     let fault = Fault::new(FaultKind::OtherContext, operation, location, message, help);
     let labels = ["the one context was made here", "the other context was made here"];
-    labels.into_iter().zip([first, second]).fold(fault, |fault, (label, number)| fault.made(label, number))
+    labels
+        .into_iter()
+        .zip([first, second])
+        .fold(fault, |fault, (label, number)| with_origin(fault, label, number))
 }
 
 /// A number that no launch of the process has: 1, 2, …
@@ -163,7 +166,7 @@ pub(crate) fn or_raise<T>(result: Result<T, Fault>) -> T {
 pub(crate) fn accept<T>(operation: &'static str, result: Result<T, PlanError>) -> T {
     match result {
         Ok(value) => value,
-        Err(error) => raise(Fault::refused(operation, Location::caller(), error.message())),
+        Err(error) => raise(refused(operation, Location::caller(), error.message())),
     }
 }
 
@@ -180,16 +183,13 @@ when_late! {
     /// The fault of a refusal. Its first words are the operation.
     pub(super) fn late_fault(error: &'static PlanError, location: &'static Location<'static>) -> Fault {
         let operation = error.message().split_once(": ").map_or("refused", |(operation, _)| operation);
-        Fault::refused(operation, location, error.message())
+        refused(operation, location, error.message())
     }
 }
 
-impl Fault {
-    /// A call whose values the chip cannot do. The message carries its own help.
-    fn refused(operation: &'static str, location: &'static Location<'static>, message: &str) -> Self {
-        let (message, help) = message.split_once("; help: ").unwrap_or((message, ""));
-        let message =
-            message.strip_prefix(operation).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message);
-        Fault::new(FaultKind::Refused, operation, location, message.to_string(), help.to_string())
-    }
+/// A call whose values the chip cannot do. The message carries its own help.
+fn refused(operation: &'static str, location: &'static Location<'static>, message: &str) -> Fault {
+    let (message, help) = message.split_once("; help: ").unwrap_or((message, ""));
+    let message = message.strip_prefix(operation).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message);
+    Fault::new(FaultKind::Refused, operation, location, message.to_string(), help.to_string())
 }

@@ -1,7 +1,8 @@
 //! What a program of many layers keeps: as much as one of few.
 
+use super::system::Kept;
+use crate::chip::Compute;
 use crate::chip::memory::fills::OVERWRITTEN;
-use crate::chip::{Compute, Kept};
 use crate::clock::ledger::KEPT;
 use crate::clock::repeats::KEPT_ALIKE;
 use crate::prelude::*;

@@ -17,8 +17,8 @@ mod progress;
 #[cfg(not(any(unix, windows)))]
 #[path = "no_progress.rs"]
 mod progress;
+mod system;
 
-pub use crate::chip::SimOptions;
 pub use allocate::AUTO;
 pub(crate) use allocate::{Lease, Place};
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
@@ -28,3 +28,4 @@ pub use kernel_chips::TensorChips;
 pub use launch::chips_agree;
 pub use launch::{DeviceFn, DeviceSend, launch, try_launch};
 pub use needs_await::NeedsAwait;
+pub use system::{SimOptions, System};

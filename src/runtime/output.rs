@@ -1,7 +1,8 @@
 //! What a context tells about itself when it ends: reports, maps and traces of programs that stay as they are. The
 //! variables are those of [`environment`](super::environment).
 
-use crate::chip::{SdkNote, SdkReport, System};
+use super::System;
+use crate::chip::{SdkNote, SdkReport};
 use crate::clock::Allocations;
 use crate::clock::page::{PageWriter, is_same_file};
 use crate::clock::trace::TraceWriter;

@@ -1,10 +1,10 @@
 //! Where operations may access memory: alignment, and the places that they write.
 
 use super::bounds::{Call, in_memory};
-use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::command::covers::is_injective;
 use crate::command::moves::{Moves, Side, Strip};
+use crate::command::{CheckOptions, Fault, FaultKind};
 use crate::command::{
     CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
     TransferLoop, TrfRegion, UnitCopy, Vector,

@@ -1,8 +1,8 @@
 //! What a command must keep to before it is executed.
 
-use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
+use crate::command::{CheckOptions, Fault, FaultKind};
 use crate::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion, Vector};
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};

@@ -9,11 +9,11 @@
 //! ```
 
 use super::bounds::Call;
-use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::Coordinates;
 use crate::chip::memory::separate;
 use crate::command::moves::{End, Moves, Side, Strip};
 use crate::command::{Dma, Memory, Place, Region, Start};
+use crate::command::{Fault, FaultKind};
 use crate::spec::{CLUSTERS, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 use core::ops::Range;
 

@@ -1,8 +1,8 @@
 //! What a fetch must keep to before it is executed: the stages of its adapter, and interleaving.
 
 use super::bounds::Call;
-use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit};
+use crate::command::{CheckOptions, Fault, FaultKind};
 use crate::scalar::ElementType;
 use crate::spec::{ChipKind, DM_BYTES, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
 use core::ops::RangeInclusive;
@@ -49,7 +49,7 @@ pub(super) fn check(
         let message =
             format!("elements of type {looked_up} are to become {streamed}, which {kind} does not do");
         let help = match looked_up.fetch_outputs_on(ChipKind::RngdS).contains(&streamed) {
-            true => "simulate chips that do: `SimOptions { chip_kind: ChipKind::RngdS, .. }`",
+            true => "simulate chips that do: `ChipOptions { chip_kind: ChipKind::RngdS, .. }`",
             false => "choose another type or cast in two steps",
         };
         return Err(call.fault(FaultKind::Unsupported, message, help));

@@ -2,11 +2,11 @@
 
 use super::access::{element_aligned, ends_aligned, moved};
 use super::bounds::{Call, in_memory};
-use super::fault::{CheckOptions, Fault, FaultKind};
 use crate::chip::execute::indexed::{NO_ROW, RowStrips};
 use crate::chip::memory::fills::Origin;
 use crate::chip::memory::place::{Coordinates, Place, first_shared};
 use crate::chip::memory::{Unit, separate};
+use crate::command::{CheckOptions, Fault, FaultKind};
 use crate::command::{Duplicates, IndexedDma, Memory, Region, RowKey};
 use std::collections::HashMap;
 

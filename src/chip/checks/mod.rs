@@ -3,7 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod bounds;
 pub(crate) mod dma_overwrite;
-pub(crate) mod fault;
 pub(crate) mod fetch;
 pub(crate) mod form;
 pub(crate) mod indexed;

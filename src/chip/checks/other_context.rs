@@ -1,9 +1,9 @@
 //! Tensors of another context: their addresses are those of its memories, where other bytes lie here.
 
 use super::bounds::Call;
-use super::fault::{Fault, FaultKind};
 use crate::chip::systems::known;
 use crate::command::Place;
+use crate::command::{Fault, FaultKind};
 
 /// Refuses a tensor of another system than the one with this number.
 pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault> {
@@ -24,16 +24,14 @@ pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault>
         place.describe()
     );
     let fault = call.fault(FaultKind::OtherContext, message, help);
-    let fault = fault.made("the context of the tensor was made here", owner);
-    Err(fault.made("the context of the call was made here", system))
+    let fault = with_origin(fault, "the context of the tensor was made here", owner);
+    Err(with_origin(fault, "the context of the call was made here", system))
 }
 
-impl Fault {
-    /// The fault with the place at which a system was made.
-    pub(crate) fn made(self, label: &'static str, system: u64) -> Self {
-        match known(system).made {
-            Some(location) => self.after(label, location),
-            None => self,
-        }
+/// A fault with the place at which a system was made, if it is known.
+pub fn with_origin(fault: Fault, label: &'static str, system: u64) -> Fault {
+    match known(system).made {
+        Some(location) => fault.after(label, location),
+        None => fault,
     }
 }

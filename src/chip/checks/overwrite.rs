@@ -14,10 +14,10 @@
 mod register_file;
 
 use super::access::{first_unit, packet_positions};
-use super::fault::{Fault, FaultKind};
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::separate;
 use crate::command::{Contraction, Emission, Fetch, Part, Region, Sink, Switch, TensorUnit, Turns};
+use crate::command::{Fault, FaultKind};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::sequencer::walk::Walk;

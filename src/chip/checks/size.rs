@@ -1,7 +1,7 @@
 //! Passes whose values take more memory than the simulator keeps.
 
 use super::bounds::Call;
-use super::fault::{Fault, FaultKind};
+use crate::command::{Fault, FaultKind};
 use crate::command::{Sink, TensorUnit};
 use crate::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use crate::text::Text;
@@ -65,7 +65,8 @@ pub(in crate::chip) fn check(unit: &TensorUnit, call: Call) -> Result<(), Fault>
         needed.div_ceil(1 << 30),
         MOST_BYTES >> 30
     );
-    let help = "split the pass, or compute its time alone: `SimOptions { compute: Compute::ShapesOnly, .. }`";
+    let help =
+        "split the pass, or compute its time alone: `ChipOptions { compute: Compute::ShapesOnly, .. }`";
     Err(call.fault(FaultKind::TooLarge, message, help))
 }
 

@@ -3,11 +3,11 @@
 use super::contraction::{Missing, SummedCell};
 use super::vector::MissingOperand;
 use super::{OriginOf, Pass};
-use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::fills::Origin;
 use crate::chip::memory::place::{Coordinates, Place};
 use crate::chip::memory::trf;
 use crate::command::{Contraction, Region, TrfRegion, Turns};
+use crate::command::{Fault, FaultKind};
 use crate::sequencer::walk::Walk;
 use crate::spec::FETCH_MASK_NIBBLES;
 use core::ops::Range;

@@ -1,7 +1,7 @@
 //! Which instructions of the host the engines are computed with.
 //!
 //! All paths give the same bits: floats are added in the same order, and integers wrap. A path is chosen while the program
-//! runs, the fastest of the machine unless [`SimOptions::path`](crate::chip::SimOptions::path) says otherwise.
+//! runs, the fastest of the machine unless [`ChipOptions::path`](crate::chip::ChipOptions::path) says otherwise.
 
 use core::fmt;
 
@@ -116,7 +116,7 @@ impl Path {
         let Some(path) = asked else { return Self::best() };
         Self::of(path).unwrap_or_else(|| {
             panic!(
-                "SimOptions: the path `{path}` was asked for, but this machine has {}; help: set `path` to one of them, or to \
+                "ChipOptions: the path `{path}` was asked for, but this machine has {}; help: set `path` to one of them, or to \
                  `None` for the fastest",
                 ComputePath::available_names()
             )
@@ -192,7 +192,7 @@ impl NeonDot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::{SimOptions, System};
+    use crate::chip::{ChipOptions, Chips};
 
     #[test]
     fn each_path_is_had_or_refused() {
@@ -201,15 +201,15 @@ mod tests {
         assert_eq!(Some(Path::best()), Path::of(available[0]));
         let mut refused = 0;
         for &path in ComputePath::ALL {
-            let options = SimOptions { path: Some(path), ..SimOptions::default() };
-            let made = std::panic::catch_unwind(|| drop(System::new(options)));
+            let options = ChipOptions { path: Some(path), ..ChipOptions::default() };
+            let made = std::panic::catch_unwind(|| drop(Chips::new(options)));
             let Err(message) = made else {
                 assert!(available.contains(&path), "{path}");
                 continue;
             };
             refused += 1;
             let expected = format!(
-                "SimOptions: the path `{path}` was asked for, but this machine has {}; help: set `path` to one of them, or \
+                "ChipOptions: the path `{path}` was asked for, but this machine has {}; help: set `path` to one of them, or \
                  to `None` for the fastest",
                 ComputePath::available_names()
             );

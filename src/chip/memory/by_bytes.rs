@@ -60,7 +60,6 @@ impl<T> ByBytes<T> {
     }
 
     /// How many there are.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.things.len()
     }

@@ -261,7 +261,6 @@ impl FillLog {
     }
 
     /// How many writes and fillings are kept.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> (usize, usize) {
         (self.writes.len(), self.fillings.len())
     }

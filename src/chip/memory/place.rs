@@ -1,7 +1,7 @@
 //! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
 
 use super::trf;
-use crate::chip::checks::fault::Fault;
+use crate::command::Fault;
 pub(crate) use crate::command::Place;
 use crate::command::{Memory, Part, Region};
 use crate::mapping::Guard;

@@ -4,7 +4,7 @@
 
 use super::fills::{FillLog, Logged};
 use super::place::{Coordinates, Hull, Place, spans_meet};
-use crate::chip::checks::fault::{Fault, FaultKind};
+use crate::command::{Fault, FaultKind};
 use core::ops::Range;
 use core::panic::Location;
 use std::collections::HashSet;

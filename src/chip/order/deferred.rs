@@ -1,7 +1,7 @@
 //! Commands that take effect later than they are given: see [`ExecutionOrder`](crate::chip::ExecutionOrder).
 
 use crate::chip::commands::{Beginning, Written};
-use crate::chip::{Fault, System};
+use crate::chip::{Chips, Fault};
 use crate::command::{ContextKind, Operation, Use};
 use core::panic::Location;
 
@@ -22,8 +22,8 @@ pub(in crate::chip) struct Late {
     fault: Fault,
 }
 
-impl System {
-    /// Does everything that was given. A system ends without it: what still waits is not done then.
+impl Chips {
+    /// Does everything that was given. Commands that still wait when the chips end are not done.
     ///
     /// # Errors
     ///
@@ -44,7 +44,11 @@ impl System {
     }
 
     /// Does what has waited for long.
-    pub(in crate::chip) fn make_room(&mut self) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Chips::flush`].
+    pub fn make_room(&mut self) -> Result<(), Fault> {
         while self.explorer.is_full() {
             let Some((number, deferred)) = self.explorer.next() else { break };
             self.take_effect(number, deferred);

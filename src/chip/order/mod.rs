@@ -14,10 +14,10 @@ pub(super) mod deferred;
 pub(super) mod explore;
 
 use super::checks::bounds::Call;
-use super::checks::fault::{CheckOptions, Fault, FaultKind};
 use super::memory::by_bytes::ByBytes;
 use super::memory::place::{Hull, first_shared, spans_cover, spans_meet};
 use crate::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Use};
+use crate::command::{CheckOptions, Fault, FaultKind};
 use core::ops::Range;
 use core::panic::Location;
 
@@ -111,7 +111,6 @@ impl OrderLog {
     }
 
     /// How many accesses are kept.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.accesses.iter().flatten().flatten().map(ByBytes::len).sum()
     }

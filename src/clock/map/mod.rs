@@ -14,7 +14,7 @@ mod picture;
 use super::hazards::{Access, OperationNumber};
 use super::ledger::{Ledger, Touches};
 use super::report::place;
-use crate::chip::memory::separate::Addresses;
+use crate::command::Addresses;
 use crate::command::FillId;
 use crate::command::MemoryKind;
 use crate::scalar::ElementType;

@@ -468,7 +468,7 @@ mod tests {
             let (waiting, pieces) = clock.waiting();
             assert!(waiting <= WINDOW + 1024 && pieces <= 32, "{waiting} operations wait, {pieces} pieces");
         }
-        clock.finish(1, &[]);
+        clock.finish(1, &[], &[]);
         assert!(clock.ledger().records.len() <= KEPT);
         assert_eq!(clock.ledger().totals.operations, given);
         let counter = out.0.lock().expect("nobody panics");
@@ -496,7 +496,7 @@ mod tests {
             clock.observe(Box::new(TraceWriter { most_bytes, ..TraceWriter::new(out.clone()) }));
             let kernel = KernelCall { number: 1, name: "copies" };
             (0..16).for_each(|_| clock.command(kernel, &copy(0, 1024, false)));
-            clock.finish(1, &[]);
+            clock.finish(1, &[], &[]);
             let text = out.0.lock().expect("nobody panics").clone();
             let text = String::from_utf8(text).expect("it is text");
             (text.len() as u64, Run::parse(&text).expect("it is whole"))

@@ -3,13 +3,13 @@
 use super::channels::ChannelSpans;
 use super::layout::Layouts;
 use super::operation;
-use crate::chip::memory::separate::Addresses;
 use crate::clock::dma::DmaTime;
 use crate::clock::hazards::OperationNumber;
 use crate::clock::hints::Hint;
 use crate::clock::ledger::Ledger;
 use crate::clock::map::{Allocations, MemoryMap};
 use crate::clock::record::Record;
+use crate::command::Addresses;
 use serde_json::Value;
 
 /// What is gathered while operations end.

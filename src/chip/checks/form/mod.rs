@@ -6,11 +6,11 @@ mod switch;
 mod vector;
 
 use super::bounds::Call;
-use super::fault::{Fault, FaultKind};
 use crate::command::{
     Contraction, Dma, HostTransfer, IndexedDma, Inspection, Operation, RegisterFile, Sink, Start,
     StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
+use crate::command::{Fault, FaultKind};
 use crate::scalar::ElementType;
 use crate::spec::{
     FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES,

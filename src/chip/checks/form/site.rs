@@ -1,8 +1,8 @@
 //! The parts of a command, whatever operation they belong to: regions, guards, sequencers, loops of a transfer.
 
 use super::{MOST, MOST_IN_SLICE};
-use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::command::moves::Moves;
+use crate::command::{Fault, FaultKind};
 use crate::command::{Memory, Region, Transfer, TrfRegion};
 use crate::mapping::Guard;
 use crate::scalar::ElementType;

@@ -5,7 +5,7 @@
 //! the same after neighbours that go on evenly are joined.
 
 use super::{Form, MOST};
-use crate::chip::checks::fault::Fault;
+use crate::command::Fault;
 use crate::command::{Emission, SnoopLoop, Switch, SwitchLoop, TimeGate};
 use crate::spec::SLICES;
 

@@ -1,8 +1,8 @@
 //! Commands without a meaning, one per rule, and their neighbours that have one.
 
 use super::MOST_IN_SLICE;
-use crate::chip::checks::fault::FaultKind;
-use crate::chip::{CheckOptions, SimOptions, System};
+use crate::chip::{CheckOptions, ChipOptions, Chips};
+use crate::command::FaultKind;
 use crate::command::{
     AccumulationKind, Cast, Collect, Command, Contraction, Dma, Emission, Fetch, FillId, Footprint,
     HostTransfer, Memory, Operation, Region, Sink, SnoopDigit, SnoopLoop, Step, Switch, SwitchLoop,
@@ -51,8 +51,8 @@ fn copy() -> TensorUnit {
 fn outcome(operation: Operation) -> Result<(), (FaultKind, String)> {
     let command = Command { operation, location: Location::caller() };
     let [all, none] = [CheckOptions::ALL, CheckOptions::NONE].map(|checks| {
-        let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
-        system.execute(&command).map_err(|fault| (fault.kind, fault.to_string()))
+        let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
+        system.execute(&command).map(drop).map_err(|fault| (fault.kind, fault.to_string()))
     });
     assert_eq!(all, none, "no switch is asked");
     all
@@ -115,9 +115,9 @@ fn transfers() {
 
 #[test]
 fn passes() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let operation = Operation::TensorUnit(Box::new(copy()));
-    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
     refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
     refused_copy("64 positions for 2 packets of 0", |unit| unit.fetch.packet = 0);
     // A packet as large as no slice is.
@@ -170,9 +170,9 @@ fn transposed() -> TensorUnit {
 #[test]
 fn transposes() {
     // It has a meaning: that it commits lanes without an element is another rule.
-    let mut system = System::new(SimOptions { checks: CheckOptions::NONE, ..SimOptions::default() });
+    let mut system = Chips::new(ChipOptions { checks: CheckOptions::NONE, ..ChipOptions::default() });
     let operation = Operation::TensorUnit(Box::new(transposed()));
-    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
     let refused_transpose = |part: &str, change: &dyn Fn(&mut Transpose)| {
         let mut unit = transposed();
         change(unit.transpose.as_mut().expect("a transpose"));
@@ -283,7 +283,7 @@ fn switches() {
 fn arrays_of_the_host() {
     let Dma { source: region, transfer, .. } = dma();
     let here = Location::caller();
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let mut read = |host_elements| system.download(&HostTransfer { region, transfer, host_elements }, here);
     assert!(read(64).is_ok());
     let fault = read(63).expect_err("one is missing");
@@ -331,9 +331,9 @@ fn refused_product(part: &str, change: impl FnOnce(&mut Contraction)) {
 fn contractions() {
     // It has a meaning: what is missing is what nobody wrote.
     let checks = CheckOptions::NONE;
-    let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
+    let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     let operation = Operation::TensorUnit(Box::new(product()));
-    assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
+    assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
 
     refused_product("packets of 3 flits are used 2 times for 1 column", |own| own.collect_flits = 3);
     refused_product("packets of 1 flit are used 0 times for 1 column", |own| own.tile = 0);

@@ -2,7 +2,7 @@
 
 use super::site::Form;
 use super::{MOST, MOST_IN_SLICE};
-use crate::chip::checks::fault::Fault;
+use crate::command::Fault;
 use crate::command::{
     BinaryInput, BinaryOperator, Branch, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce, Memory,
     MovedLoop, OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape, TernaryInput,

@@ -1,7 +1,7 @@
 //! Programs of the Vector Engine without a meaning, one per rule, and their neighbours that have one.
 
 use super::*;
-use crate::chip::{CheckOptions, SimOptions, System};
+use crate::chip::{CheckOptions, ChipOptions, Chips};
 use crate::command::{
     BinaryArgMode, BinaryOperator, ClipBinaryOpF32, Command, Fetch, FillId, Footprint, FpBinaryOp,
     FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmpI32, KeptLoop, Operation,
@@ -43,8 +43,8 @@ fn outcome_of(element: ElementType, steps: &[VectorStep]) -> Result<(), String> 
     };
     let unit = TensorUnit { vector: Some(own), ..TensorUnit::new(fetch, sink) };
     let command = Command { operation: Operation::TensorUnit(Box::new(unit)), location: Location::caller() };
-    let mut system = System::new(SimOptions { checks: CheckOptions::NONE, ..SimOptions::default() });
-    system.execute(&command).map_err(|fault| fault.to_string())
+    let mut system = Chips::new(ChipOptions { checks: CheckOptions::NONE, ..ChipOptions::default() });
+    system.execute(&command).map(drop).map_err(|fault| fault.to_string())
 }
 
 #[track_caller]

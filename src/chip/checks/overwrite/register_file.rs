@@ -9,9 +9,9 @@
 
 use super::last_step;
 use crate::chip::checks::access::first_unit;
-use crate::chip::checks::fault::{Fault, FaultKind};
 use crate::chip::memory::place::{Place, spans_meet};
 use crate::chip::memory::separate;
+use crate::command::{Fault, FaultKind};
 use crate::command::{
     OperandSource, Region, StreamShape, TensorUnit, Transfer, TrfRegion, Vector, VrfOperand,
 };

@@ -26,7 +26,7 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
     let packets = flits / collect_flits;
     let cells = collect_flits * per_flit;
     let output = if element == Bf16 { F32 } else { I32 };
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     // The padding of the stream holds zeros.
     let data = |seed| {
         let mut bytes = codes(element, m * k, seed);
@@ -179,7 +179,7 @@ fn contractions_agree_with_the_definition() {
 
 #[test]
 fn a_repeated_weight_multiplies_every_cell() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let (x, w) = (codes(Bf16, 64, 1), codes(Bf16, 16, 2));
     poke(&mut system, 0, 0, Bf16, &x);
     poke(&mut system, 0, 1024, Bf16, &w);
@@ -228,7 +228,7 @@ fn a_repeated_weight_multiplies_every_cell() {
 
 #[test]
 fn integer_sums_wrap() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     poke(&mut system, 0, 0, I8, &[0x80; 64]);
     let one = |mut region: Region| {
         region.footprint.clusters = 1;

@@ -1,8 +1,8 @@
 //! Whole passes against loops over single elements.
 
-use crate::chip::checks::fault::CheckOptions;
 use crate::chip::memory::row::{Line, Row};
-use crate::chip::{Fault, FaultKind, SimOptions, System};
+use crate::chip::{ChipOptions, Chips, Fault, FaultKind};
+use crate::command::CheckOptions;
 use crate::command::MemoryKind;
 use crate::command::*;
 use crate::mapping::{Guard, GuardDigit, GuardSum};
@@ -54,20 +54,14 @@ fn commit(destination: Region, entries: &[(usize, isize)], window: usize, guard:
     Sink::Commit { destination, config: config(entries, window), commit_size: 8, guard }
 }
 
-fn poke(system: &mut System, unit: usize, address: u64, element: ElementType, bytes: &[u8]) {
+fn poke(system: &mut Chips, unit: usize, address: u64, element: ElementType, bytes: &[u8]) {
     let mut row = Row::new(element);
     let len = bytes.len() * 8 / element.bits();
     row.push(bytes, len, None);
     row.write(0, &mut system.units, Line { unit, address, position: 0, stride: 1, len }, 0);
 }
 
-fn peek(
-    system: &System,
-    unit: usize,
-    address: u64,
-    element: ElementType,
-    len: usize,
-) -> (Vec<u8>, Vec<bool>) {
+fn peek(system: &Chips, unit: usize, address: u64, element: ElementType, len: usize) -> (Vec<u8>, Vec<bool>) {
     let mut row = Row::new(element);
     row.read(&system.units, Line { unit, address, position: 0, stride: 1, len });
     (row.bytes().to_vec(), row.flags().map_or(vec![true; len], <[bool]>::to_vec))
@@ -96,7 +90,7 @@ fn value(element: ElementType, bytes: &[u8], k: usize) -> f64 {
 #[test]
 fn fetch_cast_and_commit_with_padding() {
     let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
-    let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
+    let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     let data = codes(Bf16, 64, 4);
     poke(&mut system, 5, 0, Bf16, &data);
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
@@ -127,7 +121,7 @@ fn fetch_cast_and_commit_with_padding() {
 fn cast_and_transpose() {
     for flits in [1, 2, 5] {
         let (steps, lanes) = (200, 8);
-        let mut system = System::new(SimOptions::default());
+        let mut system = Chips::new(ChipOptions::default());
         let values: Vec<f32> = (0..steps * lanes).map(|k| (k * 7 % 4001) as f32 * 0.5).collect();
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         poke(&mut system, 0, 0, F32, &bytes);
@@ -162,7 +156,7 @@ fn conversions_that_a_chip_does_not_have() {
     use ElementType::{I5, I9};
     let try_fetch = |kind: ChipKind, stored: ElementType, output: ElementType| {
         let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
-        let mut system = System::new(SimOptions { chip_kind: kind, checks, ..SimOptions::default() });
+        let mut system = Chips::new(ChipOptions { chip_kind: kind, checks, ..ChipOptions::default() });
         let lanes = 256 / output.bits();
         let stream = fetch(region(0, 0, stored, 8, lanes), output, &[(lanes, 1)], 1, lanes);
         let destination = TrfRegion {
@@ -174,7 +168,10 @@ fn conversions_that_a_chip_does_not_have() {
             guard: Guard::always(5),
         };
         let sink = Sink::Trf { destination, guard: Guard::always(5) };
-        system.execute(&pass(stream, None, None, sink)).map_err(|fault| (fault.kind, fault.to_string()))
+        system
+            .execute(&pass(stream, None, None, sink))
+            .map(drop)
+            .map_err(|fault| (fault.kind, fault.to_string()))
     };
     for stored in ElementType::ALL {
         for output in ElementType::ALL {
@@ -192,7 +189,7 @@ fn conversions_that_a_chip_does_not_have() {
 
     let stream = fetch(region(0, 0, I4, 8, 64), I5, &[(64, 1)], 1, 64);
     let sink = commit(region(1, 4096, I4, 8, 64), &[(1, 64), (64, 1)], 64, Guard::always(5));
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let fault = system.execute(&pass(stream, None, None, sink)).expect_err("no memory holds i5");
     assert_eq!(fault.kind, FaultKind::Unsupported);
     assert!(fault.to_string().contains("elements of type i5 are to be written"), "{fault}");
@@ -200,7 +197,7 @@ fn conversions_that_a_chip_does_not_have() {
 
 #[test]
 fn an_odd_sequencer_reads_what_the_definition_says() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let data = codes(I4, 4096, 4);
     poke(&mut system, 0, 16, I4, &data);
     let entries = [(6, 3), (2, 0), (64, 5)];
@@ -233,7 +230,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
     let guard = Guard::always(5);
     for checks in [true, false] {
         let checks = CheckOptions { uninitialised: checks, ..CheckOptions::default() };
-        let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
+        let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
         let one = |mut region: Region| {
             (region.footprint.clusters, region.footprint.slices) = (1, 1);
             region
@@ -265,10 +262,10 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             output: I32,
         };
         // The third packet was never written.
-        let run = |system: &mut System, guard_of_stream| {
+        let run = |system: &mut Chips, guard_of_stream| {
             let stream = fetch(one(region(0, 0, I8, 1, 192)), I8, &[(192, 1)], 6, 32);
             let sink = commit(one(region(3, 1024, I32, 1, 24)), &[(3, 8), (8, 1)], 8, guard);
-            system.execute(&pass(stream, Some(contraction(guard_of_stream)), None, sink))
+            system.execute(&pass(stream, Some(contraction(guard_of_stream)), None, sink)).map(drop)
         };
         let result = run(&mut system, guard);
         let flags = peek(&system, 0, 1024, I32, 24).1;
@@ -292,7 +289,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
 #[test]
 fn uninitialised_operands_behind_their_tensor_are_refused() {
     let guard = Guard::always(5);
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let mut source = region(0, 0, I8, 1, 32);
     source.footprint.clusters = 1;
     poke(&mut system, 0, 0, I8, &[1; 32]);
@@ -345,7 +342,7 @@ fn uninitialised_operands_behind_their_tensor_are_refused() {
 #[test]
 fn lanes_that_collect_adds_are_no_operands() {
     let guard = Guard::always(5);
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let mut source = region(0, 0, I8, 1, 32);
     source.footprint.clusters = 1;
     poke(&mut system, 0, 0, I8, &[1; 32]);
@@ -372,7 +369,7 @@ fn lanes_that_collect_adds_are_no_operands() {
         // 16 lanes are fetched, the flit has 32.
         let stream = fetch(source, I8, &[(16, 1)], 1, 16);
         let sink = commit(region(3, 8192, I32, 1, 8), &[(1, 8), (8, 1)], 8, guard);
-        system.execute(&pass(stream, Some(contraction), None, sink))
+        system.execute(&pass(stream, Some(contraction), None, sink)).map(drop)
     };
     multiply(16).expect("the others are padding");
     let fault = multiply(17).expect_err("one is not");
@@ -385,7 +382,7 @@ fn lanes_that_collect_adds_are_no_operands() {
 
 #[test]
 fn bounds_are_exact() {
-    let mut system = System::new(SimOptions { chips: Some(1), ..SimOptions::default() });
+    let mut system = Chips::new(ChipOptions { chips: Some(1), ..ChipOptions::default() });
     let hbm = |address: u64, elements| {
         let guard = Guard::always(4);
         let footprint = Footprint { element: I8, chips: 1, clusters: 1, slices: 1, elements, guard };
@@ -393,7 +390,7 @@ fn bounds_are_exact() {
     };
     let end = DM_BYTES as u64;
     let at = |address| region(10, address, I8, 256, 64);
-    assert_eq!(system.execute(&dma(hbm(0, 64), at(end - 64), 64)), Ok(()));
+    assert_eq!(system.execute(&dma(hbm(0, 64), at(end - 64), 64)).map(drop), Ok(()));
     let fault = system.execute(&dma(hbm(0, 64), at(end - 63), 64)).expect_err("one byte too far");
     assert_eq!(fault.kind, FaultKind::OutOfBounds);
     assert!(
@@ -401,26 +398,26 @@ fn bounds_are_exact() {
         "{fault}"
     );
     let top = crate::spec::HBM_BYTES;
-    assert_eq!(system.execute(&dma(hbm(top - 64, 64), at(0), 64)), Ok(()));
+    assert_eq!(system.execute(&dma(hbm(top - 64, 64), at(0), 64)).map(drop), Ok(()));
     assert!(system.execute(&dma(hbm(top - 63, 64), at(0), 64)).is_err());
     // Padding may stick out.
     let mut tile = at(end - 32);
     tile.footprint.guard = below(4, 3, 32);
-    assert_eq!(system.execute(&dma(hbm(0, 64), tile, 32)), Ok(()));
+    assert_eq!(system.execute(&dma(hbm(0, 64), tile, 32)).map(drop), Ok(()));
     tile.footprint.guard = below(4, 3, 33);
     assert!(system.execute(&dma(hbm(0, 64), tile, 33)).is_err());
     let mut chips = at(0);
     chips.footprint.chips = 2;
     let fault = system.execute(&dma(hbm(0, 64), chips, 64)).expect_err("one chip");
     assert!(fault.message.contains("needs chip 1, but the system has 1 chip"), "{fault}");
-    let mut open = System::new(SimOptions::default());
-    assert_eq!(open.execute(&dma(hbm(0, 64), chips, 64)), Ok(()));
-    assert_eq!(open.chips(), 2);
+    let mut open = Chips::new(ChipOptions::default());
+    assert_eq!(open.execute(&dma(hbm(0, 64), chips, 64)).map(drop), Ok(()));
+    assert_eq!(open.count(), 2);
 }
 
 #[test]
 fn register_files_have_limits() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let guard = Guard::always(5);
     for (address, rows, row_elements, fits) in [
         (TrfAddress::Full, 8, 8192, true),
@@ -433,14 +430,15 @@ fn register_files_have_limits() {
         let total = rows * row_elements;
         let stream =
             fetch(region(0, 0, I8, 1, total), I8, &[(total.div_ceil(32) * 32, 1)], total.div_ceil(32), 32);
-        let result = system.execute(&pass(stream, None, None, Sink::Trf { destination: trf, guard }));
+        let result =
+            system.execute(&pass(stream, None, None, Sink::Trf { destination: trf, guard })).map(drop);
         assert_eq!(result.map_err(|fault| fault.kind), if fits { Ok(()) } else { Err(FaultKind::Capacity) });
     }
 }
 
 #[test]
 fn stale_reads_are_found_in_every_memory() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let guard = Guard::always(5);
     let trf = |fill, address| TrfRegion {
         address,
@@ -451,13 +449,13 @@ fn stale_reads_are_found_in_every_memory() {
         guard,
     };
     poke(&mut system, 0, 0, I8, &[1; 512]);
-    let load = |system: &mut System, region_of: TrfRegion| {
+    let load = |system: &mut Chips, region_of: TrfRegion| {
         let stream = fetch(region(0, 0, I8, 1, 512), I8, &[(512, 1)], 16, 32);
         system.execute(&pass(stream, None, None, Sink::Trf { destination: region_of, guard })).expect("fits");
     };
     load(&mut system, trf(1, TrfAddress::FirstHalf));
     load(&mut system, trf(2, TrfAddress::SecondHalf));
-    let contract = |system: &mut System, region_of: TrfRegion| {
+    let contract = |system: &mut Chips, region_of: TrfRegion| {
         let contraction = Contraction {
             trf: region_of,
             stream_guard: guard,
@@ -477,7 +475,7 @@ fn stale_reads_are_found_in_every_memory() {
         source.footprint.clusters = 1;
         let stream = fetch(source, I8, &[(64, 1)], 2, 32);
         let sink = commit(region(7, 4096, I32, 1, 8), &[(8, 1)], 8, guard);
-        system.execute(&pass(stream, Some(contraction), None, sink)).map_err(|fault| fault.kind)
+        system.execute(&pass(stream, Some(contraction), None, sink)).map(drop).map_err(|fault| fault.kind)
     };
     assert_eq!(contract(&mut system, trf(1, TrfAddress::FirstHalf)), Ok(()));
     load(&mut system, trf(3, TrfAddress::Full));

@@ -30,7 +30,7 @@ fn load(destination: Region, time: usize, transfer: Transfer, guard: Guard) -> C
     pass(stream, None, None, Sink::Vrf { destination, transfer, guard })
 }
 
-fn look(system: &mut System, source: Region) -> Result<HostBuffer, Fault> {
+fn look(system: &mut Chips, source: Region) -> Result<HostBuffer, Fault> {
     let elements = source.footprint.elements;
     let transfer = moves(&[(elements, 1, 1)], Guard::always(1));
     let inspection = Inspection { source: RegisterFile::Vrf(source), transfer, host_elements: elements };
@@ -39,7 +39,7 @@ fn look(system: &mut System, source: Region) -> Result<HostBuffer, Fault> {
 
 #[test]
 fn only_live_lanes_go_to_the_vrf() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let bytes: Vec<u8> = (0..96).map(|k| k + 1).collect();
     poke(&mut system, 0, 0, I32, &bytes);
     // Three packets, of which lanes 0 to 4 are live, transposed; the third packet is padding.
@@ -63,7 +63,7 @@ fn only_live_lanes_go_to_the_vrf() {
 
 #[test]
 fn a_vrf_has_limits() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let always = Guard::always(5);
     let straight = moves(&[(8, 1, 1)], Guard::always(1));
     let end = VRF_BYTES as u64;
@@ -83,13 +83,13 @@ fn a_vrf_has_limits() {
     assert!(fault.message.contains("type i8") && fault.message.contains("32-bit types"), "{fault}");
     // Not checked, what lies outside is not written.
     let checks = CheckOptions { bounds: false, ..CheckOptions::default() };
-    let mut open = System::new(SimOptions { checks, ..SimOptions::default() });
+    let mut open = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     open.execute(&load(vrf(1, end - 28, F32, 8), 1, straight, always)).expect("not checked");
 }
 
 #[test]
 fn engines_reach_their_own_memories() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     let own = vrf(1, 0, I32, 8);
     let dm = region(2, 0, I32, 1, 8);
     let hbm = Region { memory: Memory::Hbm, ..dm };

@@ -92,7 +92,7 @@ fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
         own.transpose = engine;
     }
     let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
-    let mut system = System::new(SimOptions { checks, ..SimOptions::default() });
+    let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     // In one slice, elements are missing.
     for slice in 0..3 {
         let bytes = if whole || slice != 1 { 512 } else { 40 };
@@ -129,7 +129,7 @@ fn elements_go_to_their_places() {
 /// Bytes that are written over others of the same pass go through the stream.
 #[test]
 fn a_pass_over_its_own_source_is_no_different() {
-    let mut system = System::new(SimOptions::default());
+    let mut system = Chips::new(ChipOptions::default());
     (0..4).for_each(|slice| poke(&mut system, slice, 0, I8, &codes(I8, 256, slice)));
     let stream = fetch(region(0, 64, I8, 4, 128), I8, &[(4, 32), (32, 1)], 4, 32);
     let sink = commit(region(1, 0, I8, 4, 128), &[(4, 32), (32, 1)], 32, Guard::always(5));

@@ -1,7 +1,6 @@
 //! Faults: what a command may not do, said before it does it.
 
-use super::sdk::SdkReports;
-use crate::command::MemoryKind;
+use super::{MemoryKind, SdkReports};
 use crate::mapping::Guard;
 use core::fmt;
 use core::ops::Range;
@@ -37,7 +36,7 @@ macro_rules! checks {
         pub struct CheckOptions {
             $($(#[doc = $doc])* pub $field: bool,)*
             /// What becomes of commands that compile with the vendor's SDK and, as users report, go wrong on the chip:
-            /// [`SdkReport`](crate::chip::SdkReport). They break no rule, and are noted unless said otherwise.
+            /// [`SdkReport`](crate::command::SdkReport). They break no rule, and are noted unless said otherwise.
             pub sdk: SdkReports,
         }
 
@@ -271,7 +270,7 @@ pub struct Fault {
 
 impl Fault {
     /// A fault without earlier places and without a memory.
-    pub(crate) fn new(
+    pub fn new(
         kind: FaultKind,
         operation: &'static str,
         location: &'static Location<'static>,
@@ -282,13 +281,13 @@ impl Fault {
     }
 
     /// The fault with the memory that it was found in.
-    pub(crate) fn at(mut self, memory: impl Into<MemoryKind>, unit: usize, bytes: Range<u64>) -> Self {
+    pub fn at(mut self, memory: impl Into<MemoryKind>, unit: usize, bytes: Range<u64>) -> Self {
         self.extent = Some(Box::new(FaultExtent { memory: memory.into(), unit, bytes, element: None }));
         self
     }
 
     /// The fault with the first bad element, by its position in the tensor. It is in a memory.
-    pub(crate) fn of_element(mut self, guard: &Guard, position: &[usize]) -> Self {
+    pub fn of_element(mut self, guard: &Guard, position: &[usize]) -> Self {
         if let Some(extent) = &mut self.extent {
             extent.element = guard.element(position);
         }
@@ -296,7 +295,7 @@ impl Fault {
     }
 
     /// The fault with an earlier call.
-    pub(crate) fn after(
+    pub fn after(
         mut self,
         label: impl Into<Cow<'static, str>>,
         location: &'static Location<'static>,
