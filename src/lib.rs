@@ -83,30 +83,33 @@
 
 extern crate self as furiosa_visa_std;
 
-pub mod chip;
-pub mod clock;
-pub mod command;
 pub mod engine;
-mod error;
 pub mod explain;
 pub mod guide;
 pub mod host;
 pub mod kernels;
-pub mod list;
-pub mod mapping;
 pub mod prelude;
 pub mod runtime;
-pub mod scalar;
-pub mod sequencer;
-pub mod spec;
 pub mod tensor;
+
+pub use furiosa_visa_clock as clock;
+pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
-pub mod text;
+pub use furiosa_visa_rules::text;
+pub use furiosa_visa_rules::{Cast, PlanError, command, list, mapping, scalar, spec};
 
-pub use error::PlanError;
-pub use scalar::Cast;
+/// Nested loops from mappings, and a buffer to try them on.
+pub mod sequencer {
+    pub use crate::host::{BufTensor, BufferPlan, IndirectLoop, StreamTensor};
+    pub use furiosa_visa_rules::sequencer::*;
+}
 
-/// The kernel of the README must compile.
+/// The simulated system: its chips with their memories and checks, and the faults of commands.
+pub mod chip {
+    pub use crate::runtime::{SimOptions, System};
+    pub use furiosa_visa_chip::*;
+}
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

@@ -3,7 +3,7 @@
 pub use crate::clock::Report;
 pub use crate::command::{
     AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, Duplicates, FpBinaryOp,
-    FpDivBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32,
+    FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32,
     InputCmpI32, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
 };
@@ -24,7 +24,7 @@ pub use crate::engine::switch::{SwitchConfig, SwitchPlan};
 pub use crate::engine::transpose::TransposePlan;
 pub use crate::engine::vector::stage::{PacketMode, PacketModeValues, VeOrder, VeOrderValues, Way4, Way8};
 pub use crate::engine::vector::{
-    ArrayVec, BranchMode, FpDivOp, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
+    ArrayVec, BranchMode, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
     IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TensorState, TernaryOperand,
     UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor,
     VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorInterSliceReduceTensor,

@@ -6,7 +6,6 @@
 //! chain causes no more errors; `to_vrf`, whose result depends on a type that is not known to fit, ends it.
 
 use crate::command::{AccumulationKind, Address, TrfAddress};
-use crate::engine::contraction::ContractsTo;
 use crate::engine::dma::OnChip;
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
@@ -15,6 +14,7 @@ use crate::engine::stream::{
 use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
 use crate::runtime::Tu;
+use crate::scalar::ContractsTo;
 use crate::scalar::{ChipType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor, WindowList};
 

@@ -4,17 +4,17 @@
 //! that follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate,
 //! cast, transpose) show it before and after, the rule, and their numbers: a [`StageExplanation`].
 
-use crate::command::Transfer;
 use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
 use crate::engine::dma::{AtRest, DmaPlan};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::fetch::stages::Stages;
 use crate::error::PlanError;
+use crate::host::BufferPlan;
 use crate::mapping::factors_of;
 use crate::mapping::{M, Pool, modulo, resize, strip};
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
-use crate::sequencer::{BufferPlan, Explanation, Request, Stream, explain_loops};
+use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use crate::tensor::WindowList;
 use core::fmt;
 
@@ -142,38 +142,6 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let (from, to) = (source.to_text(), destination.to_text());
         format!("{from} to {to}\n{}", Self::TRANSFER)
-    }
-}
-
-impl fmt::Display for Transfer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let step = |step: &crate::command::Step| match (step.units, step.elements) {
-            (0, 0) => "repeated".to_string(),
-            (0, elements) => count(elements, "element").to_string(),
-            (units, _) => count(units, "unit").to_string(),
-        };
-        writeln!(f, "{:>10}  {:>16}  {:>16}", "iterations", "source step", "destination step")?;
-        for own in &self.loops {
-            writeln!(f, "{:>10}  {:>16}  {:>16}", own.size, step(&own.source), step(&own.destination))?;
-        }
-        let start = |start: &crate::command::Start| match (start.units, start.elements) {
-            (0, elements) => format!("{elements} elements"),
-            (units, 0) => format!("{units} units"),
-            (units, elements) => format!("{units} units, {elements} elements"),
-        };
-        if !self.source_start.is_first() || !self.destination_start.is_first() {
-            let (from, to) = (start(&self.source_start), start(&self.destination_start));
-            writeln!(f, "{:>10}  {from:>16}  {to:>16}", "from")?;
-        }
-        write!(
-            f,
-            "{}",
-            if self.guard.is_always() {
-                "every iteration moves"
-            } else {
-                "iterations over padding are skipped"
-            }
-        )
     }
 }
 

@@ -239,28 +239,8 @@ impl System {
 
     /// The operations so far, their times, and the causes. Operations that are given later start after it.
     pub fn report(&mut self) -> Report {
-        let SimOptions { chip_kind, profile, numbers, channels, .. } = self.options;
         let chips = self.chips();
-        let ledger = self.clock.ledger();
-        let (mut records, mut repeats) = (ledger.records.clone(), ledger.repeats.clone());
-        records.sort_by_key(|record| record.number);
-        repeats.sort_by_key(|repeats| repeats.first);
-        Report {
-            profile,
-            numbers,
-            channels,
-            chip_kind,
-            chips,
-            records,
-            repeats,
-            kernels: ledger.kernels.clone(),
-            totals: ledger.totals.clone(),
-            warnings: ledger.warnings.clone(),
-            notes: self.chips.notes().to_vec(),
-            faults: ledger.faults.clone(),
-            interrupted: ledger.interrupted,
-            counts: ledger.occasions.counts.clone(),
-        }
+        Report::of(&mut self.clock, self.options.chip_kind, chips, self.chips.notes())
     }
 
     /// The notes since the last time that somebody asked.

@@ -21,9 +21,7 @@ pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
 pub(crate) use accumulate::{OPERATION as ACCUMULATE, innermost_padding, slot_loops};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
-pub use pipeline::{
-    AccumulatePlan, AlignPlan, ContractPlan, ContractsTo, StreamAdapterPlan, TrfSequencerPlan, Undecided,
-};
+pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, StreamAdapterPlan, TrfSequencerPlan};
 pub use stream_adapter::{StreamAdapterConfig, derive_stream_adapter};
 pub(crate) use trf_sequencer::read_block;
 pub use trf_sequencer::{TrfSequencerConfig, derive_trf_sequencer};

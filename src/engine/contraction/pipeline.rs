@@ -17,7 +17,7 @@ use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext};
-use crate::scalar::{ContractionCast, ElementType, Scalar, StreamScalar, i5, i9};
+use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
 
@@ -123,38 +123,6 @@ impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
-}
-
-/// [`ContractionCast`], asked for the packet of one call.
-///
-/// The compiler explains an unmet bound in the words of its trait only where the bound waits for a parameter of the
-/// call. That is what the packet, and the implementation for [`Undecided`], are for.
-pub trait ContractsTo<OutPacket>: StreamScalar {
-    /// The type of products and sums.
-    type Output: Scalar;
-}
-
-impl<D: ContractionCast, OutPacket: M> ContractsTo<OutPacket> for D {
-    type Output = <D as ContractionCast>::Output;
-}
-
-macro_rules! contracts_to {
-    ($($input:ident => $output:ident),*) => { $(
-        impl<OutPacket: M> ContractsTo<OutPacket> for $input {
-            type Output = $output;
-        }
-    )* };
-}
-
-// Streams carry these, tensors do not: see [`ContractionCast`].
-contracts_to!(i5 => i32, i9 => i32);
-
-/// No packet: see [`ContractsTo`].
-#[derive(Debug)]
-pub enum Undecided {}
-
-impl<D: StreamScalar> ContractsTo<Undecided> for D {
-    type Output = f32;
 }
 
 /// The plan of a contract, as types.

@@ -71,7 +71,7 @@ pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
 pub use tensor::{
-    FpDivOp, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor, VectorFpToFxpTensor,
+    VectorBranchTensor, VectorClipTensor, VectorFpDivTensor, VectorFpTensor, VectorFpToFxpTensor,
     VectorFxpTensor, VectorFxpToFpTensor, VectorIntraSliceReduceTensor, VectorLogicTensor,
     VectorNarrowTensor, VectorTensor, VectorWidenTensor,
 };

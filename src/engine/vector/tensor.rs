@@ -11,8 +11,8 @@ use super::stage::{
 };
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, ValidBranchIds,
-    VectorStep,
+    FpDivOp, FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
+    ValidBranchIds, VectorStep,
 };
 use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
 use crate::error::PlanError;
@@ -312,20 +312,6 @@ binary_calls! {
     VectorFpTensor, "An operator of the float cluster: [`vector_split`](VectorTensor::vector_split) has an example."
 }
 
-/// A division with its arguments: [`FpDivBinaryOp::with_mode`] makes it.
-#[derive(Clone, Copy, Debug)]
-pub struct FpDivOp {
-    op: FpDivBinaryOp,
-    mode: BinaryArgMode,
-}
-
-impl FpDivBinaryOp {
-    /// The division with its arguments: `Mode01` divides the stream by the operand, `Mode10` the operand by the stream.
-    pub fn with_mode(self, mode: BinaryArgMode) -> FpDivOp {
-        FpDivOp { op: self, mode }
-    }
-}
-
 calls! { [] f32, 4, {
     /// The division behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
     /// [`vector_split`](VectorTensor::vector_split) has an example.
@@ -342,7 +328,7 @@ calls! { [] f32, 4, {
         O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
     {
         planned_operands!(O::CHECK);
-        self.vector_fp_div_with_mode(op.op, op.mode, operand)
+        self.vector_fp_div_with_mode(op.operator, op.mode, operand)
     }
 
     /// The same as [`vector_fp_div`](Self::vector_fp_div), with the operator and its mode apart.

@@ -4,7 +4,7 @@ use super::derive::OperandPlan;
 use super::{
     OPERATION, Operands, Stash, TernaryOperand, TernaryOperands, VeBranchOperand, VeRhs, check_always,
 };
-use crate::command::ValidBranchIds;
+use crate::command::{GroupId, ValidBranchIds};
 use crate::engine::vector::array_vec::ArrayVec;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -258,6 +258,12 @@ impl<D: VeScalar, TargetMapping: M> IntoGroupOperand<D, TargetMapping>
     }
 }
 
+/// A group, or several, beside a pair of operands.
+pub trait BranchIds: Into<ValidBranchIds> {}
+
+impl BranchIds for ValidBranchIds {}
+impl BranchIds for GroupId {}
+
 impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for TernaryOperand<TargetMapping> {
     #[track_caller]
     fn from((rhs, constant): (R, f32)) -> Self {
@@ -265,7 +271,7 @@ impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for Ternar
     }
 }
 
-impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>, B: Into<ValidBranchIds>> From<((R, f32), B)>
+impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>, B: BranchIds> From<((R, f32), B)>
     for TernaryOperand<TargetMapping>
 {
     #[track_caller]
@@ -298,7 +304,7 @@ macro_rules! ternary {
 
 ternary! {
     [R: IntoRhs<f32, TargetMapping>] (R, f32), R::CHECK;
-    [R: IntoRhs<f32, TargetMapping>, B: Into<ValidBranchIds>] ((R, f32), B), R::CHECK;
+    [R: IntoRhs<f32, TargetMapping>, B: BranchIds] ((R, f32), B), R::CHECK;
     [] TernaryOperand<TargetMapping>, ();
 }
 

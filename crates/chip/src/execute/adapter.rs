@@ -1,0 +1,230 @@
+//! Table, cast and zero point of the fetch adapter.
+//!
+//! Stored types of 4 and 8 bits have so few codes that all stages together are one table.
+
+use crate::memory::row::{Row, nibble, set_nibble};
+use core::ops::Range;
+use furiosa_visa_rules::command::{Fetch, Turns};
+use furiosa_visa_rules::scalar::{ElementType, convert_block};
+
+/// What happens to elements between memory and packet.
+#[derive(Debug)]
+pub(super) enum Adapter {
+    /// Nothing.
+    Same,
+    /// A cast.
+    Convert(ElementType),
+    /// The element of the stream for each code of the stored type, per tensor.
+    Codes(ElementType, [Box<[u32]>; 2]),
+    /// A cast to `i32`, less a number per tensor.
+    Subtract([i32; 2]),
+}
+
+impl Adapter {
+    /// Prepares the stages of a fetch.
+    pub(super) fn new(fetch: &Fetch) -> Self {
+        let (stored, output) = (fetch.source.footprint.element, fetch.output);
+        match (&fetch.table, fetch.zero_points) {
+            (None, None) if stored == output => Adapter::Same,
+            (None, None) => Adapter::Convert(output),
+            (None, Some(zero_points)) if stored.bits() > 8 => Adapter::Subtract(zero_points),
+            _ => Adapter::Codes(output, [0, 1].map(|tensor| codes(fetch, tensor))),
+        }
+    }
+
+    /// Whether elements leave as they are stored.
+    pub(super) fn changes_nothing(&self) -> bool {
+        matches!(self, Adapter::Same)
+    }
+
+    /// Adapts packets of so many elements, which hold the stored elements of some time steps.
+    pub(super) fn run(
+        &self,
+        from: &Row,
+        time: Range<usize>,
+        (turns, packet): (Turns, usize),
+        output: &mut Row,
+    ) {
+        let elements =
+            |steps: Range<usize>| (steps.start - time.start) * packet..(steps.end - time.start) * packet;
+        match self {
+            Adapter::Same => convert(from, from.element(), output),
+            Adapter::Convert(element) => convert(from, *element, output),
+            Adapter::Codes(element, codes) => {
+                output.clear(*element);
+                let (bytes, _) = output.push_blank(from.len(), from.flags());
+                turns.for_each(time.clone(), |tensor, steps| {
+                    look_up(from, elements(steps), &codes[tensor], element.container_bits(), bytes);
+                });
+            }
+            Adapter::Subtract(zero_points) => {
+                output.clear(ElementType::I32);
+                let (bytes, _) = output.push_blank(from.len(), from.flags());
+                convert_block(from.element(), ElementType::I32, from.bytes(), bytes);
+                let words = bytes.as_chunks_mut::<4>().0;
+                turns.for_each(time.clone(), |tensor, steps| {
+                    for word in &mut words[elements(steps)] {
+                        let value = i32::from_le_bytes(*word).wrapping_sub(zero_points[tensor]);
+                        *word = value.to_le_bytes();
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The element of the stream for each code that a tensor can hold.
+fn codes(fetch: &Fetch, tensor: usize) -> Box<[u32]> {
+    let stored = fetch.source.footprint.element;
+    let inputs = 0..1u32 << stored.bits().min(8);
+    let (element, codes): (_, Vec<u32>) = match &fetch.table {
+        Some(table) => {
+            (table.output, inputs.map(|code| table.codes.get(code as usize).copied().unwrap_or(0)).collect())
+        }
+        None => (stored, inputs.collect()),
+    };
+    let mut bytes = vec![0; codes.len() * element.bits() / 8];
+    codes.iter().enumerate().for_each(|(k, &code)| set_code(&mut bytes, element.bits(), k, code));
+    let bits = fetch.output.container_bits();
+    let mut converted = vec![0; codes.len() * bits / 8];
+    convert_block(element, fetch.output, &bytes, &mut converted);
+    let zero_point = fetch.zero_points.map_or(0, |zero_points| zero_points[tensor]);
+    // Zero points belong to integers, whose differences are those of their codes.
+    let difference = |code: u32| code.wrapping_sub(zero_point as u32);
+    (0..codes.len()).map(|k| difference(code(&converted, bits, k))).collect()
+}
+
+fn code(bytes: &[u8], bits: usize, k: usize) -> u32 {
+    match bits {
+        4 => u32::from(nibble(bytes, k)),
+        bits => {
+            let size = bits / 8;
+            bytes[k * size..(k + 1) * size].iter().rev().fold(0, |code, &byte| code << 8 | u32::from(byte))
+        }
+    }
+}
+
+fn set_code(bytes: &mut [u8], bits: usize, k: usize, code: u32) {
+    match bits {
+        4 => set_nibble(bytes, k, code as u8 & 15),
+        bits => {
+            let size = bits / 8;
+            bytes[k * size..(k + 1) * size].copy_from_slice(&code.to_le_bytes()[..size]);
+        }
+    }
+}
+
+/// Puts the entry for each element of a range in its place.
+fn look_up(from: &Row, range: Range<usize>, codes: &[u32], bits: usize, output: &mut [u8]) {
+    let input = from.bytes();
+    match from.element().bits() {
+        4 => look_up_by(range, |k| codes[usize::from(nibble(input, k))], bits, output),
+        _ => look_up_by(range, |k| codes[usize::from(input[k])], bits, output),
+    }
+}
+
+#[inline(always)]
+fn look_up_by(range: Range<usize>, entry: impl Fn(usize) -> u32, bits: usize, output: &mut [u8]) {
+    match bits {
+        4 => range.for_each(|k| set_nibble(output, k, entry(k) as u8 & 15)),
+        8 => {
+            let places = output[range.clone()].iter_mut();
+            places.zip(range).for_each(|(place, k)| *place = entry(k) as u8);
+        }
+        16 => {
+            let places = output.as_chunks_mut::<2>().0[range.clone()].iter_mut();
+            places.zip(range).for_each(|(place, k)| *place = (entry(k) as u16).to_le_bytes());
+        }
+        _ => {
+            let places = output.as_chunks_mut::<4>().0[range.clone()].iter_mut();
+            places.zip(range).for_each(|(place, k)| *place = entry(k).to_le_bytes());
+        }
+    }
+}
+
+/// Converts every element.
+pub(crate) fn convert(from: &Row, to: ElementType, output: &mut Row) {
+    output.clear(to);
+    let (bytes, _) = output.push_blank(from.len(), from.flags());
+    convert_block(from.element(), to, from.bytes(), bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ElementType::{Bf16, I4, I5, I8, I9, I16, I32};
+    use furiosa_visa_rules::command::{FillId, Footprint, Memory, Region, Table};
+    use furiosa_visa_rules::mapping::Guard;
+    use furiosa_visa_rules::sequencer::Config;
+
+    fn fetch(stored: ElementType, output: ElementType) -> Fetch {
+        let guard = Guard::always(4);
+        let footprint = Footprint { element: stored, chips: 1, clusters: 1, slices: 1, elements: 64, guard };
+        let source = Region::whole(Memory::Dm, 0, FillId::ANY, footprint);
+        Fetch::new(source, Config::new(8), 8, 8, output)
+    }
+
+    /// Signed numbers in the layout of a stream.
+    fn packed(element: ElementType, values: &[i32]) -> Vec<u8> {
+        let bits = element.container_bits();
+        let mut bytes = vec![0; (values.len() * bits).div_ceil(8)];
+        values.iter().enumerate().for_each(|(k, &value)| set_code(&mut bytes, bits, k, value as u32));
+        bytes
+    }
+
+    /// Every element less a zero point, for the ends of both ranges.
+    #[test]
+    fn differences_fit_their_types() {
+        for (stored, output) in [(I4, I5), (I4, I32), (I4, I9), (I8, I9), (I8, I32), (I16, I32)] {
+            let half = 1 << (stored.bits() - 1);
+            let values: Vec<i32> = (0..64)
+                .map(|k| [-half, half - 1, k % (2 * half) - half, -1 - k % half][k as usize % 4])
+                .collect();
+            for zero_points in [[-half, half - 1], [half - 1, -half], [0, 3]] {
+                let mut fetch = fetch(stored, output);
+                fetch.zero_points = Some(zero_points);
+                let mut row = Row::new(stored);
+                row.push(&packed(stored, &values), 64, None);
+                let mut found = Row::new(I8);
+                // Packets of 8, three per turn.
+                let turns = Turns::every(3);
+                Adapter::new(&fetch).run(&row, 0..8, (turns, 8), &mut found);
+                let expected: Vec<i32> = (0..64).map(|k| values[k] - zero_points[k / 8 / 3 % 2]).collect();
+                assert_eq!(found.bytes(), packed(output, &expected), "{stored} to {output}, {zero_points:?}");
+                assert_eq!((found.element(), found.len()), (output, 64));
+            }
+        }
+    }
+
+    /// A table of random entries, then the cast, for every width of both.
+    #[test]
+    fn entries_are_cast_like_elements() {
+        for (stored, entry, output) in
+            [(I4, I4, I32), (I4, I8, I9), (I8, I4, I4), (I8, I8, I8), (I8, I16, I32)]
+        {
+            let half = 1 << (entry.bits() - 1);
+            let codes = 1i32 << stored.bits();
+            let entries: Vec<i32> = (0..codes).map(|code| (code * 37 + 11) % (2 * half) - half).collect();
+            let mut fetch = fetch(stored, output);
+            let table = entries.iter().map(|&value| value as u32 & (u32::MAX >> (32 - entry.bits())));
+            fetch.table = Some(Table { input: stored, output: entry, codes: table.collect() });
+            let values: Vec<i32> = (0..64).map(|k| k * 29 % codes).collect();
+            let mut row = Row::new(stored);
+            row.push(&packed(stored, &values), 64, Some(&[true; 64]));
+            let mut found = Row::new(I8);
+            Adapter::new(&fetch).run(&row, 0..8, (Turns::every(1), 8), &mut found);
+            let expected: Vec<i32> = values.iter().map(|&code| entries[code as usize]).collect();
+            assert_eq!(found.bytes(), packed(output, &expected), "{stored} to {entry} to {output}");
+            assert_eq!(found.flags(), Some(&[true; 64][..]));
+        }
+    }
+
+    #[test]
+    fn nothing_is_done_where_nothing_changes() {
+        assert!(Adapter::new(&fetch(Bf16, Bf16)).changes_nothing());
+        assert!(!Adapter::new(&fetch(Bf16, ElementType::F32)).changes_nothing());
+        let mut shifted = fetch(I8, I32);
+        shifted.zero_points = Some([0, 0]);
+        assert!(!Adapter::new(&shifted).changes_nothing());
+    }
+}

@@ -1,0 +1,398 @@
+//! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
+
+use super::packets::Packets;
+use crate::memory::row::{Line, Row};
+use crate::memory::{Block, Unit, planes, trf};
+use core::ops::Range;
+use furiosa_visa_rules::command::Place;
+use furiosa_visa_rules::command::place::Coordinates;
+use furiosa_visa_rules::command::{Footprint, Part, Region, Sink, Transfer, TrfRegion};
+use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::sequencer::walk::Walk;
+
+/// What does not differ between slices.
+#[derive(Debug)]
+pub(crate) struct SinkPlan {
+    target: Target,
+    live: LiveRows,
+    /// Lanes per packet.
+    lanes: usize,
+    /// Packets.
+    time: usize,
+    /// The tensor, where elements that are not written become uninitialised.
+    beginning: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// To DM: the leading `window` lanes of each packet, from the starts on. `bytes`: the first one and the last one, and
+    /// all between them. `whole`: packets make up the tensor, so that its padding is written.
+    Commit {
+        region: Region,
+        walk: Walk,
+        window: usize,
+        starts: Option<Vec<i64>>,
+        bytes: Range<i64>,
+        whole: bool,
+    },
+    /// To the TRF: the register file with this number.
+    Trf(TrfRegion, usize),
+    /// To the VRF, in packets' order.
+    Vrf { region: Region, runs: Vec<VrfRun> },
+}
+
+/// Lanes of one packet that go to evenly spaced elements of the VRF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct VrfRun {
+    time: usize,
+    lane: usize,
+    len: usize,
+    position: usize,
+    stride: usize,
+}
+
+/// The runs of a transfer from the stream, in the order of the stream.
+fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
+    let mut moves = Vec::new();
+    transfer.for_each_element(|from, to| moves.push((from as usize, to as usize)));
+    moves.sort_unstable();
+    let mut runs: Vec<VrfRun> = Vec::new();
+    for (from, position) in moves.into_iter().filter(|&(from, _)| from < time * lanes) {
+        let (step, lane) = (from / lanes, from % lanes);
+        if let Some(run) = runs.last_mut()
+            && (run.time, run.lane + run.len) == (step, lane)
+        {
+            let last = run.position + (run.len - 1) * run.stride;
+            if position > last && (run.len == 1 || position - last == run.stride) {
+                run.stride = position - last;
+                run.len += 1;
+                continue;
+            }
+        }
+        runs.push(VrfRun { time: step, lane, len: 1, position, stride: 0 });
+    }
+    runs
+}
+
+/// The first of the leading `width` lanes of a packet that is live in a slice and that nobody wrote: packet and lane. The
+/// stream, of which the flags are given, has packets of `per_flit` elements, the first of which is number `first`.
+pub(crate) fn find_missing(
+    live: &LiveRows,
+    width: usize,
+    (flags, first, per_flit): (&[bool], usize, usize),
+    at: Coordinates,
+    mask: &mut Vec<bool>,
+) -> Option<(usize, usize)> {
+    for (time, flags) in (first..).zip(flags.chunks(per_flit.max(1))) {
+        if flags.iter().all(|&flag| flag) {
+            continue;
+        }
+        let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], mask);
+        let mut found = None;
+        live_runs(liveness, mask, width.min(flags.len()), |start, len| {
+            let missing = flags[start..start + len].iter().position(|&flag| !flag);
+            found = found.or(missing.map(|lane| start + lane));
+        });
+        if let Some(lane) = found {
+            return Some((time, lane));
+        }
+    }
+    None
+}
+
+impl SinkPlan {
+    /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: the register file
+    /// that it goes to if it goes to one.
+    pub(crate) fn new(sink: &Sink, file: usize, time: usize, lanes: usize) -> Self {
+        match sink {
+            Sink::Commit { destination, config, guard, commit_size: _ } => {
+                let walk = Walk::new(config);
+                let window = (config.positions() / time.max(1)).min(lanes);
+                let positions = config.positions();
+                let live = LiveRows::new(guard, 4, window);
+                // A packet is contiguous; its start says everything.
+                let mut contiguous = true;
+                walk.for_each(0..window, |run| {
+                    contiguous &= run.len == window && (run.stride == 1 || window == 1)
+                });
+                let whole = window == lanes && live.is_always();
+                let starts = (contiguous && !whole).then(|| walk.positions(0..positions, window.max(1)));
+                let bits = destination.footprint.element.bits() as i64;
+                let byte =
+                    |position: isize| destination.address as i64 + (position as i64 * bits).div_euclid(8);
+                let bytes = byte(config.first())..byte(config.last()) + (bits + 7) / 8;
+                let is_all = destination.part == Part::WHOLE && positions == destination.footprint.elements;
+                let target =
+                    Target::Commit { region: *destination, walk, window, starts, bytes, whole: is_all };
+                Self { target, live, lanes, time, beginning: None }
+            }
+            Sink::Trf { destination, guard } => {
+                let live = LiveRows::new(guard, 4, lanes);
+                Self { target: Target::Trf(*destination, file), live, lanes, time, beginning: None }
+            }
+            Sink::Vrf { destination, transfer, guard } => {
+                let live = LiveRows::new(guard, 4, lanes);
+                let runs = vrf_runs(transfer, time, lanes);
+                let target = Target::Vrf { region: *destination, runs };
+                Self { target, live, lanes, time, beginning: None }
+            }
+        }
+    }
+
+    /// The same, of a tensor that begins with it: elements that are not written become uninitialised.
+    pub(super) fn begins(mut self) -> Self {
+        self.beginning = Some(match &self.target {
+            Target::Commit { region, .. } | Target::Vrf { region, .. } => Place::Region(*region),
+            Target::Trf(region, _) => Place::Trf(*region),
+        });
+        self
+    }
+
+    /// Whether elements that are not written become uninitialised.
+    pub(super) fn is_beginning(&self) -> bool {
+        self.beginning.is_some()
+    }
+
+    /// Whether the tensor can have an element in a slice.
+    pub(super) fn holds(&self, at: Coordinates) -> bool {
+        let units = [at.chip, at.cluster, at.slice];
+        match &self.target {
+            Target::Commit { region, .. } | Target::Vrf { region, .. } => {
+                let Footprint { chips, clusters, slices, guard, .. } = &region.footprint;
+                at.chip < *chips && at.cluster < *clusters && at.slice < *slices && guard.may_hold(&units)
+            }
+            Target::Trf(region, _) => region.guard.may_hold(&units),
+        }
+    }
+
+    /// In a slice, a tensor that begins with it is uninitialised.
+    pub(super) fn begin(&self, at: Coordinates, unit: &mut Unit) {
+        let Some(place) = &self.beginning else { return };
+        if !self.holds(at) {
+            return;
+        }
+        for span in place.spans() {
+            place.live_bytes(at, &span, |bytes| {
+                let bytes = bytes.start as usize..bytes.end as usize;
+                match &self.target {
+                    Target::Commit { .. } => unit.dm.forget(bytes),
+                    Target::Vrf { .. } => unit.vrf.forget(bytes),
+                    Target::Trf(_, file) => {
+                        let second = planes::PLANE_BYTES as usize;
+                        unit.trf_mut(*file).forget(bytes.start + second..bytes.end + second);
+                        unit.trf_mut(*file).forget(bytes);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Leading lanes of each packet that are written.
+    pub(crate) fn width(&self) -> usize {
+        match &self.target {
+            Target::Commit { window, .. } => *window,
+            Target::Trf(..) | Target::Vrf { .. } => self.lanes,
+        }
+    }
+
+    /// Where the pieces of so many bytes of a stream of this type are written, if each is written as it is to DM.
+    pub(super) fn packets(&self, element: ElementType, bytes: usize) -> Option<Packets> {
+        let Target::Commit { region, walk, window, .. } = &self.target else { return None };
+        let is_whole = *window == self.lanes || *window * element.bits() == bytes * 8;
+        if !is_whole || region.footprint.element != element {
+            return None;
+        }
+        let starts = walk.addresses(self.time * window, bytes, region.address, element.bits())?;
+        Packets::of(starts, bytes)
+    }
+
+    /// The tensor and the number of the register file that is filled, if one is.
+    pub(super) fn register_file(&self) -> Option<(&TrfRegion, usize)> {
+        match &self.target {
+            Target::Trf(region, file) => Some((region, *file)),
+            Target::Commit { .. } | Target::Vrf { .. } => None,
+        }
+    }
+
+    /// How many bytes follow one another at least where the stream is written in DM, and the leading bytes of each packet that
+    /// are written.
+    pub(super) fn run_bytes(&self) -> Option<(usize, usize)> {
+        let Target::Commit { region, walk, window, .. } = &self.target else { return None };
+        let bits = region.footprint.element.bits();
+        let is_whole = *window > 0 && (window * bits).is_multiple_of(8);
+        is_whole.then_some((walk.neighbours() * bits / 8, window * bits / 8))
+    }
+
+    /// Where the tensor ends that is written in DM. 0: it is none.
+    pub(super) fn end(&self) -> usize {
+        match &self.target {
+            Target::Commit { region, .. } => region.end() as usize,
+            Target::Trf(..) | Target::Vrf { .. } => 0,
+        }
+    }
+
+    /// Whether all leading lanes of all packets are written in a slice, or none. `None`: some are.
+    pub(super) fn takes(&self, at: Coordinates) -> Option<bool> {
+        match self.live.of_rows(&mut [at.chip, at.cluster, at.slice, 0, 0])? {
+            Liveness::All => Some(true),
+            Liveness::Nothing => Some(false),
+            Liveness::Some => None,
+        }
+    }
+
+    /// Whether a byte of DM in a range may be written.
+    pub(crate) fn writes(&self, range: &Range<usize>) -> bool {
+        let Target::Commit { bytes, .. } = &self.target else { return false };
+        bytes.start < range.end as i64 && (range.start as i64) < bytes.end
+    }
+
+    /// Which lanes hold an element.
+    pub(crate) fn live(&self) -> &LiveRows {
+        &self.live
+    }
+
+    /// Packets of the stream.
+    pub(crate) fn time(&self) -> usize {
+        self.time
+    }
+
+    /// Whether some slice may write other lanes than the leading ones of a packet.
+    pub(crate) fn may_take_padding(&self, leading: impl Fn(usize) -> usize) -> bool {
+        self.live.may_exceed(self.time, self.width(), leading)
+    }
+
+    /// The first live lane of a packet past those that are filled.
+    pub(crate) fn first_live_lane(
+        &self,
+        units: impl Iterator<Item = Coordinates>,
+        filled: impl Fn(usize) -> usize,
+    ) -> Option<(Coordinates, usize, usize)> {
+        let width = self.width();
+        let short: Vec<usize> = (0..self.time).filter(|&time| filled(time) < width).collect();
+        let mut mask = Vec::new();
+        for at in units {
+            let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
+            if self.live.of_unit(&mut variables) == Some(Liveness::Nothing) {
+                continue;
+            }
+            for &time in &short {
+                variables[3] = time;
+                let liveness = self.live.row(&mut variables, &mut mask);
+                let (filled, mut found) = (filled(time), None);
+                live_runs(liveness, &mask, width, |start, len| {
+                    let lane = start.max(filled);
+                    found = found.or((lane < start + len).then_some(lane));
+                });
+                if let Some(lane) = found {
+                    return Some((at, time, lane));
+                }
+            }
+            if !self.live.differs_by_unit() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Writes the stream of a slice.
+    pub(crate) fn run(&self, stream: &Row, at: Coordinates, unit: &mut Unit, mask: &mut Vec<bool>) {
+        self.begin(at, unit);
+        let time = self.time.min(stream.len() / self.lanes.max(1));
+        let mut variables = [at.chip, at.cluster, at.slice, 0, 0];
+        let all = match self.live.of_unit(&mut variables) {
+            Some(Liveness::Nothing) => return,
+            all => all == Some(Liveness::All),
+        };
+        match &self.target {
+            Target::Commit { region, walk, window, starts, whole, .. } => {
+                let (address, end) = (region.address, region.end());
+                if *whole && !all {
+                    // Packets are written with their padding, which is anything.
+                    unit.dm.forget(address as usize..end as usize);
+                }
+                let write = |dm: &mut Block, first: usize, position: i64, stride: usize, len: usize| {
+                    stream.write(first, dm, Line { unit: 0, address, position, stride, len }, end);
+                };
+                if all && *window == self.lanes {
+                    let mut first = 0;
+                    walk.for_each(0..time * window, |run| {
+                        write(&mut unit.dm, first, run.position, run.stride, run.len);
+                        first += run.len;
+                    });
+                    return;
+                }
+                for t in 0..time {
+                    variables[3] = t;
+                    let liveness = self.live.row(&mut variables, mask);
+                    live_runs(liveness, mask, *window, |start, len| {
+                        let mut first = t * self.lanes + start;
+                        if let Some(starts) = starts {
+                            write(&mut unit.dm, first, starts[t] + start as i64, 1, len);
+                        } else {
+                            walk.for_each(t * window + start..t * window + start + len, |run| {
+                                write(&mut unit.dm, first, run.position, run.stride, run.len);
+                                first += run.len;
+                            });
+                        }
+                    });
+                }
+            }
+            Target::Trf(region, file) => {
+                // Types that memories do not hold have a second plane.
+                let planes = planes::split(stream);
+                let planes = planes.as_ref().map_or(core::slice::from_ref(stream), |planes| &planes[..]);
+                let mut write = |first: usize, len: usize| {
+                    let (mut first, end) = (first, (first + len).min(region.rows * region.row_elements));
+                    while first < end {
+                        let (row, element) = (first / region.row_elements, first % region.row_elements);
+                        let last = (element + end - first).min(region.row_elements);
+                        for run in trf::runs(region, row, element..last) {
+                            let position = run.position as i64;
+                            let mut address = run.address;
+                            for plane in planes {
+                                let line = Line { unit: 0, address, position, stride: 1, len: run.len };
+                                plane.write(first, unit.trf_mut(*file), line, 0);
+                                address += planes::PLANE_BYTES;
+                            }
+                            first += run.len;
+                        }
+                    }
+                };
+                if all {
+                    write(0, time * self.lanes);
+                    return;
+                }
+                for t in 0..time {
+                    variables[3] = t;
+                    let liveness = self.live.row(&mut variables, mask);
+                    live_runs(liveness, mask, self.lanes, |start, len| write(t * self.lanes + start, len));
+                }
+            }
+            Target::Vrf { region, runs } => {
+                let (address, end) = (region.address, region.end());
+                for packet in runs.chunk_by(|a, b| a.time == b.time).filter(|packet| packet[0].time < time) {
+                    let t = packet[0].time;
+                    variables[3] = t;
+                    let liveness = self.live.row(&mut variables, mask);
+                    live_runs(liveness, mask, self.lanes, |start, len| {
+                        for run in packet {
+                            let (first, last) = (run.lane.max(start), (run.lane + run.len).min(start + len));
+                            if first < last {
+                                let position = (run.position + (first - run.lane) * run.stride) as i64;
+                                let line = Line {
+                                    unit: 0,
+                                    address,
+                                    position,
+                                    stride: run.stride.max(1),
+                                    len: last - first,
+                                };
+                                stream.write(t * self.lanes + first, &mut unit.vrf, line, end);
+                            }
+                        }
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The kernels in plain loops over arrays, which the compiler turns into vectors.
+//!
+//! They are inlined into their callers, so that each caller's loops use the vectors that it may use.
+
+use super::chains::{Block, Group};
+use super::job::{FloatJob, IntegerJob};
+use super::shape::{BLOCK, CELLS, Layout, Shape};
+use super::tree::{Lanes, add, multiply};
+use super::widen::to_words;
+use furiosa_visa_rules::scalar::ElementType;
+
+/// Chains of floats that are summed side by side. Rows of a matrix often are a power of two apart, so that their packets
+/// compete for one set of the first cache, which has room for eight.
+pub(super) const SIDE: usize = 8;
+
+/// Steps ahead of the packets that are asked for.
+const AHEAD: usize = 3;
+
+/// The most cells of a packet of floats, in blocks.
+const BLOCKS: usize = CELLS / 2 / BLOCK;
+
+/// A chain of floats beside others. No vector of it crosses a line of the cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Side {
+    /// The cells of its packet.
+    cells: [[f32; BLOCK]; BLOCKS],
+    /// Sums of one block, of two, and of four, that wait for as many more.
+    waiting: [Lanes; BLOCKS.ilog2() as usize],
+}
+
+/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for the packet that starts at a
+/// byte and is about to be read, `widen` does what [`widen`](super::widen::widen) does.
+#[inline(always)]
+pub(super) fn float(
+    job: FloatJob<'_>,
+    prefetch: impl Fn(&[u8], u32) + Copy,
+    widen: impl Fn(ElementType, &[u8], &mut [f32]) + Copy,
+) {
+    let FloatJob { shape, chains, bytes, weights, sums } = job;
+    let mut sides = [Side { cells: [[0.0; BLOCK]; _], waiting: [[0.0; 8]; _] }; SIDE];
+    for block in chains.groups().flat_map(Group::blocks) {
+        side_by_side(&shape, block, (bytes, weights), &mut sides, sums, (prefetch, widen));
+    }
+}
+
+/// Chains with the same tiles. The weights of a block of cells stay in registers while the packets of several chains meet
+/// them.
+#[inline(always)]
+fn side_by_side(
+    shape: &Shape,
+    Block { tiles, packets, results }: Block<'_>,
+    (bytes, weights): (&[u8], &[Lanes]),
+    sides: &mut [Side; SIDE],
+    sums: &mut [Lanes],
+    (prefetch, widen): (impl Fn(&[u8], u32), impl Fn(ElementType, &[u8], &mut [f32])),
+) {
+    let (tile, size) = (shape.tile(), shape.packet_bytes());
+    let blocks = shape.part / BLOCK;
+    let sides = &mut sides[..results.len()];
+    let ahead = packets.get(AHEAD * results.len()..).unwrap_or(&[]);
+    for (step, &number) in tiles.iter().enumerate() {
+        let own = step * results.len()..(step + 1) * results.len();
+        for (&start, side) in packets[own.clone()].iter().zip(&mut *sides) {
+            let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
+            widen(shape.element, &bytes[start as usize..][..size], cells);
+        }
+        ahead.get(own).unwrap_or(&[]).iter().for_each(|&start| prefetch(bytes, start));
+        let weights = &weights[number as usize * tile..][..tile];
+        if shape.part < BLOCK {
+            for (&result, side) in results.iter().zip(&*sides) {
+                let sums = &mut sums[result as usize..][..shape.columns];
+                short_columns(shape.part, side.cells.as_flattened(), weights, sums);
+            }
+            continue;
+        }
+        for block in 0..shape.columns * blocks {
+            let (column, number) = (block / blocks, block % blocks + 1);
+            let weights = *block_at(weights, block * BLOCK);
+            // How many sums of earlier blocks this one completes.
+            let levels = number.trailing_zeros();
+            if number < blocks {
+                match levels {
+                    0 => wait::<0>(sides, block, &weights),
+                    1 => wait::<1>(sides, block, &weights),
+                    _ => wait::<2>(sides, block, &weights),
+                }
+                continue;
+            }
+            let ends = (results, column, shape.absent);
+            match levels {
+                0 => end::<0>(sides, block, &weights, ends, sums),
+                1 => end::<1>(sides, block, &weights, ends, sums),
+                2 => end::<2>(sides, block, &weights, ends, sums),
+                _ => end::<3>(sides, block, &weights, ends, sums),
+            }
+        }
+    }
+}
+
+/// Sums a block of every chain, which completes so many sums of earlier blocks and waits for more of them.
+#[inline(always)]
+fn wait<const LEVELS: usize>(sides: &mut [Side], block: usize, weights: &[Lanes; BLOCK]) {
+    for side in sides {
+        side.waiting[LEVELS] = joined::<LEVELS>(side, block, weights);
+    }
+}
+
+/// The same with the last block of a column, which is added to the results.
+#[inline(always)]
+fn end<const LEVELS: usize>(
+    sides: &[Side],
+    block: usize,
+    weights: &[Lanes; BLOCK],
+    (results, column, absent): (&[u32], usize, bool),
+    sums: &mut [Lanes],
+) {
+    for (&result, side) in results.iter().zip(sides) {
+        let mut sum = joined::<LEVELS>(side, block, weights);
+        if absent {
+            sum = add(sum, [0.0; 8]);
+        }
+        let total = &mut sums[result as usize + column];
+        *total = add(*total, sum);
+    }
+}
+
+/// The sum of a block and of those that wait for it.
+#[inline(always)]
+fn joined<const LEVELS: usize>(side: &Side, block: usize, weights: &[Lanes; BLOCK]) -> Lanes {
+    let sum = tree_of_block(&side.cells[block], weights);
+    side.waiting[..LEVELS].iter().fold(sum, |sum, waiting| add(*waiting, sum))
+}
+
+/// The weights of the block that starts at a cell. Those of a tile repeat.
+#[inline(always)]
+fn block_at(weights: &[Lanes], cell: usize) -> &[Lanes; BLOCK] {
+    weights[cell & (weights.len() - 1)..].first_chunk().expect("a tile is made of blocks")
+}
+
+#[inline(always)]
+fn tree_of_block(x: &[f32; BLOCK], w: &[Lanes; BLOCK]) -> Lanes {
+    let product = |k: usize| multiply(x[k], &w[k]);
+    let two = |k: usize| add(product(k), product(k + 1));
+    add(add(two(0), two(2)), add(two(4), two(6)))
+}
+
+/// Columns of one, two or four cells.
+#[inline(always)]
+fn short_columns(part: usize, cells: &[f32], weights: &[Lanes], sums: &mut [Lanes]) {
+    for (column, sum) in sums.iter_mut().enumerate() {
+        let first = column * part;
+        let product = |k: usize| multiply(cells[first + k], &weights[(first + k) & (weights.len() - 1)]);
+        let arrival = match part {
+            1 => product(0),
+            2 => add(product(0), product(1)),
+            _ => add(add(product(0), product(1)), add(product(2), product(3))),
+        };
+        *sum = add(*sum, arrival);
+    }
+}
+
+/// The cells of eight rows.
+#[inline(always)]
+pub(super) fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
+    core::array::from_fn(|cell| rows.map(|row| row[cell]))
+}
+
+/// How weights of integers lie for [`integer`].
+pub(super) const LAYOUT: Layout = Layout { take: 32, is_wide: true, is_unsigned: false };
+
+/// Adds the sums of the steps, wrapping: a dot product per row and column.
+#[inline(always)]
+pub(super) fn integer(job: IntegerJob<'_>) {
+    match job.shape.column_bytes() {
+        2 => columns::<2>(job),
+        4 => columns::<4>(job),
+        8 => columns::<8>(job),
+        16 => columns::<16>(job),
+        _ => columns::<32>(job),
+    }
+}
+
+/// The same for columns, or parts of columns, of so many bytes of a plane.
+#[inline(always)]
+fn columns<const BYTES: usize>(job: IntegerJob<'_>) {
+    let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
+    let (planes, tile) = (shape.planes(), LAYOUT.tile_vectors(&shape));
+    // The elements of a plane, vector after vector.
+    let mut words = [[[0; 32]; 2]; 2];
+    for Block { tiles, packets, results } in chains.groups().flat_map(Group::blocks) {
+        for (&number, starts) in tiles.iter().zip(packets.chunks_exact(results.len())) {
+            let weights = &vectors[number as usize * tile..][..tile];
+            for (&start, &result) in starts.iter().zip(results) {
+                let packet = &bytes[start as usize..][..shape.packet_bytes()];
+                for (plane, words) in words.iter_mut().enumerate().take(planes) {
+                    to_words(planes, plane, packet, words.as_flattened_mut());
+                }
+                let sums = &mut sums[result as usize..][..shape.columns];
+                for (number, weights) in weights.as_chunks::<8>().0.iter().enumerate() {
+                    let (vector, plane) = (number / planes, number % planes);
+                    let parts = words[plane][vector].as_chunks::<BYTES>().0;
+                    for (part, words) in parts.iter().enumerate() {
+                        let column = (vector * LAYOUT.take + part * BYTES) / shape.column_bytes();
+                        let Some(sum) = sums.get_mut(column) else { break };
+                        for (sum, weights) in sum.iter_mut().zip(weights) {
+                            let weights = &weights.0.as_chunks::<2>().0.as_chunks::<BYTES>().0[part];
+                            *sum = sum.wrapping_add(dot(words, weights));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sum of products of 8 bits each, which does not overflow. Not inlined: inside of a loop over rows the compiler makes
+/// vectors of rows, for which it gathers single weights.
+#[inline(never)]
+fn dot<const N: usize>(x: &[i16; N], w: &[[u8; 2]; N]) -> i32 {
+    x.iter().zip(w).map(|(x, w)| i32::from(*x) * i32::from(i16::from_le_bytes(*w))).sum()
+}

@@ -1,0 +1,311 @@
+//! The weights of a slice, laid out for the kernels.
+
+use super::path::Path;
+use super::shape::{BLOCK, Kernel, Layout, Shape};
+use super::tree::Lanes;
+use super::widen::{to_floats, widen};
+use crate::memory::row::{Line, Row};
+use crate::memory::{Block, planes, trf};
+use furiosa_visa_rules::command::TrfRegion;
+use furiosa_visa_rules::command::place::Coordinates;
+use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness};
+use furiosa_visa_rules::scalar::ElementType;
+
+/// Bytes of rows that meet a packet: see [`Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub(super) struct Vector(pub(super) [u8; 64]);
+
+/// The weights of a slice.
+#[derive(Debug, Default)]
+pub(super) struct Weights {
+    /// Per cell of each tile, for [`Kernel::Float`].
+    pub(super) floats: Vec<Lanes>,
+    /// For [`Kernel::Integer`].
+    pub(super) vectors: Vec<Vector>,
+    /// Which tiles have no dead weight. Empty: all.
+    pub(super) whole: Vec<bool>,
+    /// Per element, for [`Kernel::General`]. Empty if no step needs them.
+    pub(super) lanes: Vec<Lanes>,
+    /// Per element. Empty if every weight is live.
+    pub(super) mask: Vec<[u32; 8]>,
+    /// Live weights that nobody wrote. Empty if there are none.
+    pub(super) missing: Vec<[bool; 8]>,
+    /// Elements that nobody wrote, live or not, where padding is looked at. Empty if there are none.
+    pub(super) unwritten: Vec<[bool; 8]>,
+    live: Vec<bool>,
+    packed: Vec<Row>,
+    row: Vec<f32>,
+}
+
+/// What is to be read of a register file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Elements per row that steps reach.
+    pub(super) reach: usize,
+    /// Whether steps may have dead cells for other reasons than the weights.
+    pub(super) lanes: bool,
+    /// Whether padding is looked at.
+    pub(super) padding: bool,
+    /// The instructions.
+    pub(super) path: Path,
+}
+
+/// The elements of each row of the register file. Dead rows have none.
+pub(super) type Rows<'a> = [Option<&'a [u8]>; 8];
+
+impl Weights {
+    /// Reads the register file of a slice.
+    pub(super) fn load(
+        &mut self,
+        (trf, region): (&Block, &TrfRegion),
+        guard: &LiveRows,
+        at: Coordinates,
+        kernel: &Kernel,
+        Wanted { reach, lanes, padding, path }: Wanted,
+    ) {
+        let all = region.row_elements;
+        self.lanes.clear();
+        self.mask.clear();
+        self.missing.clear();
+        self.unwritten.clear();
+        self.whole.clear();
+        if reach > all {
+            self.mask.resize(reach, [0; 8]);
+            self.mask[..all].fill([u32::MAX; 8]);
+        }
+        // Behind the tensor a row goes on as far as its part of the register file does.
+        let held = region.address.capacity() / region.rows * 8 / region.element.bits();
+        let read_elements = if padding { reach.min(held).max(all) } else { all };
+        if padding && reach > read_elements {
+            self.unwritten.resize(reach, [true; 8]);
+            self.unwritten[..read_elements].fill([false; 8]);
+        }
+        let mut packed = core::mem::take(&mut self.packed);
+        packed.resize_with(region.rows, || Row::new(region.element));
+        let mut rows = [None; 8];
+        for (row, (packed, bytes)) in packed.iter_mut().zip(&mut rows).enumerate() {
+            let liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
+            if liveness == Liveness::Nothing {
+                // The whole row is padding: nobody looks at its results.
+                continue;
+            }
+            if liveness == Liveness::Some {
+                if self.mask.is_empty() {
+                    self.mask.resize(reach, [u32::MAX; 8]);
+                }
+                for (mask, &live) in self.mask.iter_mut().zip(&self.live) {
+                    mask[row] = if live { u32::MAX } else { 0 };
+                }
+            }
+            let plane = planes::plane_type(region.element);
+            let row_bytes = (read_elements * region.element.bits()).div_ceil(8);
+            let mut pieces = region.pieces(row, 0..row_bytes);
+            if let (None, Some(piece), None) = (plane, pieces.next(), pieces.next())
+                && trf.all_initialised(piece.clone())
+            {
+                *bytes = Some(&trf.bytes()[piece]);
+                continue;
+            }
+            let read = |element: ElementType, offset: u64, packed: &mut Row| {
+                packed.clear(element);
+                for run in trf::runs(region, row, 0..read_elements) {
+                    let (position, address) = (run.position as i64, run.address + offset);
+                    packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                }
+            };
+            match plane {
+                None => read(region.element, 0, packed),
+                Some(plane) => {
+                    let mut parts = [Row::new(plane), Row::new(plane)];
+                    read(plane, 0, &mut parts[0]);
+                    read(plane, planes::PLANE_BYTES, &mut parts[1]);
+                    planes::join(region.element, &parts, trf.fresh(), packed);
+                }
+            }
+            if let Some(flags) = packed.flags() {
+                for (element, &flag) in flags.iter().enumerate() {
+                    if flag {
+                        continue;
+                    }
+                    if padding {
+                        self.unwritten.resize(reach, [false; 8]);
+                        self.unwritten[element][row] = true;
+                    }
+                    if element < all && (liveness == Liveness::All || self.live[element]) {
+                        self.missing.resize(reach, [false; 8]);
+                        self.missing[element][row] = true;
+                    }
+                }
+            }
+            *bytes = Some(packed.bytes());
+        }
+        match kernel {
+            Kernel::General => {}
+            Kernel::Float(shape) => {
+                self.lay_out_floats(path, shape, all, &rows);
+                self.find_whole(shape.period);
+            }
+            Kernel::Integer(shape, layout) => {
+                self.lay_out_integers((shape, *layout), all, &rows);
+                self.find_whole(shape.period);
+            }
+        }
+        if lanes || *kernel == Kernel::General || !self.mask.is_empty() {
+            self.lanes.resize(reach, [0.0; 8]);
+            for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+                to_floats(region.element, bytes, read_elements, &mut self.row);
+                for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
+                    lanes[number] = value;
+                }
+            }
+        }
+        self.packed = packed;
+    }
+
+    /// Finds the tiles without dead weights.
+    fn find_whole(&mut self, period: usize) {
+        let tiles = self.mask.chunks_exact(period);
+        self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
+    }
+
+    fn lay_out_floats(&mut self, path: Path, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+        self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
+        if rows.contains(&None) {
+            self.floats.fill([0.0; 8]);
+        }
+        if shape.period >= BLOCK {
+            return path.lay_out_floats(shape.element, rows, &mut self.floats);
+        }
+        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            to_floats(shape.element, bytes, elements, &mut self.row);
+            let tiles = self.floats.as_chunks_mut::<BLOCK>().0.iter_mut();
+            for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
+                let weights = weights.iter().cycle();
+                tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
+            }
+        }
+    }
+
+    fn lay_out_integers(&mut self, (shape, layout): (&Shape, Layout), elements: usize, rows: &Rows<'_>) {
+        let (tiles, per_tile) = (elements / shape.period, layout.tile_vectors(shape));
+        self.vectors.resize(tiles * per_tile, Vector([0; 64]));
+        if rows.contains(&None) {
+            let nothing = if layout.is_unsigned { unsigned_element(0, (shape.planes(), 0)) } else { 0 };
+            self.vectors.fill(Vector([nothing; 64]));
+        }
+        // With sizes that it knows, the compiler makes vectors of the copies.
+        let Layout { take, is_wide, is_unsigned } = layout;
+        let lay_out = match (take, is_wide, is_unsigned, shape.planes()) {
+            (32, false, _, 1) => lay_out_integers::<32, false, false, 1>,
+            (32, false, ..) => lay_out_integers::<32, false, false, 2>,
+            (16, false, true, 1) => lay_out_integers::<16, false, true, 1>,
+            (16, false, true, _) => lay_out_integers::<16, false, true, 2>,
+            (16, false, false, 1) => lay_out_integers::<16, false, false, 1>,
+            (16, false, false, _) => lay_out_integers::<16, false, false, 2>,
+            (32, true, _, 1) => lay_out_integers::<32, true, false, 1>,
+            (32, true, ..) => lay_out_integers::<32, true, false, 2>,
+            (.., 1) => lay_out_integers::<16, true, false, 1>,
+            _ => lay_out_integers::<16, true, false, 2>,
+        };
+        lay_out(shape, rows, per_tile, &mut self.vectors);
+    }
+}
+
+/// Widens rows, eight cells at a time. `transpose` makes cells of rows.
+#[inline(always)]
+pub(super) fn lay_out_floats(
+    element: ElementType,
+    rows: &Rows<'_>,
+    floats: &mut [Lanes],
+    transpose: impl Fn(&[[f32; BLOCK]; 8]) -> [Lanes; BLOCK],
+) {
+    let size = element.bits() / 8 * BLOCK;
+    let mut block = [[0.0; BLOCK]; 8];
+    for (number, cells) in floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        for (floats, bytes) in block.iter_mut().zip(rows) {
+            if let Some(bytes) = bytes {
+                widen(element, &bytes[number * size..][..size], floats);
+            }
+        }
+        *cells = transpose(&block);
+    }
+}
+
+/// Puts each part of `TAKE` bytes of each row in its place, with elements of 8 bits or, if `WIDE`, of 16, made unsigned if
+/// `UNSIGNED`, in so many planes.
+fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, const PLANES: usize>(
+    shape: &Shape,
+    rows: &Rows<'_>,
+    per_tile: usize,
+    vectors: &mut [Vector],
+) {
+    // Bytes of the register file that make a row of a tile. Short reads are repeated.
+    let (stored, packet) = (shape.period / PLANES, shape.packet_bytes());
+    let row_bytes = if WIDE { 2 * TAKE } else { TAKE };
+    let mut repeated = [0; 64];
+    for (number, tile) in vectors.chunks_exact_mut(per_tile).enumerate() {
+        for (row, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+            let mut bytes = &bytes[number * stored..][..stored];
+            if stored < packet {
+                repeat(bytes, &mut repeated);
+                bytes = &repeated[..packet];
+            }
+            // Of each plane of each part of the packet, the eight rows.
+            for (part, bytes) in bytes.as_chunks::<TAKE>().0.iter().enumerate() {
+                for plane in 0..PLANES {
+                    let place = ((part * PLANES + plane) * 8 + row) * row_bytes;
+                    let place = &mut tile[place / 64].0[place % 64..][..row_bytes];
+                    if WIDE {
+                        let places = place.as_chunks_mut().0.iter_mut().zip(bytes);
+                        places.for_each(|(place, &byte)| {
+                            *place = i16::from(element(byte, (PLANES, plane))).to_le_bytes();
+                        });
+                    } else {
+                        let places = place.iter_mut().zip(bytes);
+                        let own = if UNSIGNED {
+                            unsigned_element
+                        } else {
+                            |byte, plane| element(byte, plane) as u8
+                        };
+                        places.for_each(|(place, &byte)| *place = own(byte, (PLANES, plane)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.
+#[inline(always)]
+fn element(byte: u8, plane: (usize, usize)) -> i8 {
+    match plane {
+        (1, _) => byte as i8,
+        (_, 0) => (byte << 4) as i8 >> 4,
+        _ => byte as i8 >> 4,
+    }
+}
+
+/// The same plus half of the range of an element, which flips its sign bit.
+#[inline(always)]
+fn unsigned_element(byte: u8, plane: (usize, usize)) -> u8 {
+    match plane {
+        (1, _) => byte ^ 128,
+        (_, 0) => byte & 15 ^ 8,
+        _ => byte >> 4 ^ 8,
+    }
+}
+
+/// Repeats bytes, a power of two of them.
+fn repeat(bytes: &[u8], output: &mut [u8; 64]) {
+    let pattern = match *bytes {
+        [a] => [a; 8],
+        [a, b] => [a, b, a, b, a, b, a, b],
+        [a, b, c, d] => [a, b, c, d, a, b, c, d],
+        _ => {
+            output.chunks_exact_mut(bytes.len()).for_each(|output| output.copy_from_slice(bytes));
+            return;
+        }
+    };
+    output.as_chunks_mut::<8>().0.fill(pattern);
+}

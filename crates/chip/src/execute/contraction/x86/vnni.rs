@@ -1,0 +1,309 @@
+//! Integers with AVX-512 VNNI.
+//!
+//! Sixteen bytes of a packet meet four rows at a time, and four neighbouring products are summed in a word. Only where a
+//! chain ends are the words of a row added up:
+//!
+//! ```text
+//!   packet    x0 … x15   x0 … x15   x0 … x15   x0 … x15
+//!   weights   of row 0   of row 1   of row 2   of row 3
+//!   sums      4 words    4 words    4 words    4 words
+//! ```
+//!
+//! Eight chains with the same tiles are summed side by side, which takes sixteen registers.
+//!
+//! The instruction multiplies unsigned by signed bytes. Weights are made unsigned as they are laid out: half of their range is
+//! added, which adds that half times all of a packet's elements to its products with any row. Sums start at what takes it
+//! back. It is found once for all groups that meet a packet.
+
+use super::super::chains::FamilyBlock;
+use super::super::integer::{Dots, integer};
+use super::super::job::IntegerJob;
+use super::super::shape::Layout;
+use super::super::weights::Vector;
+use crate::execute::path::{Avx2, Avx512};
+use crate::execute::prefetch;
+use core::arch::x86_64::*;
+use core::ops::Range;
+
+/// How weights lie.
+pub(in super::super) const LAYOUT: Layout = Layout { take: TAKE, is_wide: false, is_unsigned: true };
+
+/// The most chains that are summed side by side.
+pub(in super::super) const SIDE: usize = 8;
+
+/// Bytes of a part: what of a packet meets rows at a time.
+const TAKE: usize = 16;
+
+/// Bytes of a packet per word.
+const WORD: usize = 4;
+
+impl Avx512 {
+    /// Adds the sums of the steps, wrapping.
+    pub(in super::super) fn integer(self, job: IntegerJob<'_>) {
+        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
+        unsafe { integer_avx512(self, job) }
+    }
+}
+
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
+    match (job.layout, job.shape.planes()) {
+        (Avx2::LAYOUT, _) => integer::<_, 4>(machine.avx2(), job),
+        (_, 1) => all::<1>(job),
+        _ => all::<2>(job),
+    }
+}
+
+/// What steps work on.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    /// Of each tile, for each part of a packet and each plane, the rows.
+    weights: &'a [[Vector; 2]],
+    /// How many of them a tile has.
+    per_tile: usize,
+    /// The bytes in which the packets lie.
+    bytes: &'a [u8],
+    /// The first part of each packet that is taken.
+    first: usize,
+    /// How many parts are taken.
+    parts: usize,
+}
+
+/// Chains that are summed side by side.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    /// The tile of each step.
+    tiles: &'a [u32],
+    /// Where packets start: of each step as many as `side` says, the first of which are those of the chains.
+    packets: &'a [u32],
+    side: usize,
+    /// The same of the block behind this one. Empty if its packets are not asked for.
+    behind: &'a [u32],
+    /// The number of the group. Each asks for a part of what comes next.
+    group: usize,
+    /// How many groups there are.
+    groups: usize,
+}
+
+/// Where sums go.
+struct Ends<'a> {
+    /// The first result of each chain.
+    results: &'a [u32],
+    /// The columns that are summed.
+    columns: Range<usize>,
+    /// Words of a part that belong to a column.
+    words: usize,
+}
+
+/// Adds the sums of the steps, with elements in so many planes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn all<const PLANES: usize>(job: IntegerJob<'_>) {
+    let IntegerJob { shape, layout, chains, bytes, vectors, sums } = job;
+    debug_assert_eq!(layout, LAYOUT, "weights lie as these instructions take them");
+    let (weights, per_tile) = (vectors.as_chunks().0, LAYOUT.tile_vectors(&shape) / 2);
+    // A column is made of parts, or a part of columns.
+    let parts = shape.column_bytes().div_ceil(TAKE);
+    let words = shape.column_bytes().min(TAKE) / WORD;
+    let per_part = TAKE / WORD / words;
+    for block in chains.families().flat_map(|family| family.blocks()) {
+        for (number, first) in (0..shape.packet_bytes() / TAKE).step_by(parts).enumerate() {
+            let columns = number * per_part..shape.columns.min((number + 1) * per_part);
+            if columns.is_empty() {
+                break;
+            }
+            let operands = Operands { weights, per_tile, bytes, first, parts };
+            sum::<PLANES>(operands, block, (columns, words), sums);
+        }
+    }
+}
+
+/// Adds the sums of a block of each group of a family to their results.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn sum<const PLANES: usize>(
+    operands: Operands<'_>,
+    block: FamilyBlock<'_>,
+    (columns, words): (Range<usize>, usize),
+    sums: &mut [[i32; 8]],
+) {
+    let mut starts = [_mm512_setzero_si512(); SIDE];
+    let behind = if operands.first == 0 { block.behind() } else { &[] };
+    let groups = block.groups().len();
+    for (group, (tiles, results)) in block.groups().enumerate() {
+        let mut chain = 0;
+        while chain < results.len() {
+            let behind = behind.get(chain..).unwrap_or(&[]);
+            let packets = &block.packets[chain..];
+            let own = Side { tiles, packets, side: block.side, behind, group, groups };
+            let ends = Ends { results: &results[chain..], columns: columns.clone(), words };
+            let starts = &mut starts[chain..];
+            chain += match results.len() - chain {
+                8.. => side_by_side::<8, PLANES>(operands, own, starts, ends, sums),
+                4.. => side_by_side::<4, PLANES>(operands, own, starts, ends, sums),
+                2.. => side_by_side::<2, PLANES>(operands, own, starts, ends, sums),
+                _ => side_by_side::<1, PLANES>(operands, own, starts, ends, sums),
+            };
+        }
+    }
+}
+
+/// The same for so many chains. How many these are.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn side_by_side<const CHAINS: usize, const PLANES: usize>(
+    operands: Operands<'_>,
+    own: Side<'_>,
+    starts: &mut [__m512i],
+    Ends { results, columns, words }: Ends<'_>,
+    sums: &mut [[i32; 8]],
+) -> usize {
+    let starts = starts.first_chunk_mut().expect("each chain has a start");
+    let totals = match own.group {
+        0 => multiply::<CHAINS, PLANES, true>(operands, own, starts),
+        _ => multiply::<CHAINS, PLANES, false>(operands, own, starts),
+    };
+    let ends = totals.into_iter().zip(results);
+    if words * WORD == TAKE {
+        ends.for_each(|(rows, &result)| add_totals(rows, &mut sums[result as usize + columns.start]));
+        return CHAINS;
+    }
+    for (rows, &result) in ends {
+        let sums = &mut sums[result as usize..][columns.clone()];
+        for (half, rows) in rows.into_iter().enumerate() {
+            for (sums, words) in sums.iter_mut().zip(words_of(rows).chunks_exact(words)) {
+                let sums = &mut sums.as_chunks_mut::<4>().0[half];
+                for word in words {
+                    sums.iter_mut().zip(word).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+                }
+            }
+        }
+    }
+    CHAINS
+}
+
+/// The words of so many chains: of the first four rows and of the last four. `IS_FIRST`: finds where they start.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
+    Operands { weights, per_tile, bytes, first, parts }: Operands<'_>,
+    Side { tiles, packets, side, behind, group, groups }: Side<'_>,
+    starts: &mut [__m512i; CHAINS],
+) -> [[__m512i; 2]; CHAINS] {
+    let half = _mm512_set1_epi8(if PLANES == 1 { i8::MIN } else { 8 });
+    let mask = u64::MAX >> (64 - parts * TAKE);
+    let mut sums = starts.map(|start| [start; 2]);
+    let mut halves = [_mm512_setzero_si512(); CHAINS];
+    // The planes of the packets of a step, if there are several.
+    let mut planes = [[Vector([0; 64]); PLANES]; CHAINS];
+    for (step, &tile) in tiles.iter().enumerate() {
+        let weights = &weights[tile as usize * per_tile + first * PLANES..][..parts * PLANES];
+        if let Some(starts) = behind.get(step * side..step * side + CHAINS) {
+            let mut chain = group;
+            while chain < CHAINS {
+                prefetch::far(bytes, starts[chain] as usize);
+                chain += groups;
+            }
+        }
+        let mut own: [*const u8; CHAINS] = [core::ptr::null(); CHAINS];
+        for (chain, &start) in packets[step * side..][..CHAINS].iter().enumerate() {
+            let packet = &bytes[start as usize + first * TAKE..][..parts * TAKE];
+            own[chain] = packet.as_ptr();
+            if PLANES == 1 && !IS_FIRST {
+                continue;
+            }
+            // SAFETY: the mask has a bit for each byte of the slice; the load touches no other bytes and needs no
+            // alignment.
+            let codes = unsafe { _mm512_maskz_loadu_epi8(mask, packet.as_ptr().cast()) };
+            for (plane, vector) in planes[chain].iter_mut().enumerate() {
+                let elements = plane_of::<PLANES>(codes, plane);
+                if IS_FIRST {
+                    halves[chain] = _mm512_dpbusd_epi32(halves[chain], half, elements);
+                }
+                if PLANES > 1 {
+                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no alignment.
+                    unsafe { _mm512_storeu_si512(vector.0.as_mut_ptr().cast(), elements) };
+                }
+            }
+        }
+        if PLANES > 1 {
+            own = planes.each_ref().map(|planes| planes.as_ptr().cast());
+        }
+        // How often this is done the compiler does not know. It would load all packets of a step at once, for which there
+        // are no registers.
+        for (part, planes) in weights.as_chunks::<PLANES>().0.iter().enumerate() {
+            for (plane, rows) in planes.iter().enumerate() {
+                let rows = [load(&rows[0]), load(&rows[1])];
+                for (sums, packet) in sums.iter_mut().zip(own) {
+                    // SAFETY: this is the start of a slice with `parts` parts of 16 bytes, of which `part` is one, or of
+                    // `PLANES` vectors of 64 bytes, which have as many; the load needs no alignment.
+                    let elements = unsafe { _mm_loadu_si128(packet.add(plane * 64 + part * TAKE).cast()) };
+                    let stream = _mm512_broadcast_i32x4(elements);
+                    for (sums, rows) in sums.iter_mut().zip(rows) {
+                        *sums = _mm512_dpbusd_epi32(*sums, rows, stream);
+                    }
+                }
+            }
+        }
+    }
+    if IS_FIRST {
+        for ((start, halves), sums) in starts.iter_mut().zip(halves).zip(&mut sums) {
+            *start = _mm512_sub_epi32(*start, sum_of_parts(halves));
+            *sums = sums.map(|sums| _mm512_add_epi32(sums, *start));
+        }
+    }
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(vector: &Vector) -> __m512i {
+    // SAFETY: the reference is valid for reads of its 64 bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(vector.0.as_ptr().cast()) }
+}
+
+/// A plane of bytes: their elements, or of two elements per byte the lower or the upper ones.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn plane_of<const PLANES: usize>(codes: __m512i, plane: usize) -> __m512i {
+    let (low, sign) = (_mm512_set1_epi8(15), _mm512_set1_epi8(8));
+    let nibbles = match (PLANES, plane) {
+        (1, _) => return codes,
+        (_, 0) => _mm512_and_si512(codes, low),
+        _ => _mm512_and_si512(_mm512_srli_epi16::<4>(codes), low),
+    };
+    _mm512_sub_epi8(_mm512_xor_si512(nibbles, sign), sign)
+}
+
+/// The sum of all parts of a vector, in each of them.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sum_of_parts(words: __m512i) -> __m512i {
+    let both = _mm512_add_epi32(words, _mm512_shuffle_i64x2::<0b01_00_11_10>(words, words));
+    _mm512_add_epi32(both, _mm512_shuffle_i64x2::<0b10_11_00_01>(both, both))
+}
+
+/// Adds the sums of the words of eight rows to their results, wrapping.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_totals([a, b]: [__m512i; 2], results: &mut [i32; 8]) {
+    // Of each part the halves of a row of `a` and of one of `b`, side by side.
+    let sum = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    let sum = _mm512_add_epi32(sum, _mm512_shuffle_epi32::<0b01_00_11_10>(sum));
+    let places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    let sum = _mm512_castsi512_si256(_mm512_permutexvar_epi32(places, sum));
+    let place = results.as_mut_ptr().cast();
+    // SAFETY: the exclusive reference is valid for reads and writes of its 32 bytes, which need no alignment.
+    unsafe { _mm256_storeu_si256(place, _mm256_add_epi32(_mm256_loadu_si256(place), sum)) };
+}
+
+/// The words of four rows, word after word.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn words_of(rows: __m512i) -> [[i32; 4]; 4] {
+    let places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    let mut words = [[0; 4]; 4];
+    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), _mm512_permutexvar_epi32(places, rows)) };
+    words
+}

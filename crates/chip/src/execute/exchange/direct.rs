@@ -1,0 +1,106 @@
+//! An exchange that does nothing but move packets: from the DM of their source to where they are committed.
+//!
+//! The DM of every slice is cut in two between what it sends and what it gets, so that each slice is written while all are read.
+
+use super::super::Pass;
+use super::super::packets::{Cut, Packets};
+use super::flits::{Flit, Receiver, TOGETHER};
+use super::{Exchange, Spots};
+use crate::memory::Unit;
+use core::ops::Range;
+use furiosa_visa_rules::command::place::Coordinates;
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+/// Where packets go from and to, the same in all slices.
+struct Direct<'a> {
+    exchange: &'a Exchange,
+    from: &'a Packets,
+    to: Packets,
+    cut: Cut,
+    /// The bytes that packets go to, neighbours joined.
+    written: Vec<Range<usize>>,
+    /// The slices that packets go to.
+    slices: Vec<bool>,
+}
+
+impl Pass<'_> {
+    /// Moves packets to where they are committed, if nothing else is done to them. Whether it could.
+    pub(in super::super) fn run_directly(&self, units: &mut [Unit]) -> bool {
+        let Some(direct) = self.direct(units) else { return false };
+        direct.run(&self.senders, units, self.sink.end());
+        true
+    }
+
+    /// The ways of packets: all are written, as they were fetched, to bytes that nobody else reads or writes.
+    fn direct(&self, units: &[Unit]) -> Option<Direct<'_>> {
+        let (Some(exchange), Some(from), true) = (&self.exchange, &self.packets, self.copies()) else {
+            return None;
+        };
+        let to = self.sink.packets(exchange.element, exchange.bytes)?;
+        let cut = Cut::between(&from.range, &to.range)?;
+        if to.starts.len() != exchange.steps || !self.sends_in_place(units) {
+            return None;
+        }
+        let written = to.joined(exchange.bytes)?;
+        let gets = |(number, unit): (usize, &Unit)| {
+            let at = Coordinates::of_slice(number);
+            if !self.receivers[number] || !self.sink.takes(at)? {
+                return Some(false);
+            }
+            let (source, _) = exchange.first_source(at)?;
+            let complete = !exchange.any_missing(source, &self.senders) && to.range.end <= unit.dm.capacity();
+            complete.then_some(true)
+        };
+        let slices = units.iter().enumerate().map(gets).collect::<Option<_>>()?;
+        Some(Direct { exchange, from, to, cut, written, slices })
+    }
+}
+
+impl Direct<'_> {
+    /// Moves all packets. `end`: bytes of DM before it are written sooner or later.
+    fn run(&self, senders: &[bool], units: &mut [Unit], end: usize) {
+        let Self { exchange, from, to, cut, written, slices } = self;
+        let (mut sent, mut got) = (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()));
+        for (number, unit) in units.iter_mut().enumerate() {
+            if slices[number] {
+                unit.dm.grow(end.clamp(to.range.end, unit.dm.capacity()));
+            }
+            let (own, gets) = cut.sides(unit.dm.parts_mut().0);
+            sent.push(if senders[number] { own } else { &[] });
+            got.push(slices[number].then_some(gets));
+        }
+        let (first, place) = cut.starts();
+        let (first, place) = (from.behind(first), to.behind(place));
+        let from = Spots { starts: &first, is_even: from.is_even };
+        let to = Spots { starts: &place, is_even: to.is_even };
+        let flits: Vec<&[Flit]> = sent.iter().map(|bytes| from.flits(bytes)).collect();
+        let takes_flits = exchange.takes_flits(&from, &to);
+        let gather = |(chunk, outputs): (usize, &mut [Option<&mut [u8]>])| {
+            let receivers = outputs.iter_mut().enumerate().filter_map(|(k, output)| {
+                let source = exchange.first_source(Coordinates::of_slice(chunk * TOGETHER + k))?;
+                Some((source, output.as_deref_mut()?))
+            });
+            if takes_flits {
+                let receivers =
+                    receivers.map(|(source, bytes)| Receiver { source, output: to.flits_mut(bytes) });
+                exchange.copy_flits(&flits, &mut receivers.collect::<Vec<_>>());
+            } else {
+                receivers.for_each(|(source, output)| {
+                    exchange.for_each_run(source, |slice, packet, place| {
+                        exchange.copy((sent[slice], &from, packet), (output, &to, place));
+                    });
+                });
+            }
+        };
+        #[cfg(feature = "parallel")]
+        got.par_chunks_mut(TOGETHER).enumerate().for_each(gather);
+        #[cfg(not(feature = "parallel"))]
+        got.chunks_mut(TOGETHER).enumerate().for_each(gather);
+        for (unit, _) in units.iter_mut().zip(slices).filter(|(_, gets)| **gets) {
+            let (_, initialised) = unit.dm.parts_mut();
+            written.iter().for_each(|range| initialised.set(range.clone()));
+        }
+    }
+}

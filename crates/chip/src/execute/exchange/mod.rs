@@ -1,0 +1,386 @@
+//! The Switch Engine: slices get packets of other slices.
+//!
+//! ```text
+//!   sent         slice 0   p0 p1 p2 …        gathered   slice 0   p0 q0 p1 q1 …
+//!                slice 1   q0 q1 q2 …
+//! ```
+//!
+//! Packets are gathered source by source: what comes from one slice is read from one end to the other. There are three ways:
+//!
+//! | the pass | packets go |
+//! |---|---|
+//! | reads, exchanges and writes whole packets | from DM to DM: [`direct`] |
+//! | reads whole packets and computes | from DM to a buffer per slice, some slices at a time, which then commit theirs |
+//! | computes before the exchange, or writes what it fetches | to buffers of all slices before any of them is written |
+
+mod direct;
+mod flits;
+
+use super::fetch::{FetchBuffers, FetchPlan};
+use super::{Buffers, Packets, Pass};
+use crate::memory::Unit;
+use crate::memory::row::Row;
+use flits::{Flit, Receiver};
+use furiosa_visa_rules::command::Switch;
+use furiosa_visa_rules::command::place::Coordinates;
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::SLICES;
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+/// A loop over the packets that a slice gets.
+#[derive(Clone, Copy, Debug)]
+struct Gather {
+    size: usize,
+    /// Source slices, source packets and gathered packets per iteration.
+    slices: usize,
+    time: usize,
+    step: usize,
+}
+
+/// Where runs of packets come from and go to, beside the first one that a slice gets.
+#[derive(Clone, Copy, Debug)]
+struct Offset {
+    slice: usize,
+    time: usize,
+    step: usize,
+}
+
+/// Where packets lie: the first byte of each.
+#[derive(Debug)]
+struct Spots<'a> {
+    starts: &'a [u32],
+    /// They lie one behind the other.
+    is_even: bool,
+}
+
+/// The exchange of a pass.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    switch: Switch,
+    /// The slices that one slice gets packets of.
+    sources: Vec<Offset>,
+    /// Where runs of packets of one of them start.
+    runs: Vec<Offset>,
+    /// A run: evenly spaced packets that go to evenly spaced places.
+    run: Gather,
+    /// Packets that a slice gets.
+    steps: usize,
+    element: ElementType,
+    /// Elements of a packet, and their bytes.
+    lanes: usize,
+    bytes: usize,
+    /// Where the packets of a slice start that were fetched, and those that were gathered.
+    starts: Vec<u32>,
+}
+
+/// Bytes of packets for which the memory is kept until the next exchange.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Bytes of packets that a thread gathers before they are committed, of at most 16 slices: they stay in its cache.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// The packets of all slices that the last exchange fetched: the next one uses their memory again, as far as it is not large.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanged(Vec<Row>);
+
+impl Exchanged {
+    /// The packets, to be fetched anew.
+    pub(super) fn rows(&mut self) -> &mut Vec<Row> {
+        &mut self.0
+    }
+
+    /// Gives large memory back.
+    pub(super) fn trim(&mut self) {
+        if self.0.iter().map(|row| row.bytes().len()).sum::<usize>() > KEPT_BYTES {
+            self.0 = Vec::new();
+        }
+    }
+}
+
+/// The packets of all slices before an exchange. [`Sent::new`] makes it.
+#[derive(Debug)]
+pub(super) struct Sent<'a> {
+    /// The bytes of each slice. Slices that send nothing have none.
+    bytes: Vec<&'a [u8]>,
+    /// Which elements of the packets were written, if not all were.
+    flags: Vec<Option<&'a [bool]>>,
+    /// Whether a slice sends, and all that it sends was written.
+    whole: Vec<bool>,
+    /// Where packets lie, the same in all slices.
+    spots: Spots<'a>,
+    /// The bytes as flits, from the first packet on.
+    flits: Vec<&'a [Flit]>,
+}
+
+impl<'a> Sent<'a> {
+    fn new(bytes: Vec<&'a [u8]>, flags: Vec<Option<&'a [bool]>>, whole: Vec<bool>, spots: Spots<'a>) -> Self {
+        let flits = bytes.iter().map(|bytes| spots.flits(bytes)).collect();
+        Self { bytes, flags, whole, spots, flits }
+    }
+}
+
+impl Exchange {
+    /// The exchange of packets as they are fetched and collected.
+    pub(super) fn new(switch: &Switch, fetch: &FetchPlan) -> Self {
+        let mut step = 1;
+        let mut loops: Vec<Gather> = (switch.time_digits.iter().rev())
+            .map(|own| {
+                let gather = Gather { size: own.size, slices: own.slices, time: own.time, step };
+                step *= own.size;
+                gather
+            })
+            .collect();
+        loops.reverse();
+        let (between, mut within): (Vec<Gather>, Vec<Gather>) = loops.iter().partition(|own| own.slices > 0);
+        let run = within.pop().unwrap_or(Gather { size: 1, slices: 0, time: 1, step: 1 });
+        let (lanes, bytes) = (fetch.padded(), fetch.packet_bytes());
+        let starts = (0..switch.in_time.max(step)).map(|step| (step * bytes) as u32).collect();
+        Self {
+            switch: *switch,
+            sources: offsets(&between),
+            runs: offsets(&within),
+            run,
+            steps: step,
+            element: fetch.output(),
+            lanes,
+            bytes,
+            starts,
+        }
+    }
+
+    /// Packets that a slice gets.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Whether a slice gets packets.
+    pub(super) fn reaches(&self, at: Coordinates) -> bool {
+        self.switch.first_source(at.slice).is_some()
+    }
+
+    /// Whether a slice gets packets of none but these slices of the system.
+    pub(super) fn gets_from(&self, at: Coordinates, slices: &[bool]) -> bool {
+        let first = Coordinates { slice: 0, ..at }.slice_number();
+        self.switch.snoop.sources(at.slice).into_iter().all(|slice| slices[first + slice])
+    }
+
+    /// Where a packet comes from: the slice, and its number there.
+    pub(super) fn source(&self, at: Coordinates, step: usize) -> (Coordinates, usize) {
+        match self.switch.source(at.slice, step) {
+            Some((slice, step)) => (Coordinates { slice, ..at }, step),
+            None => (at, step),
+        }
+    }
+
+    /// Where the first packet comes from that a slice gets: the number of the slice, and the packet there.
+    fn first_source(&self, at: Coordinates) -> Option<(usize, usize)> {
+        let (slice, time) = self.switch.first_source(at.slice)?;
+        Some((Coordinates { slice, ..at }.slice_number(), time))
+    }
+
+    /// Gathers the packets that a slice gets.
+    pub(super) fn gather(&self, at: Coordinates, sent: &Sent<'_>, output: &mut Row) {
+        let first = Coordinates { slice: 0, ..at }.slice_number();
+        let source = self.first_source(at);
+        let incomplete = sent.whole[first..first + SLICES].contains(&false);
+        let missing = source.is_none_or(|(slice, _)| incomplete && self.any_missing(slice, &sent.whole));
+        let (bytes, flags) = if missing {
+            output.clear(self.element);
+            output.push_blank(self.steps * self.lanes, Some(&[]))
+        } else {
+            (output.renew(self.element, self.steps * self.lanes), Default::default())
+        };
+        let places = Spots { starts: &self.starts, is_even: true };
+        let Some(source) = source else { return };
+        if flags.is_empty() && self.takes_flits(&sent.spots, &places) {
+            self.copy_flits(&sent.flits, &mut [Receiver { source, output: places.flits_mut(bytes) }]);
+        } else {
+            self.for_each_run(source, |slice, packet, place| {
+                if !sent.bytes[slice].is_empty() {
+                    self.copy((sent.bytes[slice], &sent.spots, packet), (bytes, &places, place));
+                    self.copy_flags((sent.flags[slice], packet), (flags, place));
+                }
+            });
+        }
+    }
+
+    /// Whether a packet may have an element that nobody wrote, of the sources of a slice of which this is the first.
+    fn any_missing(&self, first: usize, whole: &[bool]) -> bool {
+        self.sources.iter().any(|source| !whole[first + source.slice])
+    }
+
+    /// Visits the runs of packets that a slice gets, source by source: the slice, the first packet there, its place here.
+    #[inline(always)]
+    fn for_each_run(&self, (slice, time): (usize, usize), mut visit: impl FnMut(usize, usize, usize)) {
+        for source in &self.sources {
+            for run in &self.runs {
+                visit(slice + source.slice, time + source.time + run.time, source.step + run.step);
+            }
+        }
+    }
+
+    /// Copies a run of packets: from a packet on, to a place.
+    #[inline(always)]
+    fn copy(
+        &self,
+        (bytes, from, packet): (&[u8], &Spots<'_>, usize),
+        (output, to, place): (&mut [u8], &Spots<'_>, usize),
+    ) {
+        let (size, Gather { size: count, time: every, step: apart, .. }) = (self.bytes, self.run);
+        let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
+        if from.is_even && to.is_even && every == 1 && apart == 1 {
+            output[start..start + count * size].copy_from_slice(&bytes[first..first + count * size]);
+        } else {
+            for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
+                let (first, start) = (from.starts[packet] as usize, to.starts[place] as usize);
+                output[start..start + size].copy_from_slice(&bytes[first..first + size]);
+            }
+        }
+    }
+
+    /// Copies which elements of the packets of a run were written, if not all were.
+    fn copy_flags(&self, (flags, packet): (Option<&[bool]>, usize), (output, place): (&mut [bool], usize)) {
+        if output.is_empty() {
+            return;
+        }
+        let Gather { size: count, time: every, step: apart, .. } = self.run;
+        for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
+            let own = &mut output[place * self.lanes..(place + 1) * self.lanes];
+            match flags {
+                Some(flags) => own.copy_from_slice(&flags[packet * self.lanes..(packet + 1) * self.lanes]),
+                None => own.fill(true),
+            }
+        }
+    }
+}
+
+/// What the loops over packets come to, in their order.
+fn offsets(loops: &[Gather]) -> Vec<Offset> {
+    let mut all = vec![Offset { slice: 0, time: 0, step: 0 }];
+    for &Gather { size, slices, time, step } in loops {
+        let inner = |outer: &Offset| {
+            let outer = *outer;
+            (0..size).map(move |k| Offset {
+                slice: outer.slice + k * slices,
+                time: outer.time + k * time,
+                step: outer.step + k * step,
+            })
+        };
+        all = all.iter().flat_map(inner).collect();
+    }
+    all
+}
+
+impl Pass<'_> {
+    /// Whether the packets of all slices can be gathered from DM.
+    fn sends_in_place(&self, units: &[Unit]) -> bool {
+        let Some(packets) = &self.packets else { return false };
+        let mut senders = units.iter().zip(&self.senders).filter(|(_, sends)| **sends);
+        senders.all(|(unit, _)| unit.dm.all_initialised(packets.range.clone()))
+    }
+
+    /// What all slices send: from DM if it can be gathered there, else as it is fetched to `rows`. `None`: nothing is
+    /// exchanged.
+    pub(super) fn sent<'a>(&'a self, units: &'a [Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
+        self.exchange.as_ref()?;
+        match &self.packets {
+            Some(packets) if self.sends_in_place(units) => Some(self.sent_in_place(units, packets)),
+            _ => self.sent_rows(units, rows),
+        }
+    }
+
+    /// What all slices send, in DM.
+    fn sent_in_place<'a>(&'a self, units: &'a [Unit], packets: &'a Packets) -> Sent<'a> {
+        let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
+        let bytes = units.iter().zip(&self.senders).map(bytes).collect();
+        let spots = Spots { starts: &packets.starts, is_even: packets.is_even };
+        Sent::new(bytes, vec![None; units.len()], self.senders.clone(), spots)
+    }
+
+    /// Fetches what all slices send.
+    pub(super) fn sent_rows<'a>(&'a self, units: &[Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
+        let exchange = self.exchange.as_ref()?;
+        let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
+            row.clear(self.fetch.output());
+            if self.senders[number] {
+                self.fetch.run(&unit.dm, 0..self.command.fetch.time, buffers, row);
+            }
+        };
+        rows.resize_with(units.len(), || Row::new(self.fetch.output()));
+        #[cfg(feature = "parallel")]
+        (units.par_iter().zip(&mut *rows).enumerate())
+            .with_min_len(super::LEAST_SLICES)
+            .for_each_init(FetchBuffers::default, |buffers, (number, (unit, row))| {
+                fetch(buffers, number, unit, row)
+            });
+        #[cfg(not(feature = "parallel"))]
+        {
+            let mut buffers = FetchBuffers::default();
+            let rows = units.iter().zip(&mut *rows).enumerate();
+            rows.for_each(|(number, (unit, row))| fetch(&mut buffers, number, unit, row));
+        }
+        Some(Sent::new(
+            rows.iter().map(Row::bytes).collect(),
+            rows.iter().map(Row::flags).collect(),
+            rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
+            Spots { starts: &exchange.starts, is_even: true },
+        ))
+    }
+
+    /// Runs all slices with what they gather from DM, some at a time, if nothing that is sent is written. Whether it could.
+    pub(super) fn run_in_place(&self, units: &mut [Unit]) -> bool {
+        let (Some(exchange), Some(packets)) = (&self.exchange, &self.packets) else { return false };
+        if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
+            return false;
+        }
+        #[cfg(feature = "parallel")]
+        let threads = rayon::current_num_threads();
+        #[cfg(not(feature = "parallel"))]
+        let threads = 1;
+        let bytes = exchange.steps * exchange.bytes;
+        let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, 16 * threads);
+        let mut gathered: Vec<Buffers> = (0..batch).map(|_| Buffers::default()).collect();
+        let mut all = || {
+            for first in (0..units.len()).step_by(batch) {
+                let numbers = first..units.len().min(first + batch);
+                if !self.receivers[numbers.clone()].contains(&true) {
+                    continue;
+                }
+                let sent = self.sent_in_place(units, packets);
+                let gather = |(number, buffers): (usize, &mut Buffers)| {
+                    if self.receivers[number] {
+                        let (at, unit) = (Coordinates::of_slice(number), &units[number]);
+                        self.begin(at, unit, buffers);
+                        self.fetch_and_compute(at, unit, Some(&sent), buffers);
+                    }
+                };
+                let finish = |((number, unit), buffers): ((usize, &mut Unit), &mut Buffers)| {
+                    if self.receivers[number] {
+                        self.finish(Coordinates::of_slice(number), unit, buffers);
+                    }
+                };
+                #[cfg(feature = "parallel")]
+                {
+                    numbers.clone().into_par_iter().zip(&mut gathered).for_each(gather);
+                    drop(sent);
+                    let units = numbers.clone().into_par_iter().zip(&mut units[numbers]);
+                    units.zip(&mut gathered).for_each(finish);
+                }
+                #[cfg(not(feature = "parallel"))]
+                {
+                    numbers.clone().zip(&mut gathered).for_each(gather);
+                    drop(sent);
+                    numbers.clone().zip(&mut units[numbers]).zip(&mut gathered).for_each(finish);
+                }
+            }
+        };
+        // One visit to the threads for all of it.
+        #[cfg(feature = "parallel")]
+        rayon::scope(|_| all());
+        #[cfg(not(feature = "parallel"))]
+        all();
+        true
+    }
+}

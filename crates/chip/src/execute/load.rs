@@ -1,0 +1,160 @@
+//! Loads of the register file that do nothing but move bytes inside of each slice: from where they are fetched to their rows.
+//!
+//! No stream is made of them. What lies together on both sides is copied at once.
+
+use super::fetch::FetchPlan;
+use super::packets::Packets;
+use super::{Buffers, Pass, prefetch};
+use crate::memory::{Unit, planes};
+use core::ops::Range;
+use furiosa_visa_rules::command::TrfRegion;
+use furiosa_visa_rules::spec::FLIT_BYTES;
+
+/// Bytes of a short run that are copied at a time: copies of some more bytes begin with the last ones, which no processor
+/// foresees.
+const COPY_BYTES: usize = 256;
+
+/// Bytes of the shortest run that is copied at once: those that processors copy by themselves, without a look at what is
+/// overwritten.
+const LONG_BYTES: usize = 4096;
+
+/// Where bytes go, the same in all slices.
+#[derive(Debug)]
+struct Load {
+    /// In the order of DM.
+    runs: Vec<Run>,
+    /// All bytes of DM that are read, and those between them.
+    read: Range<usize>,
+    /// Bytes of the register file before it are written sooner or later.
+    end: usize,
+    /// The number of the register file.
+    file: usize,
+}
+
+/// Bytes that lie together in DM and in the register file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Run {
+    from: Range<usize>,
+    to: Range<usize>,
+}
+
+impl Pass<'_> {
+    /// Runs all slices, if bytes do nothing but move to the register file. Whether it could.
+    pub(super) fn run_load(&self, units: &mut [Unit]) -> bool {
+        let Some(load) = self.straight_load() else { return false };
+        self.for_each_slice(units, |at, unit, buffers: &mut Buffers| match self.sink.takes(at) {
+            Some(false) => {}
+            Some(true) if load.run(unit) => {}
+            _ => self.run_slice(at, unit, None, buffers),
+        });
+        true
+    }
+
+    /// Where bytes go, if nothing else is done to them.
+    fn straight_load(&self) -> Option<Load> {
+        let (region, file) = self.sink.register_file()?;
+        let is_plain = planes::plane_type(region.element).is_none() && self.fetch.output() == region.element;
+        if !self.copies() || self.exchange.is_some() || !is_plain {
+            return None;
+        }
+        let (packets, bytes) = pieces(&self.fetch)?;
+        let mut runs = runs(region, &packets, bytes)?;
+        runs.sort_by_key(|run| run.from.start);
+        let end = runs.iter().map(|run| run.to.end).max().unwrap_or(0);
+        Some(Load { runs, read: packets.range, end, file })
+    }
+}
+
+/// The stream in pieces of so many bytes: whole packets, or flits.
+fn pieces(fetch: &FetchPlan) -> Option<(Packets, usize)> {
+    let pieces = |bytes| Some((fetch.packets(bytes)?, bytes));
+    pieces(fetch.packet_bytes()).or_else(|| pieces(FLIT_BYTES))
+}
+
+/// Where pieces of so many bytes go that fill all rows, one after the other. `None`: they do not.
+fn runs(region: &TrfRegion, packets: &Packets, bytes: usize) -> Option<Vec<Run>> {
+    let row_bytes = region.row_bytes();
+    let is_whole = (region.row_elements * region.element.bits()).is_multiple_of(8);
+    if !is_whole || packets.starts.len() * bytes != region.rows * row_bytes {
+        return None;
+    }
+    let mut runs: Vec<Run> = Vec::new();
+    for (piece, &start) in packets.starts.iter().enumerate() {
+        let (mut place, end) = (piece * bytes, (piece + 1) * bytes);
+        let mut from = start as usize;
+        while place < end {
+            let (row, first) = (place / row_bytes, place % row_bytes);
+            let last = row_bytes.min(first + end - place);
+            for to in region.pieces(row, first..last) {
+                let own = Run { from: from..from + to.len(), to };
+                from = own.from.end;
+                match runs.last_mut() {
+                    Some(run) if (run.from.end, run.to.end) == (own.from.start, own.to.start) => {
+                        (run.from.end, run.to.end) = (own.from.end, own.to.end);
+                    }
+                    _ => runs.push(own),
+                }
+            }
+            place += last - first;
+        }
+    }
+    Some(runs)
+}
+
+impl Load {
+    /// Moves the bytes of a slice, if all were written. Whether it could.
+    fn run(&self, unit: &mut Unit) -> bool {
+        let (dm, file) = unit.dm_and_trf_mut(self.file);
+        if !dm.all_initialised(self.read.clone()) {
+            return false;
+        }
+        file.grow(self.end);
+        let (bytes, initialised) = file.parts_mut();
+        prefetch::pages(dm.bytes(), self.read.clone());
+        prefetch::pages(bytes, 0..self.end);
+        for Run { from, to } in &self.runs {
+            let at_once = if to.len() < LONG_BYTES { COPY_BYTES } else { to.len() };
+            let places = bytes[to.clone()].chunks_mut(at_once);
+            let pieces = dm.bytes()[from.clone()].chunks(at_once);
+            places.zip(pieces).for_each(|(place, piece)| place.copy_from_slice(piece));
+            initialised.set(to.clone());
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use furiosa_visa_rules::command::{FillId, TrfAddress};
+    use furiosa_visa_rules::mapping::Guard;
+    use furiosa_visa_rules::scalar::ElementType;
+
+    #[test]
+    fn pieces_fill_rows_and_banks() {
+        let region = |rows, row_elements| TrfRegion {
+            address: TrfAddress::FirstHalf,
+            fill: FillId(1),
+            element: ElementType::I8,
+            rows,
+            row_elements,
+            guard: Guard::always(5),
+        };
+        let packets = |starts: &[u32], bytes| Packets::of(starts.to_vec(), bytes).expect("some packets");
+        let run = |from: usize, to: usize, bytes: usize| Run { from: from..from + bytes, to: to..to + bytes };
+        // Rows of three flits, in packets of two: the second one is cut.
+        assert_eq!(
+            runs(&region(2, 96), &packets(&[0, 64, 256], 64), 64),
+            Some(vec![run(0, 0, 96), run(96, 4 * 8192, 32), run(256, 4 * 8192 + 32, 64)])
+        );
+        // A row of two banks.
+        let starts: Vec<u32> = (0..256).map(|flit| flit * 32).collect();
+        assert_eq!(
+            runs(&region(1, 8192), &packets(&starts, 32), 32),
+            Some(vec![run(0, 0, 4096), run(4096, 8192, 4096)])
+        );
+        // A flit is missing, or one is too many.
+        assert_eq!(runs(&region(2, 96), &packets(&[0, 32, 64, 96, 128], 32), 32), None);
+        assert_eq!(runs(&region(2, 96), &packets(&[0, 32, 64, 96, 128, 160, 192], 32), 32), None);
+    }
+}

@@ -1,0 +1,544 @@
+//! Values: what a command does to the bytes of the memories.
+//!
+//! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
+//! blocks of packets go through the stages; the end of the stream is written after everything was read. Of a pass that
+//! exchanges packets between slices, see [`exchange`].
+
+mod adapter;
+mod cast;
+mod commit;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "some of what kernels are told is for some vector instructions alone")
+)]
+mod contraction;
+mod dma;
+mod exchange;
+mod faults;
+mod fetch;
+mod host;
+pub(crate) mod indexed;
+mod load;
+mod mask;
+mod operands;
+mod packets;
+pub(crate) mod path;
+mod prefetch;
+mod straight;
+mod transpose;
+mod vector;
+
+pub(crate) use dma::{run as run_dma, run_unit_copy};
+pub(crate) use host::{download, inspect, nothing, upload};
+
+use super::commands::Beginning;
+use super::memory::Unit;
+use super::memory::fills::Origin;
+use super::memory::row::Row;
+use super::memory::separate::Placed;
+use crate::PaddingRule;
+use commit::SinkPlan;
+use contraction::{ContractionBuffers, ContractionPlan, PaddingOptions};
+use core::ops::Range;
+use core::panic::Location;
+pub(crate) use exchange::Exchanged;
+use exchange::{Exchange, Sent};
+use fetch::{FetchBuffers, FetchPlan};
+use furiosa_visa_rules::command::place::Coordinates;
+use furiosa_visa_rules::command::{Cast, Place, Sink, TensorUnit, Vector};
+use furiosa_visa_rules::mapping::{Guard, gcd};
+use furiosa_visa_rules::scalar::ElementType;
+use packets::Packets;
+use path::Path;
+use transpose::TransposePlan;
+use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+/// Slices that a thread takes at least.
+#[cfg(feature = "parallel")]
+const LEAST_SLICES: usize = 4;
+
+/// Whether there is more than one thread. To hand a pass to a single one takes longer than many a pass.
+#[cfg(feature = "parallel")]
+fn has_threads() -> bool {
+    rayon::current_num_threads() > 1
+}
+
+/// What decides how a pass is computed, besides its command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassOptions {
+    /// Which products of padding are zero.
+    pub(crate) rule: PaddingRule,
+    /// Whether sums take in padding that is not zero.
+    pub(crate) computed: bool,
+    /// The instructions.
+    pub(crate) path: Path,
+    /// What it is to the tensor that it fills.
+    pub(crate) beginning: Beginning,
+}
+
+/// A pass through the Tensor Unit, prepared for all slices.
+#[derive(Debug)]
+pub(crate) struct Pass<'a> {
+    command: &'a TensorUnit,
+    /// The same where its tensors have their bytes.
+    placed: Placed<'a>,
+    location: &'static Location<'static>,
+    fetch: FetchPlan,
+    /// Flits per fetched packet.
+    flits: usize,
+    /// Which slices fetch: those in which a source can hold an element.
+    senders: Vec<bool>,
+    /// Which slices have a stream after the exchange.
+    receivers: Vec<bool>,
+    /// Where the packets of a slice come from, if not from the slice itself.
+    exchange: Option<Exchange>,
+    contraction: Option<ContractionPlan>,
+    /// Where the first engine behind fetch finds its packets, if they need not be fetched into a buffer: Switch Engine,
+    /// contraction, or Vector Engine.
+    packets: Option<Packets>,
+    vector: Option<VectorPlan>,
+    cast: Option<Cast>,
+    transpose: Option<TransposePlan>,
+    sink: SinkPlan,
+}
+
+/// Tells why an element is uninitialised: its tensor, its slice, its first byte.
+pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
+
+/// What a thread needs to run slices; used again for the next slice.
+#[derive(Debug)]
+struct Buffers {
+    fetch: FetchBuffers,
+    contraction: ContractionBuffers,
+    stream: Row,
+    vector: VectorBuffers,
+    /// What enters and what leaves the Vector Engine.
+    whole: [Row; 2],
+    converted: Row,
+    cast: Row,
+    transposed: Row,
+    transposed_flags: Vec<bool>,
+    output: Row,
+    mask: Vec<bool>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        let row = || Row::new(ElementType::I8);
+        Self {
+            fetch: FetchBuffers::default(),
+            contraction: ContractionBuffers::default(),
+            stream: row(),
+            vector: VectorBuffers::default(),
+            whole: [row(), row()],
+            converted: row(),
+            cast: row(),
+            transposed: row(),
+            transposed_flags: Vec::new(),
+            output: row(),
+            mask: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    /// Prepares a pass in so many slices. `placed` says where the bytes of its tensors are.
+    pub(crate) fn new(
+        command: &'a TensorUnit,
+        placed: Placed<'a>,
+        units: usize,
+        PassOptions { rule, computed, path, beginning }: PassOptions,
+        location: &'static Location<'static>,
+    ) -> Self {
+        let flits = command.collect.map_or(1, |collect| collect.flits);
+        let transpose = command.transpose.as_ref().map(TransposePlan::new);
+        let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
+        let fetch = match &transpose {
+            // Blocks of whole matrices.
+            Some(own) => fetch.in_groups(own.in_flits() / gcd(own.in_flits(), flits)),
+            None => fetch,
+        };
+        let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
+        let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, path, options));
+        let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
+        let piece = match (&exchange, &contraction) {
+            (Some(_), _) => Some(fetch.packet_bytes()),
+            (None, Some(contraction)) => contraction.whole_packets(command.fetch.time * flits),
+            (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
+        };
+        let packets = piece.and_then(|bytes| fetch.packets(bytes));
+        let contraction = match (contraction, &packets, &exchange) {
+            (Some(own), Some(packets), None) => Some(own.in_place(&packets.starts)),
+            (own, ..) => own,
+        };
+        let cast = command.cast.filter(|cast| cast.input != cast.output);
+        let shapes = command.shapes();
+        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted, path));
+        let end = match (&transpose, &cast) {
+            (Some(_), _) => shapes.transposed,
+            (None, Some(_)) => shapes.cast,
+            (None, None) => shapes.vector,
+        };
+        let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
+        let senders = senders(command, units);
+        let receivers = match &exchange {
+            None => senders.clone(),
+            Some(exchange) => {
+                // A sum between slices takes parts of slices in which it does not end.
+                let crosses = vector.as_ref().is_some_and(VectorPlan::crosses_slices);
+                receivers(command, exchange, crosses, units)
+            }
+        };
+        // Slices without a stream write nothing.
+        let misses = || (0..units).any(|unit| !receivers[unit] && sink.holds(Coordinates::of_slice(unit)));
+        let sink = match beginning {
+            Beginning::Part => sink.begins(),
+            Beginning::Whole if misses() => sink.begins(),
+            Beginning::Whole | Beginning::Earlier => sink,
+        };
+        Self {
+            command,
+            placed,
+            location,
+            fetch,
+            flits,
+            senders,
+            receivers,
+            exchange,
+            contraction,
+            packets,
+            vector,
+            cast,
+            transpose,
+            sink,
+        }
+    }
+
+    /// Packets of a stream after the exchange.
+    fn steps(&self) -> usize {
+        self.exchange.as_ref().map_or(self.command.fetch.time, Exchange::steps)
+    }
+
+    /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
+    fn computes(&self) -> bool {
+        let vector = self.command.vector.as_ref().is_some_and(Vector::computes);
+        self.contraction.is_some() || vector || self.cast.is_some() || self.fetch.converts()
+    }
+
+    /// Runs all slices. Everything has been checked.
+    pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
+        let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
+        // Where the rest of a tensor becomes uninitialised, nothing is written before all of its slice is read.
+        let plain = !self.sink.is_beginning();
+        match (crossing, &self.exchange) {
+            (Some(own), _) => self.run_across(own, units, exchanged.rows()),
+            (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
+            (None, Some(_)) => {
+                let sent = self.sent_rows(units, exchanged.rows());
+                self.run_slices(sent.as_ref(), units);
+            }
+            (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
+            (None, None) => self.run_slices(None, units),
+        }
+        if !plain && crossing.is_none() {
+            let others = units.iter_mut().enumerate().filter(|(number, _)| !self.receivers[*number]);
+            others.for_each(|(number, unit)| self.sink.begin(Coordinates::of_slice(number), unit));
+        }
+        exchanged.trim();
+    }
+
+    /// Runs slices that exchange nothing behind the Switch Engine, with what all slices sent, if they exchange packets there.
+    fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
+        self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
+    }
+
+    /// Does something with all slices that have a stream behind the Switch Engine.
+    fn for_each_slice(&self, units: &mut [Unit], work: impl Fn(Coordinates, &mut Unit, &mut Buffers) + Sync) {
+        let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
+            if self.receivers[number] {
+                work(Coordinates::of_slice(number), unit, buffers);
+            }
+        };
+        #[cfg(feature = "parallel")]
+        if has_threads() {
+            let all = units.par_iter_mut().enumerate().with_min_len(LEAST_SLICES);
+            all.for_each_init(Buffers::default, |buffers, (number, unit)| run(buffers, number, unit));
+            return;
+        }
+        let mut buffers = Buffers::default();
+        units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
+    }
+
+    /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
+    fn run_across(&self, own: &VectorPlan, units: &mut [Unit], rows: &mut Vec<Row>) {
+        let before = |sent: Option<&Sent<'_>>, buffers: &mut Buffers, number: usize, unit: &Unit| {
+            let at = Coordinates::of_slice(number);
+            self.receivers[number].then(|| {
+                self.begin(at, unit, buffers);
+                self.fetch_and_compute(at, unit, sent, buffers);
+                let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
+                own.run_before(self.vector_input(unit, sums, whole), (unit, at), vector)
+            })
+        };
+        let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
+            let at = Coordinates::of_slice(number);
+            let Some(stream) = stream.take() else { return self.sink.begin(at, unit) };
+            let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, mask, .. } = buffers;
+            own.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
+            self.narrow(whole, converted, narrow, output);
+            self.sink.run(output, at, unit, mask);
+        };
+        let sent = self.sent(units, rows);
+        #[cfg(feature = "parallel")]
+        {
+            let streams: Vec<Option<LaneRow>> = units
+                .par_iter()
+                .enumerate()
+                .with_min_len(LEAST_SLICES)
+                .map_init(Buffers::default, |buffers, (number, unit)| {
+                    before(sent.as_ref(), buffers, number, unit)
+                })
+                .collect();
+            drop(sent);
+            let mut streams = own.exchange(&streams);
+            units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
+                Buffers::default,
+                |buffers, (number, (unit, stream))| {
+                    behind(buffers, number, unit, stream);
+                },
+            );
+        }
+        #[cfg(not(feature = "parallel"))]
+        {
+            let mut buffers = Buffers::default();
+            let all = units.iter().enumerate();
+            let streams: Vec<Option<LaneRow>> =
+                all.map(|(number, unit)| before(sent.as_ref(), &mut buffers, number, unit)).collect();
+            drop(sent);
+            let mut streams = own.exchange(&streams);
+            let all = units.iter_mut().zip(&mut streams).enumerate();
+            all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
+        }
+    }
+
+    /// Runs a slice.
+    ///
+    /// ```text
+    ///   fetch ──▶ exchange ──▶ contract, cast … sink
+    /// ```
+    ///
+    /// Up to the exchange all slices are only read. Where each keeps its packets, block after block goes through all phases.
+    /// Where packets are exchanged, a slice gathers all of its own at once.
+    fn run_slice(&self, at: Coordinates, unit: &mut Unit, sent: Option<&Sent<'_>>, buffers: &mut Buffers) {
+        self.begin(at, unit, buffers);
+        self.fetch_and_compute(at, unit, sent, buffers);
+        self.finish(at, unit, buffers);
+    }
+
+    /// Empties the buffers for a slice, and reads its weights.
+    fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
+        // The Vector Engine replaces all of it.
+        if self.vector.is_none() || !self.is_end() {
+            buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
+        }
+        buffers.whole[0].clear(self.fetch.output());
+        if let Some(contraction) = &self.contraction {
+            // Packets that are taken in place are on their way while weights are laid out.
+            if let (Some(packets), None) = (&self.packets, &self.exchange) {
+                prefetch::pages(unit.dm.bytes(), packets.range.clone());
+                contraction.ask(unit.dm.bytes());
+            }
+            contraction.load(unit.trf(self.placed.files.read), at, &mut buffers.contraction);
+            contraction.start(&mut buffers.contraction);
+        }
+    }
+
+    /// Whether packets go to the sink as they were fetched.
+    fn copies(&self) -> bool {
+        self.contraction.is_none() && self.vector.is_none() && self.is_end()
+    }
+
+    /// Whether what leaves the engines that compute goes to the sink as it is.
+    fn is_end(&self) -> bool {
+        self.cast.is_none() && self.transpose.is_none()
+    }
+
+    /// Whether packets go to the Vector Engine as they were fetched.
+    fn gathers(&self) -> bool {
+        self.contraction.is_none() && self.vector.is_some()
+    }
+
+    /// The time steps that are there at a time: all of them where it is said so, and where packets are exchanged.
+    fn blocks(&self, at_once: bool) -> impl Iterator<Item = Range<usize>> + use<> {
+        let at_once = at_once || self.exchange.is_some();
+        let whole = at_once.then_some(0..self.steps());
+        let blocks = (!at_once).then(|| self.fetch.blocks());
+        whole.into_iter().chain(blocks.into_iter().flatten())
+    }
+
+    /// First phase: the packets of some time steps of a slice.
+    fn load(
+        &self,
+        at: Coordinates,
+        unit: &Unit,
+        sent: Option<&Sent<'_>>,
+        block: Range<usize>,
+        (buffers, stream): (&mut FetchBuffers, &mut Row),
+    ) {
+        match (sent, &self.exchange) {
+            (Some(sent), Some(exchange)) => exchange.gather(at, sent, stream),
+            _ => self.fetch.run(&unit.dm, block, buffers, stream),
+        }
+    }
+
+    /// All phases before the end, block by block; all at once where packets go on as they are, or are taken from DM.
+    fn fetch_and_compute(
+        &self,
+        at: Coordinates,
+        unit: &Unit,
+        sent: Option<&Sent<'_>>,
+        buffers: &mut Buffers,
+    ) {
+        if self.contract_in_place(at, unit, buffers) || self.stream_in_place(unit).is_some() {
+            return;
+        }
+        for block in self.blocks(self.copies() || self.gathers()) {
+            let Buffers { fetch, stream, whole: [whole, _], output, .. } = buffers;
+            let stream = match (self.copies(), self.gathers()) {
+                (true, _) => output,
+                (false, true) => whole,
+                (false, false) => stream,
+            };
+            self.load(at, unit, sent, block.clone(), (fetch, stream));
+            self.compute(at, block, buffers);
+        }
+    }
+
+    /// Third phase, block by block: what the engines make of packets that were fetched.
+    fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
+        let Buffers { contraction: sums, stream, converted, cast: narrow, transposed, output, .. } = buffers;
+        if let Some(contraction) = &self.contraction {
+            return contraction.run(stream, block.start * self.flits, at, sums);
+        }
+        if self.copies() || self.gathers() {
+            return;
+        }
+        let mut result = &*stream;
+        if let Some(step) = &self.cast {
+            cast::run(step, result, converted, narrow);
+            result = narrow;
+        }
+        if let Some(own) = &self.transpose {
+            own.run(result, transposed);
+            result = transposed;
+        }
+        output.push(result.bytes(), result.len(), result.flags());
+    }
+
+    /// The stream that enters the Vector Engine, where all of it lies in DM as it is fetched.
+    fn stream_in_place<'u>(&self, unit: &'u Unit) -> Option<&'u [u8]> {
+        let range =
+            self.packets.as_ref().filter(|_| self.gathers() && self.exchange.is_none())?.range.clone();
+        let whole = unit.dm.all_initialised(range.clone());
+        whole.then(|| &unit.dm.bytes()[range])
+    }
+
+    /// What enters the Vector Engine.
+    fn vector_input<'u>(
+        &self,
+        unit: &'u Unit,
+        sums: &mut ContractionBuffers,
+        whole: &'u mut Row,
+    ) -> Input<'u> {
+        if let Some(contraction) = &self.contraction {
+            contraction.finish(sums, whole);
+        }
+        self.stream_in_place(unit).map_or(Input::Row(whole), Input::Memory)
+    }
+
+    /// All phases before the end at once, where a contraction may take its packets where they lie. Whether it has.
+    fn contract_in_place(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) -> bool {
+        let (Some(contraction), Some(packets), None) = (&self.contraction, &self.packets, &self.exchange)
+        else {
+            return false;
+        };
+        let whole =
+            contraction.is_whole(at, &buffers.contraction) && unit.dm.all_initialised(packets.range.clone());
+        if whole {
+            contraction.run_in_place(unit.dm.bytes(), &mut buffers.contraction);
+        }
+        whole
+    }
+
+    /// The end of the third phase: results leave the accumulator, and the sink is written.
+    fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+        let Buffers {
+            contraction: sums,
+            stream,
+            vector,
+            whole: [before, behind],
+            converted,
+            cast: narrow,
+            output,
+            mask,
+            ..
+        } = buffers;
+        let is_end = self.is_end();
+        if let Some(own) = &self.vector {
+            let input = self.vector_input(unit, sums, before);
+            own.run(input, (unit, at), vector, if is_end { output } else { behind });
+            self.narrow(behind, converted, narrow, output);
+        } else if let Some(contraction) = &self.contraction {
+            contraction.finish(sums, if is_end { output } else { stream });
+            self.narrow(stream, converted, narrow, output);
+        }
+        self.sink.run(output, at, unit, mask);
+    }
+
+    /// Cast and Transpose Engine, behind the engines that compute. Where there are none, the output is there already.
+    fn narrow(&self, stream: &Row, converted: &mut Row, narrow: &mut Row, output: &mut Row) {
+        match (&self.cast, &self.transpose) {
+            (None, None) => {}
+            (Some(step), None) => cast::run(step, stream, converted, output),
+            (None, Some(own)) => own.run(stream, output),
+            (Some(step), Some(own)) => {
+                cast::run(step, stream, converted, narrow);
+                own.run(narrow, output);
+            }
+        }
+    }
+}
+
+/// Which of so many slices fetch: those in which a source can hold an element.
+fn senders(command: &TensorUnit, units: usize) -> Vec<bool> {
+    let takes_part = |at: Coordinates| {
+        command.fetch.sources().any(|source| {
+            let footprint = &source.footprint;
+            let inside =
+                at.chip < footprint.chips && at.cluster < footprint.clusters && at.slice < footprint.slices;
+            inside && may_be_live(&footprint.guard, at)
+        })
+    };
+    (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
+}
+
+/// Which of so many slices have a stream after an exchange: those that get packets and in which the end of the stream can
+/// hold an element. `crosses`: another slice may use it.
+fn receivers(command: &TensorUnit, exchange: &Exchange, crosses: bool, units: usize) -> Vec<bool> {
+    let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &command.sink;
+    let receives = |at: Coordinates| {
+        at.chip < command.chips() && exchange.reaches(at) && (crosses || may_be_live(guard, at))
+    };
+    (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
+}
+
+/// Whether a unit can hold an element.
+fn may_be_live(guard: &Guard, at: Coordinates) -> bool {
+    guard.may_hold(&[at.chip, at.cluster, at.slice])
+}
+
+#[cfg(test)]
+mod tests;

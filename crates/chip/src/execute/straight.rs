@@ -1,0 +1,196 @@
+//! Passes that do nothing but move elements inside of each slice: from where they are fetched to where they are committed.
+//!
+//! No stream is made of them. Packets are copied as they are, the leading bytes of each; those that go through the Transpose
+//! Engine, tile by tile.
+
+use super::packets::Cut;
+use super::{Buffers, Pass};
+use crate::memory::{Block, Unit, words};
+use core::ops::Range;
+use furiosa_visa_rules::command::Transpose;
+use furiosa_visa_rules::mapping::gcd;
+use furiosa_visa_rules::spec::FLIT_BYTES;
+
+/// Bytes of the shortest pieces that are copied one by one.
+const LEAST_BYTES: usize = 4;
+
+/// Where elements go, the same in all slices.
+#[derive(Debug)]
+struct Straight {
+    /// The packets, on their side of the cut.
+    from: Vec<u32>,
+    to: Vec<u32>,
+    /// Bytes of each that are committed.
+    bytes: usize,
+    transpose: Option<Transpose>,
+    cut: Cut,
+    /// All bytes of DM that are read, and those between them.
+    read: Range<usize>,
+    /// The bytes that are written, in order.
+    written: Vec<Range<usize>>,
+    /// Bytes of DM before it are written sooner or later.
+    end: usize,
+}
+
+impl Pass<'_> {
+    /// Runs all slices, if elements do nothing but move. Whether it could.
+    pub(super) fn run_straight(&self, units: &mut [Unit]) -> bool {
+        let Some(straight) = self.straight() else { return false };
+        self.for_each_slice(units, |at, unit, buffers: &mut Buffers| match self.sink.takes(at) {
+            Some(false) => {}
+            Some(true) if straight.run(&mut unit.dm) => {}
+            _ => self.run_slice(at, unit, None, buffers),
+        });
+        true
+    }
+
+    /// Where elements go, if nothing else is done to them.
+    fn straight(&self) -> Option<Straight> {
+        let computes = self.contraction.is_some() || self.vector.is_some() || self.cast.is_some();
+        if computes || self.exchange.is_some() {
+            return None;
+        }
+        let live = self.fetch.live_bytes(self.flits)?;
+        let (run, mut bytes) = self.sink.run_bytes()?;
+        let mut piece = live;
+        // Lanes that are padding are not committed, and all others are there.
+        let transpose = self.command.transpose;
+        if let Some(own) = &transpose {
+            let size = own.element.bits() / 8;
+            if own.kept_elements() * size > live || bytes != 8 || own.in_rows * size != 8 {
+                return None;
+            }
+        } else if bytes == live && live == FLIT_BYTES {
+            // Flits may be made of pieces, and end up as pieces.
+            bytes = gcd(live, gcd(run, self.fetch.run_bytes()));
+            piece = bytes;
+        }
+        if transpose.is_none() && bytes > live || piece < LEAST_BYTES {
+            return None;
+        }
+        let from = self.fetch.pieces(piece)?;
+        let to = self.sink.packets(self.fetch.output(), bytes)?;
+        let (flits, packets) = match &transpose {
+            None => (from.starts.len(), from.starts.len()),
+            Some(own) => (own.iterations * own.in_flits(), own.out_time()),
+        };
+        if from.starts.len() != flits || to.starts.len() != packets {
+            return None;
+        }
+        let cut = Cut::between(&from.range, &to.range)?;
+        let (first, place) = cut.starts();
+        let mut straight = Straight {
+            from: from.behind(first),
+            to: to.behind(place),
+            bytes,
+            transpose,
+            cut,
+            written: to.joined(bytes)?,
+            read: from.range,
+            end: self.sink.end(),
+        };
+        if transpose.is_none() {
+            straight.join();
+        }
+        Some(straight)
+    }
+}
+
+impl Straight {
+    /// Joins packets that follow one another on both sides, as many as do so everywhere.
+    fn join(&mut self) {
+        let follow = |starts: &[u32], k: usize| starts[k] as usize == starts[k - 1] as usize + self.bytes;
+        let breaks = |k: &usize| !(follow(&self.from, *k) && follow(&self.to, *k));
+        let count = self.from.len();
+        let group = (1..count).filter(breaks).fold(count, gcd);
+        self.bytes *= group;
+        for starts in [&mut self.from, &mut self.to] {
+            *starts = starts.iter().copied().step_by(group).collect();
+        }
+    }
+
+    /// Moves the elements of a slice, if all were written. Whether it could.
+    fn run(&self, dm: &mut Block) -> bool {
+        let last = self.written.last().map_or(0, |range| range.end);
+        if last > dm.capacity() || !dm.all_initialised(self.read.clone()) {
+            return false;
+        }
+        dm.grow(self.end.clamp(last, dm.capacity()));
+        let (bytes, initialised) = dm.parts_mut();
+        let (input, output) = self.cut.sides(bytes);
+        match &self.transpose {
+            None => self.copy(input, output),
+            Some(own) => match own.element.bits() {
+                8 => self.copy_tiles::<1, 8>(own, input, output),
+                16 => self.copy_tiles::<2, 4>(own, input, output),
+                _ => self.copy_tiles::<4, 2>(own, input, output),
+            },
+        }
+        self.written.iter().for_each(|range| initialised.set(range.clone()));
+        true
+    }
+
+    fn copy(&self, input: &[u8], output: &mut [u8]) {
+        match self.bytes {
+            8 => self.copy_packets::<8>(input, output),
+            16 => self.copy_packets::<16>(input, output),
+            32 => self.copy_packets::<32>(input, output),
+            64 => self.copy_packets::<64>(input, output),
+            bytes => {
+                for (&from, &to) in self.from.iter().zip(&self.to) {
+                    output[to as usize..][..bytes].copy_from_slice(&input[from as usize..][..bytes]);
+                }
+            }
+        }
+    }
+
+    fn copy_packets<const BYTES: usize>(&self, input: &[u8], output: &mut [u8]) {
+        for (&from, &to) in self.from.iter().zip(&self.to) {
+            output[to as usize..][..BYTES].copy_from_slice(&input[from as usize..][..BYTES]);
+        }
+    }
+
+    /// Transposes all matrices, of which a column is a word of `SIDE` elements, in square tiles.
+    fn copy_tiles<const BYTES: usize, const SIDE: usize>(
+        &self,
+        own: &Transpose,
+        input: &[u8],
+        output: &mut [u8],
+    ) {
+        let (kept, packets) = (own.kept_elements(), own.packets_per_col());
+        let matrices = self.from.chunks_exact(SIDE * packets).zip(self.to.chunks_exact(kept * packets));
+        for (rows, places) in matrices {
+            for (c, places) in places.chunks_exact(kept).enumerate() {
+                for (k, places) in places.chunks(SIDE).enumerate() {
+                    let row = |row: usize| &input[rows[row * packets + c] as usize + k * 8..];
+                    if let Ok(places) = <&[u32; SIDE]>::try_from(places) {
+                        let word = |k: usize| row(k).first_chunk().expect("packets lie in the memory");
+                        write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
+                    } else {
+                        // What is kept of a row ends in the tile.
+                        let word = |k: usize| {
+                            let (mut word, kept) = ([0; 8], places.len() * BYTES);
+                            word[..kept].copy_from_slice(&row(k)[..kept]);
+                            word
+                        };
+                        let words: [[u8; 8]; SIDE] = core::array::from_fn(word);
+                        write_tile::<BYTES, SIDE>(words.each_ref(), places, output);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Transposes a tile, and writes its words to these places.
+#[inline(always)]
+fn write_tile<const BYTES: usize, const SIDE: usize>(
+    words: [&[u8; 8]; SIDE],
+    places: &[u32],
+    output: &mut [u8],
+) {
+    let tile = words::transpose::<BYTES, SIDE>(words);
+    for (word, &place) in tile.iter().zip(places) {
+        output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
+    }
+}

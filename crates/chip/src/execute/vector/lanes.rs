@@ -1,0 +1,471 @@
+//! Operators over blocks of lanes: one operator at a time, one loop without a branch per combination of arguments.
+//!
+//! Lanes are the 32 bits of an `i32` or an `f32`.
+
+use super::stream::Lane;
+use furiosa_visa_rules::command::{
+    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpTernaryOp,
+    FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, TernaryArgMode,
+};
+use furiosa_visa_rules::scalar::vector as scalar;
+
+/// What stands beside the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lanes<'a> {
+    /// The same for all lanes.
+    Constant(u32),
+    /// One per lane.
+    Each(&'a [Lane]),
+}
+
+#[inline(always)]
+const fn get(lane: Lane) -> u32 {
+    u32::from_le_bytes(lane)
+}
+
+#[inline(always)]
+const fn put(bits: u32) -> Lane {
+    bits.to_le_bytes()
+}
+
+/// `to[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
+/// vector code.
+macro_rules! each {
+    ($mode:expr, $from:expr, $operand:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
+        match ($mode, $operand) {
+            (BinaryArgMode::Mode00, _) => {
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let ($a, $b) = (get(lane), get(lane));
+                    *to = put($f);
+                }
+            }
+            (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $a = get(lane);
+                    *to = put($f);
+                }
+            }
+            (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
+                for (to, &lane) in $to.iter_mut().zip($from) {
+                    let $b = get(lane);
+                    *to = put($f);
+                }
+            }
+            (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
+                let $b = $a;
+                $to.fill(put($f));
+            }
+            (BinaryArgMode::Mode01, Lanes::Each(others)) => {
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(lane), get(other));
+                    *to = put($f);
+                }
+            }
+            (BinaryArgMode::Mode10, Lanes::Each(others)) => {
+                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
+                    let ($a, $b) = (get(other), get(lane));
+                    *to = put($f);
+                }
+            }
+            (BinaryArgMode::Mode11, Lanes::Each(others)) => {
+                for (to, &other) in $to.iter_mut().zip(others) {
+                    let ($a, $b) = (get(other), get(other));
+                    *to = put($f);
+                }
+            }
+        }
+    };
+}
+
+/// A function of two `i32` on the bits of lanes.
+macro_rules! int {
+    ($f:expr, $a:expr, $b:expr) => {
+        $f($a as i32, $b as i32) as u32
+    };
+}
+
+/// A function of two `f32` on the bits of lanes.
+macro_rules! float {
+    ($f:expr, $a:expr, $b:expr) => {
+        $f(f32::from_bits($a), f32::from_bits($b)).to_bits()
+    };
+}
+
+#[inline(always)]
+const fn least(a: i32, b: i32) -> i32 {
+    if a < b { a } else { b }
+}
+
+#[inline(always)]
+const fn greatest(a: i32, b: i32) -> i32 {
+    if a > b { a } else { b }
+}
+
+/// `a + b` with whatever NaN the host makes.
+#[inline(always)]
+const fn plus(a: f32, b: f32) -> f32 {
+    a + b
+}
+
+/// `a * b` with whatever NaN the host makes.
+#[inline(always)]
+const fn times(a: f32, b: f32) -> f32 {
+    a * b
+}
+
+/// `b` if it is greater than `a`: one instruction.
+#[inline(always)]
+const fn greater(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
+/// `b` if it is less than `a`: one instruction.
+#[inline(always)]
+const fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
+/// A binary operator on all lanes.
+#[inline(always)]
+pub(super) fn binary(
+    op: BinaryOperator,
+    mode: BinaryArgMode,
+    from: &[Lane],
+    operand: Lanes<'_>,
+    to: &mut [Lane],
+) {
+    macro_rules! all {
+        ($($pattern:pat => $kind:ident $f:expr,)*) => {
+            match op { $($pattern => each!(mode, from, operand, to, |a, b| $kind!($f, a, b)),)* }
+        };
+    }
+    macro_rules! bits {
+        ($f:tt, $a:expr, $b:expr) => {
+            $a $f $b
+        };
+    }
+    use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
+    match op {
+        LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
+            return each!(mode, from, operand, to, |a, b| bits!(&, a, b));
+        }
+        LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
+            return each!(mode, from, operand, to, |a, b| bits!(|, a, b));
+        }
+        LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
+            return each!(mode, from, operand, to, |a, b| bits!(^, a, b));
+        }
+        _ => {}
+    }
+    all! {
+        LogicI32(LogicBinaryOpI32::LeftShift) | Fxp(FxpBinaryOp::LeftShift) => int scalar::shift_left,
+        LogicI32(LogicBinaryOpI32::LogicRightShift) | Fxp(FxpBinaryOp::LogicRightShift) => int scalar::logic_shift_right,
+        LogicI32(LogicBinaryOpI32::ArithRightShift) | Fxp(FxpBinaryOp::ArithRightShift) => int scalar::arithmetic_shift_right,
+        Fxp(FxpBinaryOp::AddFxp) | ClipI32(ClipBinaryOpI32::AddFxp) => int i32::wrapping_add,
+        Fxp(FxpBinaryOp::AddFxpSat) | ClipI32(ClipBinaryOpI32::AddFxpSat) => int scalar::add_saturating,
+        Fxp(FxpBinaryOp::SubFxp) => int i32::wrapping_sub,
+        Fxp(FxpBinaryOp::SubFxpSat) => int scalar::subtract_saturating,
+        Fxp(FxpBinaryOp::LeftShiftSat) => int scalar::shift_left_saturating,
+        Fxp(FxpBinaryOp::MulFxp) => int scalar::multiply_fixed,
+        Fxp(FxpBinaryOp::MulInt) => int i32::wrapping_mul,
+        Fxp(FxpBinaryOp::ArithRightShiftRound) => int scalar::arithmetic_shift_right_rounding,
+        ClipI32(ClipBinaryOpI32::Min) => int least,
+        ClipI32(ClipBinaryOpI32::Max) => int greatest,
+        ClipI32(ClipBinaryOpI32::AbsMin) => int scalar::abs_min,
+        ClipI32(ClipBinaryOpI32::AbsMax) => int scalar::abs_max,
+        Fp(FpBinaryOp::AddF) | ClipF32(ClipBinaryOpF32::Add) => float scalar::add_float,
+        Fp(FpBinaryOp::SubF) => float scalar::subtract_float,
+        // The rules refuse masked products, which are not documented (guide: vector).
+        Fp(FpBinaryOp::MulF(_) | FpBinaryOp::MaskMulF(_)) => float scalar::multiply_float,
+        Fp(FpBinaryOp::DivF) | FpDiv(FpDivBinaryOp::DivF) => float scalar::divide_float,
+        ClipF32(ClipBinaryOpF32::Min) => float scalar::min_float,
+        ClipF32(ClipBinaryOpF32::Max) => float scalar::max_float,
+        ClipF32(ClipBinaryOpF32::AbsMin) => float scalar::abs_min_float,
+        ClipF32(ClipBinaryOpF32::AbsMax) => float scalar::abs_max_float,
+        // Done above.
+        LogicI32(_) | LogicF32(_) => int least,
+    }
+}
+
+/// A function of every lane.
+#[inline(always)]
+pub(super) fn unary(op: FpUnaryOp, from: &[Lane], to: &mut [Lane]) {
+    macro_rules! all {
+        ($($name:ident => $f:expr,)*) => {
+            match op { $(FpUnaryOp::$name => {
+                for (to, &lane) in to.iter_mut().zip(from) {
+                    *to = put($f(f32::from_bits(get(lane))).to_bits());
+                }
+            })* }
+        };
+    }
+    all! {
+        Exp => scalar::exponential,
+        NegExp => scalar::negative_exponential,
+        Sqrt => scalar::square_root,
+        Tanh => scalar::tangent_h,
+        Sigmoid => scalar::sigmoid,
+        Erf => scalar::error_function,
+        Log => scalar::logarithm,
+        Sin => scalar::sine,
+        Cos => scalar::cosine,
+    }
+}
+
+/// A ternary operator on all lanes.
+#[inline(always)]
+pub(super) fn ternary(
+    op: FpTernaryOp,
+    mode: TernaryArgMode,
+    from: &[Lane],
+    (operand, constant): (Lanes<'_>, f32),
+    to: &mut [Lane],
+) {
+    // The rules refuse masked multiply-adds, which are not documented (guide: vector).
+    let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
+    macro_rules! all {
+        ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {
+            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, from, operand, to, |a, b| {
+                let ($x, $y) = (f32::from_bits(a), f32::from_bits(b));
+                scalar::multiply_add_float($a, $b, $c).to_bits()
+            }),)* }
+        };
+    }
+    all! {
+        Mode012: |x, y| (x, y, constant);
+        Mode002: |x, _y| (x, x, constant);
+        Mode102: |x, y| (y, x, constant);
+        Mode112: |_x, y| (y, y, constant);
+        Mode020: |x, _y| (x, constant, x);
+        Mode021: |x, y| (x, constant, y);
+        Mode120: |x, y| (y, constant, x);
+    }
+}
+
+/// Fixed point to float.
+#[inline(always)]
+pub(super) fn fixed_to_float(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::fixed_to_float(get(lane) as i32, integer_bits).to_bits());
+    }
+}
+
+/// Float to fixed point.
+#[inline(always)]
+pub(super) fn float_to_fixed(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
+    for (to, &lane) in to.iter_mut().zip(from) {
+        *to = put(scalar::float_to_fixed(f32::from_bits(get(lane)), integer_bits) as u32);
+    }
+}
+
+/// Matches what a reduce does with two elements: a macro that knows how to use a function, and the function.
+macro_rules! reduce {
+    ($op:expr, $use:ident) => {
+        match $op {
+            ReduceOperator::AddI32 => $use!(int i32::wrapping_add),
+            ReduceOperator::AddSatI32 => $use!(int scalar::add_saturating),
+            ReduceOperator::MaxI32 => $use!(int greatest),
+            ReduceOperator::MinI32 => $use!(int least),
+            ReduceOperator::AddF32 => $use!(float scalar::add_float),
+            ReduceOperator::MaxF32 => $use!(float scalar::max_float),
+            ReduceOperator::MinF32 => $use!(float scalar::min_float),
+            ReduceOperator::MulF32 => $use!(float scalar::multiply_float),
+        }
+    };
+}
+
+/// `sums[k] = op(sums[k], lanes[k])`.
+#[inline(always)]
+pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
+    macro_rules! all {
+        ($kind:ident $f:expr) => {
+            for (sum, &lane) in sums.iter_mut().zip(lanes) {
+                *sum = put($kind!($f, get(*sum), get(lane)));
+            }
+        };
+    }
+    reduce!(op, all)
+}
+
+/// Lanes that are summed side by side: a vector.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Vectors that are added per turn of a loop.
+const GROUP: usize = 8;
+
+/// Positions of the elements of one sum, from that of its first one on, in order.
+#[derive(Debug)]
+pub(super) struct Offsets {
+    all: Vec<usize>,
+    /// They are a vector apart, so that whole vectors follow one another.
+    is_dense: bool,
+}
+
+impl Offsets {
+    pub(super) fn new(all: Vec<usize>) -> Self {
+        let is_dense = all.windows(2).all(|pair| pair[1] == pair[0] + SIDE_BY_SIDE);
+        Self { all, is_dense }
+    }
+
+    /// One after another.
+    pub(super) fn all(&self) -> &[usize] {
+        &self.all
+    }
+}
+
+/// `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
+///
+/// Sums and products are of numbers as the host adds them, and become the one NaN at the end: a NaN stays one whatever
+/// follows, and to choose its bits at every step would take three times as long.
+///
+/// The greatest element is looked for from minus infinity on with one comparison per element, which no NaN wins. Where it
+/// comes out as a number other than 0, all elements as great as it have its bits. Else it is what the operator says, one
+/// element after another: which zero, or which NaN if there is nothing else. The least one likewise.
+#[inline(always)]
+pub(super) fn fold_side_by_side(
+    op: ReduceOperator,
+    (lanes, from): (&[Lane], usize),
+    offsets: &Offsets,
+    sums: &mut [Lane],
+) {
+    let Some((first, rest)) = offsets.all.split_first() else { return };
+    let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
+    let behind = from + blocks.len() * SIDE_BY_SIDE;
+    let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
+        lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
+    };
+    // The sums of a block. `$start` changes their first elements. In order, a group of vectors goes on from the sums before it.
+    // Otherwise each group begins with the first elements again, and need not wait: for operators that give the same in any
+    // order, however often they take an element.
+    macro_rules! block {
+        ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
+            let lanes = &lanes[$from..];
+            let start = block_of(&lanes[*first..]).map($start);
+            let mut own = start;
+            macro_rules! add {
+                ($sums:ident, $block:expr) => {
+                    for (sum, lane) in $sums.iter_mut().zip($block) {
+                        *sum = $kind!($f, *sum, lane);
+                    }
+                };
+            }
+            if offsets.is_dense {
+                let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
+                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>();
+                for group in groups {
+                    let mut part = if $in_order { own } else { start };
+                    for block in group {
+                        add!(part, block.map(get));
+                    }
+                    if $in_order {
+                        own = part;
+                    } else {
+                        add!(own, part);
+                    }
+                }
+                for block in few {
+                    add!(own, block.map(get));
+                }
+            } else {
+                for &offset in rest {
+                    add!(own, block_of(&lanes[offset..]));
+                }
+            }
+            own
+        }};
+    }
+    macro_rules! blocks {
+        ($kind:ident, $f:expr, $end:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let own = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
+                *block = own.map($end).map(put);
+            }
+        };
+    }
+    macro_rules! as_it_is {
+        ($kind:ident $f:expr) => {
+            blocks!($kind, $f, |bits| bits)
+        };
+    }
+    macro_rules! extremes {
+        ($extreme:expr, $worst:expr, $f:expr) => {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let start = from + k * SIDE_BY_SIDE;
+                let begun = |bits| float!($extreme, $worst.to_bits(), bits);
+                let mut own = block!(start, float, $extreme, begun, in_order: false);
+                let is_open = |bits: u32| f32::from_bits(bits) == 0.0 || bits == $worst.to_bits();
+                if own.into_iter().any(is_open) {
+                    own = block!(start, float, $f, |bits| bits, in_order: true);
+                }
+                *block = own.map(put);
+            }
+        };
+    }
+    let one_nan = |bits: u32| match rest {
+        // A single element is left as it is.
+        [] => bits,
+        _ => scalar::canonical(f32::from_bits(bits)).to_bits(),
+    };
+    match op {
+        ReduceOperator::AddF32 => blocks!(float, plus, one_nan),
+        ReduceOperator::MulF32 => blocks!(float, times, one_nan),
+        ReduceOperator::MaxF32 => extremes!(greater, f32::NEG_INFINITY, scalar::max_float),
+        ReduceOperator::MinF32 => extremes!(lesser, f32::INFINITY, scalar::min_float),
+        _ => reduce!(op, as_it_is),
+    }
+    macro_rules! one {
+        ($kind:ident $f:expr) => {
+            for (k, sum) in left.iter_mut().enumerate() {
+                let lane = |offset: usize| get(lanes[behind + k + offset]);
+                *sum = put(rest.iter().fold(lane(*first), |sum, &offset| $kind!($f, sum, lane(offset))));
+            }
+        };
+    }
+    reduce!(op, one)
+}
+
+/// `op(a, b)` of two lanes.
+#[inline(always)]
+pub(super) fn combined(op: ReduceOperator, a: u32, b: u32) -> u32 {
+    folded(op, a, core::iter::once(b))
+}
+
+/// All elements in order, the first one as it is.
+#[inline(always)]
+pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = u32>) -> u32 {
+    macro_rules! all {
+        ($kind:ident $f:expr) => {
+            rest.fold(first, |a, b| $kind!($f, a, b))
+        };
+    }
+    reduce!(op, all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first pass over many elements takes one comparison for each: what it finds is right, and not only what follows
+    /// where it finds nothing.
+    #[test]
+    fn one_comparison_finds_the_extreme() {
+        for (a, b) in
+            [(1.0, 2.0), (-2.0, -1.0), (-1.0, 1.0), (f32::NEG_INFINITY, f32::MIN), (0.5, f32::INFINITY)]
+        {
+            assert_eq!((greater(a, b), greater(b, a), lesser(a, b), lesser(b, a)), (b, b, a, a));
+        }
+        // No NaN wins, and of equals the first one stays.
+        assert_eq!((greater(1.0, f32::NAN), lesser(1.0, f32::NAN)), (1.0, 1.0));
+        let zeros = [greater(-0.0, 0.0), greater(0.0, -0.0), lesser(-0.0, 0.0), lesser(0.0, -0.0)];
+        assert_eq!(zeros.map(f32::is_sign_negative), [true, false, true, false]);
+        assert_eq!((least(-3, 2), least(2, -3), greatest(-3, 2), greatest(2, -3)), (-3, -3, 2, 2));
+    }
+
+    #[test]
+    fn offsets_are_dense_a_vector_apart() {
+        let is_dense = |all: &[usize]| Offsets::new(all.to_vec()).is_dense;
+        assert!(is_dense(&[]) && is_dense(&[5]) && is_dense(&[0, 8]) && is_dense(&[3, 11, 19]));
+        assert!(!is_dense(&[0, 4]) && !is_dense(&[0, 16]) && !is_dense(&[8, 0]) && !is_dense(&[0, 8, 17]));
+        assert_eq!(Offsets::new(vec![3, 11]).all(), [3, 11]);
+    }
+}

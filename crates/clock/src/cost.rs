@@ -1,0 +1,137 @@
+//! Numbers of cycles and how well they are known.
+
+use core::fmt;
+
+/// How well a cost is known. Every number that a report shows carries one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CostClass {
+    /// Stated by the vendor's public documentation. The `guide::clock` has it.
+    Documented,
+    /// Follows by arithmetic from what is stated.
+    Derived,
+    /// Follows from what users measured on chips. The `guide::clock` has the figures.
+    Reported,
+    /// Nothing public says it: a choice of this model.
+    Assumed,
+}
+
+impl CostClass {
+    /// The less certain of two classes: what a sum of both is.
+    pub const fn and(self, other: CostClass) -> CostClass {
+        if (self as u8) < (other as u8) { other } else { self }
+    }
+
+    /// One letter, for tables: `D`, `d`, `r` or `a`.
+    pub const fn letter(self) -> char {
+        match self {
+            CostClass::Documented => 'D',
+            CostClass::Derived => 'd',
+            CostClass::Reported => 'r',
+            CostClass::Assumed => 'a',
+        }
+    }
+}
+
+impl fmt::Display for CostClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            CostClass::Documented => "documented",
+            CostClass::Derived => "derived",
+            CostClass::Reported => "reported",
+            CostClass::Assumed => "assumed",
+        })
+    }
+}
+
+/// A number of core cycles (1 GHz), how well it is known, and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Core cycles.
+    pub cycles: u64,
+    /// How well it is known.
+    pub class: CostClass,
+    /// The rule.
+    pub source: &'static str,
+}
+
+impl Cost {
+    /// A cost that is documented.
+    pub const fn documented(cycles: u64, source: &'static str) -> Self {
+        Self { cycles, class: CostClass::Documented, source }
+    }
+
+    /// A cost that this model chooses.
+    pub const fn assumed(cycles: u64, source: &'static str) -> Self {
+        Self { cycles, class: CostClass::Assumed, source }
+    }
+}
+
+/// Which model of time is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Closed documented formulas only. What they do not state costs nothing, and operations that run at the
+    /// same time do not slow each other down.
+    Book,
+    /// Banks of DM, paths to them and channels of HBM as they are used, with [`Numbers`](super::Numbers) that users of chips
+    /// report, or that are assumed, where nothing is stated.
+    #[default]
+    Detailed,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Profile::Book => "book",
+            Profile::Detailed => "detailed",
+        })
+    }
+}
+
+/// How the two switch channels of a slice, one per context, are used. No call of the API asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Channels {
+    /// Each context has its own: flits of 32 bytes.
+    #[default]
+    Single,
+    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes. The sub
+    /// context waits for it.
+    Dual,
+}
+
+impl Channels {
+    /// Channels that a pass of the main context has.
+    pub const fn of_main(self) -> usize {
+        match self {
+            Channels::Single => 1,
+            Channels::Dual => 2,
+        }
+    }
+}
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Channels::Single => "single",
+            Channels::Dual => "dual",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_as_uncertain_as_its_parts() {
+        use CostClass::{Assumed, Derived, Documented, Reported};
+        assert_eq!(Documented.and(Documented), Documented);
+        assert_eq!(Documented.and(Derived), Derived);
+        assert_eq!(Assumed.and(Derived), Assumed);
+        assert_eq!((Reported.and(Derived), Reported.and(Assumed)), (Reported, Assumed));
+        assert_eq!([Documented, Derived, Reported, Assumed].map(CostClass::letter), ['D', 'd', 'r', 'a']);
+        assert_eq!(
+            format!("{Documented:>12}|{}|{}", Profile::Book, Profile::default()),
+            "  documented|book|detailed"
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! The models of HBM, as the time of a DMA operation asks for them.
+
+use super::sequencer::{PairedSequencer, Side};
+use super::time::{HbmStream, HbmTime};
+use crate::hbm::{Detailed, Estimate, HbmMap, HbmServed, InTurn, Request, Strided, StridedLoop};
+use furiosa_visa_rules::list::List;
+use furiosa_visa_rules::spec::SEQUENCER_ENTRIES;
+use std::collections::HashMap;
+
+/// The closed rules of the `book` profile: every request costs its channel something, the slowest channel
+/// decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BookHbm {
+    /// How addresses are spread.
+    pub map: HbmMap,
+}
+
+impl HbmTime for BookHbm {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        let mut estimate = Estimate::new(self.map);
+        for stream in streams {
+            let write = stream.writes();
+            let request = |(address, bytes)| Request { address, bytes: bytes as u32, write };
+            estimate.add(engine_of(stream, streams), stream.requests().map(request));
+        }
+        estimate.served()
+    }
+}
+
+/// The place of the engine of a stream among those of all streams.
+fn engine_of(stream: &HbmStream<'_>, streams: &[HbmStream<'_>]) -> usize {
+    streams.iter().position(|other| other.engine == stream.engine).unwrap_or(0)
+}
+
+/// The `detailed` profile.
+impl HbmTime for Detailed {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        self.run_loops(&mut streams.iter().map(loops).collect::<Vec<_>>()).served()
+    }
+}
+
+/// The commands of a stream.
+fn loops<'a>(stream: &HbmStream<'a>) -> InTurn<impl Iterator<Item = Strided> + use<'a>> {
+    let side = stream.side;
+    InTurn::new(stream.commands().map(move |command| strided(command, side)))
+}
+
+/// One side of a command.
+#[inline]
+fn strided(command: &PairedSequencer, side: Side) -> Strided {
+    // Room for one too many, which is refused.
+    let mut loops: List<StridedLoop, { SEQUENCER_ENTRIES + 1 }> = List::new(StridedLoop::default());
+    for entry in &command.entries {
+        loops.push(StridedLoop { size: entry.limit as u64, stride: entry.stride(side) as i64 });
+    }
+    let stream = Strided::new(command.base(side), loops.as_slice(), command.stride0 as u32);
+    let stream = stream.unwrap_or_else(|error| panic!("{error}"));
+    if side == Side::Destination { stream.writes() } else { stream }
+}
+
+/// A model of HBM whose banks are refreshed.
+#[derive(Clone, Debug)]
+pub struct Refreshed<M> {
+    /// The model.
+    pub model: M,
+    /// Ticks of refresh for every 1000 ticks in which it is used.
+    pub per_mille: u64,
+}
+
+impl<M: HbmTime> HbmTime for Refreshed<M> {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        let mut served = self.model.serve(streams);
+        served.ticks += served.ticks * self.per_mille / 1000;
+        served
+    }
+}
+
+/// Words that are remembered, 8 bytes each: of loads, and of what channels did for them.
+const WORDS: usize = 1 << 22;
+
+/// A model that looks up what it has been asked before. Engines that do the same at other addresses, and transfers of other
+/// tensors of the same shape, are often the same load.
+#[derive(Clone, Debug)]
+pub struct Remembered<M> {
+    model: M,
+    map: HbmMap,
+    /// By load, with the channels of the load at bases whose flips are 0.
+    times: HashMap<Vec<u64>, HbmServed>,
+    words: usize,
+}
+
+impl<M> Remembered<M> {
+    /// Remembers the times of a model. They must depend on nothing but the load, and stay the same if
+    /// [`HbmMap::RENAMING_BITS`] are flipped in all addresses, but for the names of channels, which are those of `map`.
+    pub fn new(model: M, map: HbmMap) -> Self {
+        Self { model, map, times: HashMap::new(), words: 0 }
+    }
+}
+
+impl<M: HbmTime> HbmTime for Remembered<M> {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        let (load, flips) = load(streams);
+        // The hash is an XOR of bits: flips of bits are flips of bits of the channel.
+        let flips = self.map.decode(flips).chip_channel();
+        if let Some(served) = self.times.get(&load) {
+            return served.clone().renamed(flips);
+        }
+        let served = self.model.serve(streams);
+        let words = load.len() + HbmServed::WORDS;
+        self.words += words;
+        if self.words > WORDS {
+            self.times.clear();
+            self.words = words;
+        }
+        self.times.insert(load, served.clone().renamed(flips));
+        served
+    }
+}
+
+/// All that a model sees of some streams, in words. Loads that differ in flips of [`HbmMap::RENAMING_BITS`] are mostly the same.
+///
+/// If a command stays inside of an aligned block of `2^k` bytes, then flips of higher bits of its base are flips in all of its
+/// addresses. So the bits above the largest block can be flipped in all bases: here, those of the first become 0. The flips
+/// come with the words.
+fn load(streams: &[HbmStream<'_>]) -> (Vec<u64>, u64) {
+    let mut words = Vec::new();
+    let (mut inside, mut bases) = (0, Vec::new());
+    for stream in streams {
+        words.extend([
+            engine_of(stream, streams) as u64,
+            stream.side as u64,
+            stream.commands().count() as u64,
+        ]);
+        for command in stream.commands() {
+            let base = command.base(stream.side);
+            let differing = base ^ (base + command.extent(stream.side) - 1);
+            inside |= u64::MAX.checked_shr(differing.leading_zeros()).unwrap_or(0);
+            bases.push(words.len());
+            words.extend([base, command.stride0 as u64, command.entries.len() as u64]);
+            let entries = command.entries.iter();
+            words.extend(entries.flat_map(|entry| [entry.limit as u64, entry.stride(stream.side)]));
+        }
+    }
+    let flips = bases.first().map_or(0, |&first| words[first]) & HbmMap::RENAMING_BITS & !inside;
+    for base in bases {
+        words[base] ^= flips;
+    }
+    (words, flips)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::Engine;
+    use super::super::sequencer::Medium;
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+    const HBM: Medium = Medium::Hbm { chip: 0 };
+    const DM: Medium = Medium::Dm { chip: 0, cluster: 0 };
+
+    /// Commands of up to 4 engines, which read or write HBM.
+    fn random_engines(rng: &mut SmallRng) -> Vec<(Side, Vec<PairedSequencer>)> {
+        let command = |rng: &mut SmallRng, side: Side| {
+            let base = rng.random_range(0..16) << rng.random_range(8..20);
+            let base = base + if rng.random_bool(0.2) { rng.random_range(0..256) } else { 0 };
+            let stride0 = [64, 256, 1000, 4096][rng.random_range(0..4)];
+            let ends = [(HBM, base), (DM, 0)];
+            let (from, to) = if side == Side::Source { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+            let stride = |rng: &mut SmallRng| rng.random_range(0..4) << rng.random_range(6..16);
+            let entries: Vec<_> = (0..rng.random_range(0..4))
+                .map(|_| (rng.random_range(1..5), stride(rng), 0))
+                .map(|(n, hbm, dm)| if side == Side::Source { (n, hbm, dm) } else { (n, dm, hbm) })
+                .collect();
+            PairedSequencer::new(from, to, stride0).with_entries(&entries)
+        };
+        let engine = |rng: &mut SmallRng| {
+            let side = if rng.random_bool(0.7) { Side::Source } else { Side::Destination };
+            (side, (0..rng.random_range(1..3)).map(|_| command(rng, side)).collect())
+        };
+        (0..rng.random_range(1..5)).map(|_| engine(rng)).collect()
+    }
+
+    fn streams(engines: &[(Side, Vec<PairedSequencer>)]) -> Vec<HbmStream<'_>> {
+        let engine = |pe| Engine { chip: 0, cluster: 0, pe };
+        let engines = engines.iter().enumerate();
+        engines
+            .map(|(pe, (side, commands))| HbmStream { chip: 0, engine: engine(pe), side: *side, commands })
+            .collect()
+    }
+
+    /// The same load at other addresses is found if the model says the same, and both models do. `VISA_CASES` sets the number of
+    /// cases, `VISA_SEED` the first.
+    #[test]
+    fn loads_at_other_addresses_take_the_same_time() {
+        let number = |variable: &str, otherwise: u64| {
+            std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+        };
+        let (first, cases) = (number("VISA_SEED", 0), number("VISA_CASES", 200));
+        let (mut found, mut renamed) = (0, 0);
+        for seed in first..first + cases {
+            let rng = &mut SmallRng::seed_from_u64(seed);
+            let engines = random_engines(rng);
+            let mut moved = engines.clone();
+            // By whole blocks of 64 KiB to 16 MiB: often enough of one that the commands stay in.
+            let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS & (!0 << rng.random_range(16..24));
+            for (side, command) in
+                moved.iter_mut().flat_map(|(side, all)| all.iter_mut().map(|one| (*side, one)))
+            {
+                match side {
+                    Side::Source => command.source_base ^= flips,
+                    Side::Destination => command.destination_base ^= flips,
+                }
+            }
+            let (streams, moved) = (streams(&engines), streams(&moved));
+            if load(&streams).0 != load(&moved).0 {
+                continue;
+            }
+            found += 1;
+            // What is remembered has the same times, and the channels of the addresses that are asked for.
+            let context = format!("VISA_SEED={seed} VISA_CASES=1: {engines:?}, flips {flips:#x}");
+            let mut check = |own: &mut dyn HbmTime, remembered: &mut dyn HbmTime| {
+                let (one, other) = (own.serve(&streams), own.serve(&moved));
+                assert_eq!(one.ticks, other.ticks, "{context}");
+                assert_eq!(one.total(), other.total(), "{context}");
+                renamed += usize::from(one != other);
+                assert_eq!(remembered.serve(&streams), one, "{context}");
+                assert_eq!(remembered.serve(&moved), other, "{context}");
+            };
+            let map = HbmMap::default();
+            let book = BookHbm::default();
+            check(&mut { book }, &mut Remembered::new(book, map));
+            check(&mut Detailed::new(map), &mut Remembered::new(Detailed::new(map), map));
+        }
+        assert!(found > cases / 4 || cases < 50, "{found} of {cases}");
+        assert!(renamed > 0 || cases < 50, "the channels are always the same");
+    }
+
+    /// Loads are told apart by everything but their addresses in whole blocks.
+    #[test]
+    fn what_is_remembered() {
+        let asked = core::cell::Cell::new(0);
+        let count = |streams: &[HbmStream<'_>]| {
+            asked.set(asked.get() + 1);
+            streams.len() as u64
+        };
+        let mut model = Remembered::new(count, HbmMap::default());
+        let command = |base, stride| {
+            vec![PairedSequencer::new((HBM, base), (DM, 0), 256).with_entries(&[(16, stride, 0)])]
+        };
+        let mut ask = |engines: &[(Side, Vec<PairedSequencer>)]| {
+            let before = asked.get();
+            assert_eq!(model.ticks(&streams(engines)), engines.len() as u64);
+            asked.get() > before
+        };
+        let read = |base, stride| (Side::Source, command(base, stride));
+        assert!(ask(&[read(0, 256)]));
+        assert!(!ask(&[read(4096, 256)]), "another block of 4 KiB");
+        assert!(ask(&[read(2048, 256)]), "two blocks");
+        assert!(ask(&[read(0, 512)]));
+        assert!(ask(&[read(0, 256), read(4096, 256)]));
+        assert!(!ask(&[read(1 << 32, 256), read(1 << 32 | 4096, 256)]));
+        assert!(!ask(&[read(4096, 256), read(0, 256)]), "the same distance");
+        assert!(ask(&[read(0, 256), read(8192, 256)]));
+        assert!(ask(&[read(1 << 34, 256)]), "the slices are others");
+    }
+}

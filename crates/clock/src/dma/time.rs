@@ -1,0 +1,581 @@
+//! How long a DMA operation takes.
+//!
+//! ```text
+//!   side    = max(requests, medium)        medium: cycles of the slowest Data Memory Network, of HBM, of SPM
+//!   command = 500 + max(read side, write side)       other medium, or other cluster
+//!             500 + read side + write side           same medium: HBM, or DM of one cluster
+//!             500 + max(both, bytes / 30)            other chip
+//!             500 + max(index / 256, both)             rows of an index, with one list of offsets
+//!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
+//! ```
+//!
+//! The detailed profile has other [rates](DmaRates): networks are slower, an index is read before its rows, and where slices
+//! of a cluster get copies of the same, all engines of the cluster serve them one after another:
+//!
+//! ```text
+//!   copies  = 500 + sum over slices of (10 + bytes through the network of the slice)
+//! ```
+//!
+//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
+//! memories, arbitration.
+
+use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
+use super::rates::DmaRates;
+use super::sequencer::{Medium, PairedSequencer, Side};
+use super::traffic::Traffic;
+use crate::cost::CostClass;
+use crate::hbm::HbmServed;
+use crate::numbers::Number;
+use core::fmt;
+use furiosa_visa_rules::command::HostTransfer;
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::{
+    CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES,
+    PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES, SLICES,
+};
+use std::collections::BTreeMap;
+
+/// Bytes of an index per row.
+const INDEX_BYTES: usize = ElementType::I32.bits() / 8;
+
+/// How the sides of a command add up where both use the same medium. Both ways are documented.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SameMedium {
+    /// One after the other.
+    #[default]
+    Sum,
+    /// At the same time.
+    Max,
+}
+
+/// The requests of an engine to the HBM of a chip on one side of its commands.
+#[derive(Clone, Copy, Debug)]
+pub struct HbmStream<'a> {
+    /// The chip whose HBM is meant.
+    pub chip: usize,
+    /// The engine.
+    pub engine: Engine,
+    /// Reads, or writes.
+    pub side: Side,
+    /// The commands of the engine. Those that have another medium on this side have no part in the stream.
+    pub commands: &'a [PairedSequencer],
+}
+
+impl<'a> HbmStream<'a> {
+    /// Commands that have part in the stream.
+    pub fn commands(&self) -> impl Iterator<Item = &'a PairedSequencer> + use<'a> {
+        let Self { chip, side, .. } = *self;
+        self.commands.iter().filter(move |command| command.medium(side) == Medium::Hbm { chip })
+    }
+
+    /// Address and bytes of every request, in order. A request can straddle units of 256 bytes.
+    pub fn requests(&self) -> impl Iterator<Item = (u64, usize)> + use<'a> {
+        let side = self.side;
+        self.commands().flat_map(move |command| command.iter_requests(side))
+    }
+
+    /// Whether the requests write.
+    pub fn writes(&self) -> bool {
+        self.side == Side::Destination
+    }
+}
+
+/// A model of HBM.
+pub trait HbmTime {
+    /// What the HBM of a chip does until it has served these streams, all at once, beginning with closed rows.
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed;
+
+    /// Ticks of 1/3 cycle until then.
+    fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
+        self.serve(streams).ticks
+    }
+}
+
+/// Ticks alone.
+impl<F: FnMut(&[HbmStream<'_>]) -> u64> HbmTime for F {
+    fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
+        HbmServed::without_channels(self(streams))
+    }
+}
+
+/// What limits an operation, or an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Bound {
+    /// Nothing moves.
+    Nothing,
+    /// The startup of commands.
+    Startup,
+    /// An engine: one request per cycle.
+    Engine,
+    /// The data path of a Data Memory Network.
+    Dmn,
+    /// Copies of the same for slices of a cluster, one after another.
+    Copies,
+    /// The index, which is read before its rows.
+    Index,
+    /// HBM.
+    Hbm,
+    /// SPM.
+    Spm,
+    /// PCIe.
+    Pcie,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Bound::Nothing => "nothing",
+            Bound::Startup => "startup",
+            Bound::Engine => "engine",
+            Bound::Dmn => "DMN",
+            Bound::Copies => "copies",
+            Bound::Index => "index",
+            Bound::Hbm => "HBM",
+            Bound::Spm => "SPM",
+            Bound::Pcie => "PCIe",
+        })
+    }
+}
+
+/// One side of a command, or the sum of these sides over the commands of an engine. Times in ticks of 1/3 cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideTime {
+    /// Units of HBM that are accessed.
+    pub hbm_transfers: u64,
+    /// Writes of a part of a unit of HBM or DM.
+    pub partial_writes: u64,
+    /// The medium alone, without other engines.
+    pub medium_ticks: u64,
+    /// The side: the medium, or the requests if they take longer.
+    pub ticks: u64,
+}
+
+/// The commands of one engine. Times in ticks of 1/3 cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineTime {
+    /// The engine.
+    pub engine: Engine,
+    /// Its commands.
+    pub commands: u64,
+    /// Bytes that it moves.
+    pub bytes: u64,
+    /// Its requests.
+    pub requests: u64,
+    /// Startup of all commands.
+    pub startup_ticks: u64,
+    /// Reads.
+    pub read: SideTime,
+    /// Writes.
+    pub write: SideTime,
+    /// All commands without startup.
+    pub data_ticks: u64,
+    /// Of those, before the rows of an index move.
+    pub index_ticks: u64,
+    /// Of those, from the copy for a slice to the one for the next slice, beside their bytes.
+    pub copy_ticks: u64,
+    /// What limits the longest command.
+    pub bound: Bound,
+}
+
+impl EngineTime {
+    /// All commands, one after another.
+    pub const fn ticks(&self) -> u64 {
+        self.startup_ticks + self.data_ticks
+    }
+
+    /// All commands, one after another, in cycles, rounded up.
+    pub const fn cycles(&self) -> u64 {
+        self.ticks().div_ceil(CORE_CYCLE_TICKS)
+    }
+}
+
+/// The time of a DMA operation, and where it comes from. Times in ticks of 1/3 cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DmaTime {
+    /// From the start of the operation to its end.
+    pub ticks: u64,
+    /// What limits it.
+    pub bound: Bound,
+    /// The engine that limits it; `None` where engines limit each other.
+    pub slowest: Option<Engine>,
+    /// Every engine.
+    pub engines: Vec<EngineTime>,
+    /// The HBM of every chip that has part in it, with the requests of all engines.
+    pub hbm: Vec<(usize, HbmServed)>,
+    /// The PCIe link with the most bytes.
+    pub pcie_ticks: u64,
+    /// What it was computed with. Without copies, no time between them.
+    pub rates: DmaRates,
+    /// How exactly the commands are the move.
+    pub coverage: Coverage,
+    /// Whether sides of commands have been added up because they use the same medium.
+    pub same_medium: Option<SameMedium>,
+}
+
+/// A number of an operation with its class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is.
+    pub name: &'static str,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// How well it is founded: as well as the least founded rule behind it.
+    pub class: CostClass,
+    /// The rule.
+    pub rule: &'static str,
+}
+
+impl DmaTime {
+    /// Cycles from the start to the end, rounded up.
+    pub const fn cycles(&self) -> u64 {
+        self.ticks.div_ceil(CORE_CYCLE_TICKS)
+    }
+
+    /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
+    pub fn copies_ticks(&self) -> u64 {
+        if self.rates.copy_ticks.is_none() {
+            return 0;
+        }
+        let startup = self.engines.iter().map(|engine| engine.startup_ticks).max().unwrap_or(0);
+        startup + slowest_cluster(&self.engines, |engine| engine.data_ticks)
+    }
+
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.bytes).sum()
+    }
+
+    /// Of every chip whose HBM has part in it: ticks until that has served the requests of all engines.
+    pub fn hbm_ticks(&self) -> Vec<(usize, u64)> {
+        self.hbm.iter().map(|(chip, served)| (*chip, served.ticks)).collect()
+    }
+
+    /// Requests of all engines.
+    pub fn requests(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.requests).sum()
+    }
+
+    /// Commands of all engines.
+    pub fn commands(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.commands).sum()
+    }
+
+    /// The numbers of the operation, each with its class and its rule.
+    pub fn figures(&self) -> Vec<Figure> {
+        let engine = self.engines.iter().max_by_key(|engine| engine.ticks());
+        let ticks = |of: fn(&EngineTime) -> u64| engine.map_or(0, of);
+        let cycles = |ticks: u64| ticks as f64 / CORE_CYCLE_TICKS as f64;
+        let exact = self.coverage == Coverage::Exact;
+        let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
+        let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
+        let hbm = self.hbm.iter().map(|(_, served)| served.ticks).max().unwrap_or(0);
+        let networks = if self.rates.dmn_access_ticks == CORE_CYCLE_TICKS {
+            CostClass::Derived
+        } else {
+            Number::DmnAccess.class()
+        };
+        let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
+        vec![
+            figure("bytes", self.bytes() as f64, "B", counted, "elements that move"),
+            figure(
+                "commands",
+                self.commands() as f64,
+                "",
+                CostClass::Assumed,
+                "loops, split over the engines",
+            ),
+            figure("requests", self.requests() as f64, "", counted, "at most 256 B each"),
+            figure(
+                "startup, slowest engine",
+                cycles(ticks(|engine| engine.startup_ticks)),
+                "cycles",
+                CostClass::Documented,
+                "500 per command",
+            ),
+            figure(
+                "read side, slowest engine",
+                cycles(side(|engine| &engine.read)),
+                "cycles",
+                networks,
+                "requests or medium",
+            ),
+            figure(
+                "write side, slowest engine",
+                cycles(side(|engine| &engine.write)),
+                "cycles",
+                networks,
+                "requests or medium",
+            ),
+            figure(
+                "data, slowest engine",
+                cycles(ticks(|engine| engine.data_ticks)),
+                "cycles",
+                if self.same_medium.is_some() { CostClass::Assumed } else { networks },
+                "the longer side, or their sum in one medium",
+            ),
+            figure(
+                "index, slowest engine",
+                cycles(ticks(|engine| engine.index_ticks)),
+                "cycles",
+                Number::Index.class(),
+                Number::Index.rule(),
+            ),
+            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "the slowest channel"),
+            figure(
+                "copies, slowest cluster",
+                cycles(slowest_cluster(&self.engines, |own| own.copy_ticks)),
+                "cycles",
+                Number::Copy.class(),
+                Number::Copy.rule(),
+            ),
+            figure("PCIe", cycles(self.pcie_ticks), "cycles", CostClass::Derived, "30 B per cycle"),
+            figure(
+                "total",
+                cycles(self.ticks),
+                "cycles",
+                CostClass::Assumed,
+                "start, then the longest of the above",
+            ),
+        ]
+    }
+}
+
+/// The numbers, one per line: `requests  65536  documented  at most 256 B each`.
+impl fmt::Display for DmaTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Figure { name, value, unit, class, rule } in self.figures() {
+            let decimals = if value.fract() == 0.0 { 0 } else { 1 };
+            writeln!(f, "{name:<26} {value:>14.decimals$} {unit:<6}  {class:<10}  {rule}")?;
+        }
+        if self.coverage == Coverage::Hull {
+            writeln!(f, "the padding is too ragged for exact commands: this is an upper bound")?;
+        }
+        write!(f, "limited by {}", self.bound)?;
+        self.slowest.map_or(Ok(()), |engine| write!(f, ", engine {engine}"))
+    }
+}
+
+/// The time of an operation, with a model of HBM.
+pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl HbmTime) -> DmaTime {
+    let mut rates: DmaRates = rates.into();
+    if !operation.copies {
+        rates.copy_ticks = None;
+    }
+    let mut shared = None;
+    let mut engines = Vec::with_capacity(operation.engines.len());
+    for queue in &operation.engines {
+        engines.push(engine_time(queue, rates, hbm, &mut shared));
+    }
+    let mut total = DmaTime {
+        ticks: 0,
+        bound: Bound::Nothing,
+        slowest: None,
+        hbm: hbm_of_all(operation, hbm),
+        pcie_ticks: pcie_of_all(operation),
+        rates,
+        engines,
+        coverage: operation.coverage,
+        same_medium: shared,
+    };
+    for engine in &total.engines {
+        if engine.ticks() > total.ticks {
+            let bound = if engine.startup_ticks > engine.data_ticks { Bound::Startup } else { engine.bound };
+            (total.ticks, total.bound, total.slowest) = (engine.ticks(), bound, Some(engine.engine));
+        }
+    }
+    let copies = total.copies_ticks();
+    if copies > total.ticks {
+        (total.ticks, total.bound, total.slowest) = (copies, Bound::Copies, None);
+    }
+    let hbm = total.hbm.iter().map(|(_, served)| (served.ticks, DMA_STARTUP_CYCLES, Bound::Hbm));
+    let pcie = (total.pcie_ticks, PCIE_STARTUP_CYCLES, Bound::Pcie);
+    for (ticks, startup, bound) in hbm.chain([pcie]).filter(|&(ticks, ..)| ticks > 0) {
+        let startup = startup * CORE_CYCLE_TICKS;
+        if startup + ticks > total.ticks {
+            let bound = if startup > ticks { Bound::Startup } else { bound };
+            (total.ticks, total.bound, total.slowest) = (startup + ticks, bound, None);
+        }
+    }
+    total
+}
+
+/// The sum over the engines of a cluster, for the cluster of which it is greatest. The engines start at the same time.
+fn slowest_cluster(engines: &[EngineTime], of: impl Fn(&EngineTime) -> u64) -> u64 {
+    let cluster = |own: &EngineTime| (own.engine.chip, own.engine.cluster);
+    let clusters = engines.chunk_by(|one, next| cluster(one) == cluster(next));
+    clusters.map(|engines| engines.iter().map(&of).sum()).max().unwrap_or(0)
+}
+
+/// Slices to which a command writes copies of the same, at most as many as a cluster has.
+fn copied_slices(command: &PairedSequencer) -> u64 {
+    let over_slices = command.entries.iter().filter(|own| own.destination_stride >= DMA_SLICE_STRIDE);
+    over_slices.map(|own| own.limit as u64).product::<u64>().min(SLICES as u64)
+}
+
+fn engine_time(
+    queue: &EngineQueue,
+    rates: DmaRates,
+    hbm: &mut impl HbmTime,
+    shared: &mut Option<SameMedium>,
+) -> EngineTime {
+    let commands = queue.starts().count() as u64;
+    let mut total = EngineTime {
+        engine: queue.engine,
+        commands,
+        bytes: 0,
+        requests: 0,
+        startup_ticks: commands * DMA_STARTUP_CYCLES * CORE_CYCLE_TICKS,
+        read: SideTime::default(),
+        write: SideTime::default(),
+        data_ticks: 0,
+        index_ticks: 0,
+        copy_ticks: 0,
+        bound: Bound::Nothing,
+    };
+    let mut longest = 0;
+    for commands in queue.starts() {
+        let (read, read_bound) = side_time(queue.engine, commands, Side::Source, rates, hbm);
+        let (write, write_bound) = side_time(queue.engine, commands, Side::Destination, rates, hbm);
+        let command = &commands[0];
+        let bytes: u64 = commands.iter().map(PairedSequencer::bytes).sum();
+        let longer =
+            if write.ticks > read.ticks { (write.ticks, write_bound) } else { (read.ticks, read_bound) };
+        let (from, to) = (command.source_medium, command.destination_medium);
+        let (ticks, bound) = if from == to && rates.same_medium == SameMedium::Sum {
+            (read.ticks + write.ticks, longer.1)
+        } else if from.chip() != to.chip() {
+            longer.max((pcie_ticks(bytes), Bound::Pcie))
+        } else {
+            longer
+        };
+        // The engine reads the index beside the rows.
+        let index_bytes = if queue.lists.is_empty() { 0 } else { commands.len() * INDEX_BYTES };
+        let index = index_bytes.div_ceil(DMA_REQUEST_BYTES) as u64 * CORE_CYCLE_TICKS;
+        let (ticks, bound) = if index > ticks { (index, Bound::Engine) } else { (ticks, bound) };
+        if from == to {
+            *shared = Some(rates.same_medium);
+        }
+        let copies =
+            rates.copy_ticks.map_or(0, |ticks| ticks * commands.iter().map(copied_slices).sum::<u64>());
+        let before_rows = if queue.lists.is_empty() { 0 } else { rates.index_ticks };
+        let bound = if before_rows > ticks { Bound::Index } else { bound };
+        let ticks = ticks + before_rows + copies;
+        total.index_ticks += before_rows;
+        total.copy_ticks += copies;
+        if ticks >= longest {
+            (longest, total.bound) = (ticks, bound);
+        }
+        total.bytes += bytes;
+        total.requests += commands.iter().map(PairedSequencer::requests).sum::<u64>();
+        total.data_ticks += ticks;
+        for (sum, side) in [(&mut total.read, read), (&mut total.write, write)] {
+            sum.hbm_transfers += side.hbm_transfers;
+            sum.partial_writes += side.partial_writes;
+            sum.medium_ticks += side.medium_ticks;
+            sum.ticks += side.ticks;
+        }
+    }
+    total
+}
+
+/// One side of a command, or of the rows of one, which differ in where they begin.
+fn side_time(
+    engine: Engine,
+    commands: &[PairedSequencer],
+    side: Side,
+    rates: DmaRates,
+    hbm: &mut impl HbmTime,
+) -> (SideTime, Bound) {
+    let mut time = SideTime::default();
+    let (mut cycles, mut busiest_dmn) = (0, 0);
+    let mut bound = Bound::Dmn;
+    // Rows may lie in several clusters.
+    let mut by_medium: BTreeMap<Medium, Vec<&PairedSequencer>> = BTreeMap::new();
+    for alike in commands.chunk_by(|one, next| one.medium(side) == next.medium(side)) {
+        by_medium.entry(alike[0].medium(side)).or_default().extend(alike);
+    }
+    for rows in by_medium.values() {
+        match Traffic::of_rows(rows, side) {
+            Traffic::Hbm { transfers, partial_writes } => {
+                time.hbm_transfers += transfers;
+                time.partial_writes += partial_writes;
+                bound = Bound::Hbm;
+            }
+            Traffic::Dm { dmn_cycles, partial_writes } => {
+                time.partial_writes += partial_writes;
+                // One slice after another: so are their networks.
+                let longest = match rates.copy_ticks {
+                    Some(_) => dmn_cycles.into_iter().sum(),
+                    None => dmn_cycles.into_iter().fold(0, u64::max),
+                };
+                busiest_dmn = busiest_dmn.max(longest);
+            }
+            Traffic::Spm { cycles: own } => {
+                cycles += own;
+                bound = Bound::Spm;
+            }
+        }
+    }
+    time.medium_ticks = match bound {
+        Bound::Hbm => {
+            hbm.ticks(&[HbmStream { chip: commands[0].medium(side).chip(), engine, side, commands }])
+        }
+        Bound::Spm => cycles * CORE_CYCLE_TICKS,
+        _ => busiest_dmn * rates.dmn_access_ticks,
+    };
+    let requests = commands.iter().map(PairedSequencer::requests).sum::<u64>() * CORE_CYCLE_TICKS;
+    time.ticks = requests.max(time.medium_ticks);
+    (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
+}
+
+/// Per chip, the HBM time of all requests.
+fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, HbmServed)> {
+    let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
+    for EngineQueue { engine, commands, .. } in &operation.engines {
+        for side in [Side::Source, Side::Destination] {
+            let mut here: Vec<usize> = Vec::new();
+            for command in commands {
+                if let Medium::Hbm { chip } = command.medium(side)
+                    && !here.contains(&chip)
+                {
+                    here.push(chip);
+                    let stream = HbmStream { chip, engine: *engine, side, commands };
+                    chips.entry(chip).or_default().push(stream);
+                }
+            }
+        }
+    }
+    chips.into_iter().map(|(chip, streams)| (chip, hbm.serve(&streams))).collect()
+}
+
+/// The PCIe link with the most bytes: every chip has one per direction.
+fn pcie_of_all(operation: &DmaOperation) -> u64 {
+    let mut links: BTreeMap<(usize, Side), u64> = BTreeMap::new();
+    for command in operation.commands() {
+        let (from, to) = (command.source_medium.chip(), command.destination_medium.chip());
+        if from != to {
+            *links.entry((from, Side::Source)).or_default() += command.bytes();
+            *links.entry((to, Side::Destination)).or_default() += command.bytes();
+        }
+    }
+    links.into_values().map(pcie_ticks).max().unwrap_or(0)
+}
+
+fn pcie_ticks(bytes: u64) -> u64 {
+    bytes.div_ceil(PCIE_BYTES_PER_CYCLE) * CORE_CYCLE_TICKS
+}
+
+/// Cycles of a transfer between the host and HBM: every byte of the host's array crosses PCIe once.
+pub fn host_cycles(transfer: &HostTransfer) -> u64 {
+    let bits = transfer.host_elements as u64 * transfer.region.footprint.element.bits() as u64;
+    PCIE_STARTUP_CYCLES + bits.div_ceil(8).div_ceil(PCIE_BYTES_PER_CYCLE)
+}
+
+impl Engine {
+    /// Its number among all engines of all chips: 8 per chip.
+    pub const fn number(&self) -> usize {
+        (self.chip * CLUSTERS + self.cluster) * CLUSTER_PES + self.pe
+    }
+}

@@ -1,0 +1,274 @@
+//! What a command asks of its media, counted from its loops.
+//!
+//! The residues of all packet addresses are counted loop by loop: a loop of `n` iterations visits the residues of its stride
+//! in turn, so `n` only matters through how often it goes round.
+
+use super::sequencer::{Medium, PairedSequencer, Side};
+use furiosa_visa_rules::spec;
+
+/// Data Memory Networks of a cluster.
+pub const CLUSTER_DMNS: usize = spec::SLICES / spec::DMN_SLICES;
+
+/// What one side of a command asks of its medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Of HBM.
+    Hbm {
+        /// Units of 256 bytes that are accessed: a request that straddles a boundary accesses two.
+        transfers: u64,
+        /// Writes of a part of a unit: it is read, changed and written. None on the source side.
+        partial_writes: u64,
+    },
+    /// Of DM.
+    Dm {
+        /// Cycles of the data path of each Data Memory Network of the cluster.
+        dmn_cycles: [u64; CLUSTER_DMNS],
+        /// Requests that write a part of a unit of 8 bytes. None on the source side.
+        partial_writes: u64,
+    },
+    /// Of SPM.
+    Spm {
+        /// Cycles of its data path.
+        cycles: u64,
+    },
+}
+
+impl Traffic {
+    /// What a side of a command asks for.
+    pub fn of(command: &PairedSequencer, side: Side) -> Self {
+        Self::of_rows(&[command], side)
+    }
+
+    /// What a side of several commands asks for, which differ in where they begin alone: the same loops, the same medium.
+    ///
+    /// # Panics
+    ///
+    /// If there are none.
+    pub(super) fn of_rows(rows: &[&PairedSequencer], side: Side) -> Self {
+        let command = rows[0];
+        match command.medium(side) {
+            Medium::Hbm { .. } => hbm(rows, side),
+            Medium::Dm { .. } => dm(rows, side),
+            Medium::Spm { .. } => {
+                let whole = command.stride0 / spec::DMA_REQUEST_BYTES * spec::DMA_REQUEST_BYTES;
+                let beats = |bytes: usize| bytes.div_ceil(spec::SPM_BYTES_PER_CYCLE) as u64;
+                let packets = command.packets() * rows.len() as u64;
+                Traffic::Spm { cycles: packets * (beats(whole) + beats(command.stride0 - whole)) }
+            }
+        }
+    }
+}
+
+/// Per residue, how many packets of a side start there.
+fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
+    let mut counts = [0; MODULUS];
+    for row in rows {
+        counts[(row.base(side) % MODULUS as u64) as usize] += 1;
+    }
+    for entry in &rows[0].entries {
+        let step = (entry.stride(side) % MODULUS as u64) as usize;
+        if step == 0 {
+            counts.iter_mut().for_each(|count| *count *= entry.limit as u64);
+            continue;
+        }
+        let rounds = (1..=MODULUS).find(|k| (k * step).is_multiple_of(MODULUS)).unwrap_or(MODULUS);
+        let mut next = [0; MODULUS];
+        for (residue, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            for k in 0..rounds.min(entry.limit) {
+                let times = entry.limit / rounds + usize::from(k < entry.limit % rounds);
+                next[(residue + k * step) % MODULUS] += count * times as u64;
+            }
+        }
+        counts = next;
+    }
+    counts
+}
+
+fn hbm(rows: &[&PairedSequencer], side: Side) -> Traffic {
+    // A request is as long as a unit.
+    const UNIT: usize = spec::HBM_UNIT_BYTES;
+    const _: () = assert!(UNIT == spec::DMA_REQUEST_BYTES);
+    let (whole, tail) = ((rows[0].stride0 / UNIT) as u64, rows[0].stride0 % UNIT);
+    let (mut transfers, mut partial_writes) = (0, 0);
+    for (residue, count) in residues::<UNIT>(rows, side).into_iter().enumerate() {
+        let straddles = whole * if residue > 0 { 2 } else { 1 };
+        let of_tail = if tail == 0 { 0 } else { (residue + tail).div_ceil(UNIT) as u64 };
+        transfers += count * (straddles + of_tail);
+        // Whole requests write whole units only where they start.
+        partial_writes += count * (if residue > 0 { straddles } else { 0 } + of_tail);
+    }
+    if side == Side::Source {
+        partial_writes = 0;
+    }
+    Traffic::Hbm { transfers, partial_writes }
+}
+
+fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
+    const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
+    let packet = rows[0].stride0;
+    let (whole, tail) = ((packet / spec::DMA_REQUEST_BYTES) as u64, packet % spec::DMA_REQUEST_BYTES);
+    let whole_cycles = (spec::DMA_REQUEST_BYTES / spec::DMN_BYTES_PER_CYCLE) as u64;
+    let tail_cycles = tail.div_ceil(spec::DMN_BYTES_PER_CYCLE) as u64;
+    let part = spec::DMA_DM_PARTIAL_WRITE as u64;
+    let writes = side == Side::Destination;
+    let (mut dmn_cycles, mut partial_writes) = ([0; CLUSTER_DMNS], 0);
+    for (slice, residues) in places(rows, side).iter().enumerate() {
+        for (residue, &count) in residues.iter().enumerate() {
+            let odd = writes && residue > 0;
+            let odd_tail = writes && tail > 0 && (residue > 0 || !tail.is_multiple_of(UNIT));
+            let times = |odd: bool| if odd { part } else { 1 };
+            let cycles = whole * whole_cycles * times(odd) + tail_cycles * times(odd_tail);
+            dmn_cycles[slice / spec::DMN_SLICES] += count * cycles;
+            partial_writes += count * (if odd { whole } else { 0 } + u64::from(odd_tail));
+        }
+    }
+    Traffic::Dm { dmn_cycles, partial_writes }
+}
+
+/// Per slice and per byte of a unit of 8, how many packets of a side start there.
+fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE_BYTES]> {
+    const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
+    let split = |address: u64| {
+        ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % UNIT)
+    };
+    let loops = || rows[0].entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
+    let mut counts = vec![[0u64; UNIT]; spec::SLICES];
+    let (mut first, mut last) = (spec::SLICES - 1, 0);
+    for row in rows {
+        let (slice, residue) = split(row.base(side));
+        let slice = slice.min(spec::SLICES - 1);
+        counts[slice][residue] += 1;
+        (first, last) = (first.min(slice), last.max(slice));
+    }
+    // The order of loops does not matter. Those inside a slice go round the residues of one place.
+    for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
+        let rounds = limit.min(UNIT);
+        for place in counts[first..=last].iter_mut().filter(|place| **place != [0; UNIT]) {
+            let mut next = [0u64; UNIT];
+            for (residue, count) in place.iter().enumerate().filter(|(_, count)| **count > 0) {
+                for k in 0..rounds {
+                    let times = limit / rounds + usize::from(k < limit % rounds);
+                    next[(residue + k * step) % UNIT] += count * times as u64;
+                }
+            }
+            *place = next;
+        }
+    }
+    for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
+        let mut next = vec![[0u64; UNIT]; spec::SLICES];
+        // `check` refuses what leaves the cluster.
+        for slice in (first..=last).filter(|&slice| counts[slice] != [0; UNIT]) {
+            for (k, place) in next[slice..].iter_mut().step_by(slices).take(limit).enumerate() {
+                for (residue, count) in counts[slice].into_iter().enumerate() {
+                    place[(residue + k * step) % UNIT] += count;
+                }
+            }
+        }
+        last = (last + limit.saturating_sub(1).saturating_mul(slices)).min(spec::SLICES - 1);
+        counts = next;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    const HBM: Medium = Medium::Hbm { chip: 0 };
+    const DM: Medium = Medium::Dm { chip: 0, cluster: 0 };
+    const SPM: Medium = Medium::Spm { chip: 0, cluster: 0, dmn: 0 };
+
+    /// The same, request by request.
+    fn slowly(command: &PairedSequencer, side: Side) -> Traffic {
+        let writes = side == Side::Destination;
+        let requests = command.iter_requests(side);
+        match command.medium(side) {
+            Medium::Hbm { .. } => {
+                let (mut transfers, mut partial_writes) = (0, 0);
+                for (address, bytes) in requests {
+                    let units = (address + bytes as u64 - 1) / 256 - address / 256 + 1;
+                    transfers += units;
+                    if writes && (bytes < 256 || units == 2) {
+                        partial_writes += units;
+                    }
+                }
+                Traffic::Hbm { transfers, partial_writes }
+            }
+            Medium::Dm { .. } => {
+                let (mut dmn_cycles, mut partial_writes) = ([0; CLUSTER_DMNS], 0);
+                for (address, bytes) in requests {
+                    let partial = writes && (address % 8 != 0 || bytes % 8 != 0);
+                    let cycles = if bytes > 128 { 2 } else { 1 };
+                    dmn_cycles[(address >> 27) as usize] += if partial { 3 * cycles } else { cycles };
+                    partial_writes += u64::from(partial);
+                }
+                Traffic::Dm { dmn_cycles, partial_writes }
+            }
+            Medium::Spm { .. } => {
+                Traffic::Spm { cycles: requests.map(|(_, bytes)| if bytes > 128 { 2 } else { 1 }).sum() }
+            }
+        }
+    }
+
+    #[test]
+    fn totals_are_those_of_the_requests() {
+        for seed in 0..400 {
+            let mut random = SmallRng::seed_from_u64(seed);
+            println!("seed {seed}");
+            let mut address = |medium| match medium {
+                Medium::Dm { .. } => random.random_range(0..16u64) << 22 | random.random_range(0..4096),
+                _ => random.random_range(0..1u64 << 30),
+            };
+            let (from, to) = [(HBM, DM), (DM, HBM), (HBM, HBM), (DM, DM), (SPM, HBM)][seed as usize % 5];
+            let (source, destination) = (address(from), address(to));
+            let stride0 = [1, 8, 100, 128, 256, 300, 511, 512, 4096][random.random_range(0..9)];
+            let mut entries = Vec::new();
+            for _ in 0..random.random_range(0..4) {
+                let mut stride = |medium| match (medium, random.random_range(0..3)) {
+                    (Medium::Dm { .. }, 0) => random.random_range(1..8u64) << 22 | random.random_range(0..64),
+                    (_, 1) => 8 * random.random_range(0..512u64),
+                    _ => random.random_range(0..3000u64),
+                };
+                let strides = (stride(from), stride(to));
+                entries.push((random.random_range(1..13), strides.0, strides.1));
+            }
+            let command =
+                PairedSequencer::new((from, source), (to, destination), stride0).with_entries(&entries);
+            for side in [Side::Source, Side::Destination] {
+                assert_eq!(Traffic::of(&command, side), slowly(&command, side), "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn worked_numbers() {
+        // 2800 bytes = 10 requests of 256 and one of 240, which is a partial write.
+        let command = PairedSequencer::new((HBM, 0), (HBM, 0), 2800);
+        assert_eq!(
+            Traffic::of(&command, Side::Destination),
+            Traffic::Hbm { transfers: 11, partial_writes: 1 }
+        );
+        // An unaligned read is two transfers.
+        let command = PairedSequencer::new((HBM, 8), (DM, 0), 256);
+        assert_eq!(Traffic::of(&command, Side::Source), Traffic::Hbm { transfers: 2, partial_writes: 0 });
+        // All on one Data Memory Network, 2 cycles per request.
+        let command = PairedSequencer::new((HBM, 0), (DM, 0), 256).with_entries(&[(100, 256, 256)]);
+        let Traffic::Dm { dmn_cycles, .. } = Traffic::of(&command, Side::Destination) else { panic!("DM") };
+        assert_eq!(dmn_cycles, [200, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_thousand_million_packets() {
+        let command = PairedSequencer::new((HBM, 0), (HBM, 1), 8)
+            .with_entries(&[(65536, 524_288, 524_288), (16384, 32, 32)]);
+        assert_eq!(command.packets(), 1 << 30);
+        assert_eq!(
+            Traffic::of(&command, Side::Source),
+            Traffic::Hbm { transfers: 1 << 30, partial_writes: 0 }
+        );
+        let written = Traffic::Hbm { transfers: 1 << 30, partial_writes: 1 << 30 };
+        assert_eq!(Traffic::of(&command, Side::Destination), written);
+    }
+}

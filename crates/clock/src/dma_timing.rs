@@ -1,0 +1,209 @@
+//! DMA operations and transfers of the host, as the clock of a system sees them.
+
+use super::cost::{Cost, CostClass, Profile};
+use super::dma::{self, BookHbm, Bound, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
+use super::hbm::{Detailed, HbmMap};
+use super::indexed::indexed_operation;
+use super::numbers::{Model, Number};
+use super::unit_copy::shuffle_operation;
+use furiosa_visa_rules::command::{Dma, IndexedDma, UnitCopy};
+use furiosa_visa_rules::error::PlanError;
+use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
+
+/// The time of a DMA operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DmaTiming {
+    /// Where it comes from. `None`: the engines cannot be told the move (see the configuration); the cycles are those of
+    /// a request per element on one engine.
+    pub time: Option<DmaTime>,
+    /// Cycles from the start to the end.
+    pub cycles: u64,
+}
+
+/// Columns of a report.
+pub(super) const HEADS: [&str; 8] =
+    ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
+
+/// Times of DMA operations. What HBM has served before, also at other addresses, is looked up.
+#[derive(Debug)]
+pub(super) struct DmaClock {
+    profile: Profile,
+    rates: DmaRates,
+    book: Remembered<BookHbm>,
+    detailed: Refreshed<Remembered<Detailed>>,
+}
+
+impl DmaClock {
+    pub(super) fn new(model: Model) -> Self {
+        let map = HbmMap::default();
+        let (book, detailed) = (BookHbm { map }, Detailed::new(map));
+        let number = |number| model.numbers.get(number);
+        let rates = match model.profile {
+            Profile::Book => SameMedium::default().into(),
+            Profile::Detailed => DmaRates {
+                same_medium: SameMedium::default(),
+                dmn_access_ticks: number(Number::DmnAccess),
+                copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
+                index_ticks: number(Number::Index) * CORE_CYCLE_TICKS,
+            },
+        };
+        let detailed =
+            Refreshed { model: Remembered::new(detailed, map), per_mille: number(Number::HbmRefresh) };
+        Self { profile: model.profile, rates, book: Remembered::new(book, map), detailed }
+    }
+
+    pub(super) fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
+        match self.profile {
+            Profile::Book => dma::time(operation, self.rates, &mut self.book),
+            Profile::Detailed => dma::time(operation, self.rates, &mut self.detailed),
+        }
+    }
+}
+
+/// The time of an operation, and what its engines are told.
+pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let elements = || dma.transfer.loops.iter().map(|own| own.size as u64).product();
+    timing_of(dma::derive(dma, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of a shuffle, and what its engines are told.
+pub(super) fn shuffle_timing(
+    copy: &UnitCopy,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let elements = || {
+        let of = |part: &Dma| -> u64 { part.transfer.loops.iter().map(|own| own.size as u64).product() };
+        copy.parts().map(|part| of(&part)).sum()
+    };
+    timing_of(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of a gather or scatter, and what its engines are told.
+pub(super) fn indexed_timing(
+    own: &IndexedDma,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let elements = || own.spread().loops.iter().map(|own| own.size as u64).product();
+    timing_of(indexed_operation(own, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of an operation, or of so many elements where its commands cannot be derived.
+fn timing_of(
+    derived: Result<dma::DmaOperation, PlanError>,
+    elements: impl FnOnce() -> u64,
+    clock: &mut DmaClock,
+) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+    let operation = match derived {
+        Ok(operation) => operation,
+        Err(error) => {
+            let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements() };
+            return (timing, format!("no commands: {error}"), None);
+        }
+    };
+    let time = clock.time(&operation);
+    let configuration = describe(&operation);
+    (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
+}
+
+/// The first command of the first engine stands for engines that execute the same loops.
+fn describe(operation: &dma::DmaOperation) -> String {
+    let engines = operation.engines.len();
+    let commands = operation.commands().count();
+    let plural = if engines == 1 { "" } else { "s" };
+    match operation.commands().next() {
+        None => "nothing moves".to_string(),
+        Some(first) if operation.has_lists() => {
+            let lists: usize = operation.engines.iter().map(|queue| queue.lists.len()).sum();
+            if lists == engines {
+                return format!("{engines} engine{plural}, rows in all: [{commands} : index] of {first}");
+            }
+            let rows = operation.engines[0].lists[0];
+            format!("{engines} engine{plural}, {lists} commands, the first: [{rows} : index] of {first}")
+        }
+        Some(first) if operation.is_homogeneous() => {
+            let each = commands / engines;
+            let commands = if each == 1 { "command" } else { "commands" };
+            format!("{engines} engine{plural}, {each} {commands} each: {first}")
+        }
+        Some(first) => format!("{engines} engines, {commands} commands, the first: {first}"),
+    }
+}
+
+impl DmaTiming {
+    /// What limits it.
+    pub fn bound(&self) -> &'static str {
+        match self.time.as_ref().map(|time| time.bound) {
+            None => "elements",
+            Some(Bound::Nothing) => "nothing",
+            Some(Bound::Startup) => "startup",
+            Some(Bound::Engine) => "engine",
+            Some(Bound::Dmn) => "DMN",
+            Some(Bound::Copies) => "copies",
+            Some(Bound::Index) => "index",
+            Some(Bound::Hbm) => "HBM",
+            Some(Bound::Spm) => "SPM",
+            Some(Bound::Pcie) => "PCIe",
+        }
+    }
+
+    /// Engines that take part.
+    pub fn engines(&self) -> usize {
+        self.time.as_ref().map_or(1, |time| time.engines.len())
+    }
+
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.time.as_ref().map_or(0, DmaTime::bytes)
+    }
+
+    /// How well the cycles are known: costs of HBM and the split over the engines are choices.
+    pub fn class(&self) -> CostClass {
+        CostClass::Assumed
+    }
+
+    /// Chip, engine of the chip, cycles.
+    pub fn by_engine(&self) -> Vec<(usize, usize, u64)> {
+        let Some(time) = &self.time else { return vec![(0, 0, self.cycles)] };
+        let engines = time.engines.iter();
+        engines.map(|own| (own.engine.chip, own.engine.number(), own.cycles().min(self.cycles))).collect()
+    }
+
+    pub(super) fn row(&self) -> Vec<String> {
+        let Some(time) = &self.time else {
+            return vec!["-".to_string(); HEADS.len() - 1]
+                .into_iter()
+                .chain(["elements".to_string()])
+                .collect();
+        };
+        let slowest = time.engines.iter().max_by_key(|engine| engine.ticks());
+        let cycles = |ticks: Option<u64>| {
+            ticks.map_or("-".to_string(), |own| own.div_ceil(CORE_CYCLE_TICKS).to_string())
+        };
+        vec![
+            time.engines.len().to_string(),
+            time.commands().to_string(),
+            time.requests().to_string(),
+            cycles(slowest.map(|engine| engine.startup_ticks)),
+            cycles(slowest.map(|engine| engine.read.ticks)),
+            cycles(slowest.map(|engine| engine.write.ticks)),
+            cycles(time.hbm.iter().map(|(_, served)| served.ticks).max()),
+            self.bound().to_string(),
+        ]
+    }
+
+    pub(super) fn costs(&self) -> Vec<(&'static str, Cost)> {
+        let Some(time) = &self.time else {
+            return vec![(
+                "elements",
+                Cost::assumed(self.cycles, "a request per element, no commands derived"),
+            )];
+        };
+        let figures =
+            time.figures().into_iter().filter(|figure| figure.unit == "cycles" && figure.value > 0.0);
+        figures
+            .map(|figure| {
+                (figure.name, Cost { cycles: figure.value as u64, class: figure.class, source: figure.rule })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,606 @@
+//! What would make a program faster, and by how much.
+//!
+//! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same
+//! rules, and then the operations of the launch run once more, in the same queues, with the same waits for bytes. The
+//! saving is the difference of the two ends.
+//!
+//! ```text
+//!   records of a launch ──┬─ as they are ──────────────── schedule ── 141 888 cycles ─┐
+//!                         └─ #3 in runs of 256 bytes ──── schedule ──   6 290 cycles ─┴─ saving
+//! ```
+//!
+//! # The banks of DM
+//!
+//! | edit | at the banks |
+//! |---|---|
+//! | operations run at other times (late load, one buffer, loaded again) | all operations meet anew, as on the clock |
+//! | operations take other cycles (the others) | each is delayed by others in proportion to its cycles, as it was |
+//!
+//! A pass or a transfer that is timed in another form has other accesses, which only its new layout would tell: the
+//! second line leaves out what they do to the banks. It holds for all edits of operations whose accesses are not kept:
+//! a ledger keeps as many as have 2^18 commands in all. A second buffer is taken to lie in the banks of the first one.
+//!
+//! # Transfers that get no hint
+//!
+//! A hint promises a number, and the clock has none for these:
+//!
+//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
+//!   index, whose rows a program may not want. What can be promised is where rows of whole units begin: the rows that
+//!   the index has named are timed from there (partial writes, split reads).
+//! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have to
+//!   spread them: its start alone takes longer than what is saved.
+//! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
+//!   and a timeline shows them over time.
+//! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
+//!   is another kernel. PCIe has no edit but fewer bytes.
+//!
+//! # Operations that repeat others
+//!
+//! Those that are kept stand for all. How often something happens is counted over all of them as they end. Of transfers
+//! that differ in their addresses alone, those at a few addresses are timed and stand for the rest.
+
+mod occasions;
+mod order;
+mod pass;
+mod replay;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use super::dma::Side;
+use super::dma_timing::DmaClock;
+use super::hazards::OperationNumber;
+use super::numbers::Model;
+use super::record::{Record, Timing};
+use super::repeats::are_alike;
+use super::report::Report;
+use super::schedule::Work;
+use core::panic::Location;
+use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use furiosa_visa_rules::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
+pub(crate) use occasions::{Counts, Occasions};
+use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use transfer::{Alike, Spread, WholeUnits};
+
+/// Edits that are timed in a schedule, at most: those that could save most.
+const TIMED: usize = 32;
+
+/// A hint saves at least one in so many cycles of all kernels.
+const LEAST: u64 = 200;
+
+/// What a hint is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HintKind {
+    /// A transfer between HBM and DM in runs below 256 bytes.
+    ShortRuns,
+    /// Writes of parts of units, which are read, changed and written.
+    PartialWrites,
+    /// Reads that begin inside of a unit, each of two units instead of one.
+    SplitReads,
+    /// A load behind an operation that waits.
+    LateLoad,
+    /// A load that waits until its only buffer is free.
+    OneBuffer,
+    /// A cluster that no pass of the kernel uses.
+    IdleCluster,
+    /// A contraction with fewer than 8 rows of the register file.
+    FewRows,
+    /// Packets of one flit, whose other half is filled with zeros.
+    OneFlit,
+    /// A fetch of less than 32 bytes at a time.
+    NarrowFetch,
+    /// The same bytes, loaded again.
+    LoadedAgain,
+}
+
+impl HintKind {
+    /// All of them.
+    pub const ALL: [HintKind; 10] = [
+        HintKind::ShortRuns,
+        HintKind::PartialWrites,
+        HintKind::SplitReads,
+        HintKind::LateLoad,
+        HintKind::OneBuffer,
+        HintKind::IdleCluster,
+        HintKind::FewRows,
+        HintKind::OneFlit,
+        HintKind::NarrowFetch,
+        HintKind::LoadedAgain,
+    ];
+
+    /// In two or three words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HintKind::ShortRuns => "short DMA runs",
+            HintKind::PartialWrites => "partial writes",
+            HintKind::SplitReads => "split reads",
+            HintKind::LateLoad => "late load",
+            HintKind::OneBuffer => "one buffer",
+            HintKind::IdleCluster => "idle cluster",
+            HintKind::FewRows => "few rows",
+            HintKind::OneFlit => "one flit of two",
+            HintKind::NarrowFetch => "narrow fetch",
+            HintKind::LoadedAgain => "loaded again",
+        }
+    }
+}
+
+/// An edit that makes a program faster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// What it is about.
+    pub kind: HintKind,
+    /// The kernel. Empty: commands outside of kernels.
+    pub kernel: &'static str,
+    /// The line.
+    pub location: &'static Location<'static>,
+    /// The call.
+    pub operation: &'static str,
+    /// The first operation of the line.
+    pub number: OperationNumber,
+    /// Operations of the line, in all launches.
+    pub operations: u64,
+    /// Their cycles.
+    pub cycles: u64,
+    /// Why it takes so long.
+    pub cause: String,
+    /// What to change.
+    pub edit: String,
+    /// Cycles that it saves in all launches.
+    pub saving: u64,
+}
+
+/// The operations of a line in all launches of a kernel.
+struct Line<'a> {
+    records: Vec<&'a Record>,
+    /// Of those that stand for others: how many are alike in all, and how many of these are kept.
+    alike: HashMap<OperationNumber, (u64, u64)>,
+    operations: u64,
+    cycles: u64,
+}
+
+type LineKey = (&'static str, &'static Location<'static>, &'static str);
+
+impl Line<'_> {
+    /// Cycles by which its operations take less, all together, if those that are kept take so many.
+    fn less(&self, cycles: &HashMap<OperationNumber, u64>) -> u64 {
+        let changed = self.records.iter().filter_map(|own| Some((own, cycles.get(&own.number)?)));
+        let less = changed.map(|(own, cycles)| {
+            let (all, kept) = self.alike.get(&own.number).copied().unwrap_or((1, 1));
+            u128::from(own.cycles().saturating_sub(*cycles)) * u128::from(all) / u128::from(kept)
+        });
+        less.sum::<u128>().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+/// What an edit makes of the operations of a segment, given the places of those of its line, and how much of
+/// [`Candidate::all`] it does there.
+type Edit<'a> = Box<dyn Fn(&[&Record], &[usize], Vec<Work>) -> Option<(Vec<Work>, u64)> + 'a>;
+
+struct Candidate<'a> {
+    kind: HintKind,
+    /// The line that it is told of.
+    line: LineKey,
+    cause: String,
+    edit: String,
+    /// No more than this can be saved in all launches.
+    most: u64,
+    /// How much the edit does in all launches: times, or cycles by which operations take less.
+    all: u64,
+    /// Whether operations meet at the banks anew: they run at other times and do the same.
+    at_banks: bool,
+    apply: Edit<'a>,
+}
+
+/// All that hints are made from.
+struct Program<'a> {
+    lines: BTreeMap<LineKey, Line<'a>>,
+    segments: Vec<Segment<'a>>,
+    /// As they are, with and without the banks. Computed where it is asked for.
+    spans: HashMap<(usize, bool), u64>,
+}
+
+fn key(record: &Record) -> LineKey {
+    (record.kernel.name, record.location, record.operation)
+}
+
+impl<'a> Program<'a> {
+    fn of(report: &'a Report) -> Self {
+        let mut lines: BTreeMap<LineKey, Line<'a>> = BTreeMap::new();
+        let in_kernels = report.records.iter().filter(|record| record.context != ContextKind::PcieDma);
+        for record in in_kernels {
+            let line = lines.entry(key(record)).or_insert(Line {
+                records: Vec::new(),
+                alike: HashMap::new(),
+                operations: 0,
+                cycles: 0,
+            });
+            line.records.push(record);
+            line.operations += 1;
+            line.cycles += record.cycles();
+        }
+        for repeats in &report.repeats {
+            let like = report.record(repeats.like);
+            if let Some((like, line)) = like.and_then(|like| Some((like, lines.get_mut(&key(like))?))) {
+                line.operations += repeats.count;
+                line.cycles += repeats.cycles;
+                let kept = line.records.iter().filter(|own| are_alike(like, own)).map(|own| own.number);
+                let kept: Vec<OperationNumber> = kept.collect();
+                let alike = (kept.len() as u64 + repeats.count, kept.len() as u64);
+                line.alike.extend(kept.into_iter().map(|number| (number, alike)));
+            }
+        }
+        Self { lines, segments: segments(report), spans: HashMap::new() }
+    }
+
+    /// The segment with the most operations of a line, and their places in it.
+    fn segment_of(&self, line: &Line<'_>) -> Option<(usize, Vec<usize>)> {
+        let mut best: Option<(usize, Vec<usize>)> = None;
+        for (index, segment) in self.segments.iter().enumerate() {
+            let first = segment.first()?.number;
+            let [from, to] = [first, first + segment.len() as u64]
+                .map(|bound| line.records.partition_point(|record| record.number < bound));
+            if best.as_ref().is_none_or(|(_, places)| places.len() < to - from) && from < to {
+                let places = line.records[from..to].iter().filter_map(|own| place_of(segment, own.number));
+                best = Some((index, places.collect()));
+            }
+        }
+        best
+    }
+
+    /// What an edit saves, in all launches.
+    fn saving(&mut self, candidate: &Candidate<'_>) -> Option<u64> {
+        let line = &self.lines[&candidate.line];
+        let (index, places) = self.segment_of(line)?;
+        let segment = &self.segments[index];
+        let works = || if candidate.at_banks { works_at_banks(segment) } else { works(segment) };
+        let (edited, here) = (candidate.apply)(segment, &places, works())?;
+        let span = self.spans.entry((index, candidate.at_banks));
+        let before = *span.or_insert_with(|| makespan(works()));
+        let saved = u128::from(before.saturating_sub(makespan(edited)));
+        Some((saved * u128::from(candidate.all) / u128::from(here.max(1))) as u64)
+    }
+}
+
+/// The cycles of an operation that takes so many by itself: others delay it in proportion.
+fn beside_others(record: &Record, alone: u64) -> u64 {
+    let slowed = u128::from(record.slowed()) * u128::from(alone) / u128::from(record.timing.cycles().max(1));
+    record.cycles().min(alone + slowed as u64)
+}
+
+/// A candidate whose operations take other cycles, and nothing else changes.
+fn retimed<'a>(
+    kind: HintKind,
+    line: LineKey,
+    all: u64,
+    cycles: HashMap<OperationNumber, u64>,
+    texts: (String, String),
+) -> Candidate<'a> {
+    let apply = move |segment: &[&Record], _: &[usize], mut works: Vec<Work>| {
+        let mut less = 0;
+        for (work, record) in works.iter_mut().zip(segment) {
+            let after = cycles.get(&record.number).copied().unwrap_or(work.cycles);
+            less += work.cycles.saturating_sub(after);
+            work.cycles = after;
+        }
+        Some((works, less))
+    };
+    let (cause, edit) = texts;
+    Candidate { kind, line, cause, edit, most: all, all, at_banks: false, apply: Box::new(apply) }
+}
+
+/// The candidate of a line whose operations take other cycles by a rule. The first of them tells cause and edit.
+fn by_rule<'a>(
+    kind: HintKind,
+    line: (LineKey, &Line<'_>),
+    mut rule: impl FnMut(&Record) -> Option<(u64, (String, String))>,
+) -> Option<Candidate<'a>> {
+    let mut texts = None;
+    let mut cycles = HashMap::new();
+    for record in &line.1.records {
+        if let Some((alone, own)) = rule(record) {
+            let after = beside_others(record, alone);
+            if after < record.cycles() {
+                texts.get_or_insert(own);
+                cycles.insert(record.number, after);
+            }
+        }
+    }
+    Some(retimed(kind, line.0, line.1.less(&cycles), cycles, texts?))
+}
+
+const UNIT: u64 = HBM_UNIT_BYTES as u64;
+
+/// Longer runs, or runs at multiples of 256 bytes.
+fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, (String, String))> {
+    let (own, time) = Spread::of(record)?;
+    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = own;
+    let all = slices * engines.len() as u64;
+    let partial: u64 = time.engines.iter().map(|engine| engine.write.partial_writes).sum();
+    let read_back =
+        if partial > 0 && to_hbm { ", and HBM reads, changes and writes each unit of 256 bytes" } else { "" };
+    if request < UNIT {
+        // A tile of short rows: no slice can hold more neighbours.
+        if contiguous < UNIT {
+            return None;
+        }
+        let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
+        if bytes >= UNIT {
+            let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
+            return Some((HintKind::ShortRuns, own.cycles(UNIT, clock)?, (cause, edit.to_string())));
+        }
+        // A load of so little is over before a second transfer has started.
+        let fewer = own.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
+        // The move in DM comes to the transfer, which waits for it or it for the transfer.
+        let (regrouping, times) = (own.regrouped(&fewer, clock), own.slices / fewer.slices);
+        let edit = format!(
+            "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs of 256 \
+             bytes, less {regrouping} cycles of that move"
+        );
+        let cycles = fewer.cycles(UNIT, clock)? + regrouping;
+        return Some((HintKind::ShortRuns, cycles, (cause, edit)));
+    }
+    // Loads write whole units of DM: calls refuse runs that do not begin at multiples of 8 bytes.
+    if partial == 0 || !to_hbm {
+        return None;
+    }
+    let cause = format!("{partial} parts of units, which HBM reads, changes and writes");
+    let edit = "start runs at multiples of 256 bytes, and pad them to whole units";
+    Some((HintKind::PartialWrites, own.cycles(UNIT, clock)?, (cause, edit.to_string())))
+}
+
+impl Report {
+    /// What would make the program faster, the largest saving first: see [`hints`](super::hints). Empty where no edit that the
+    /// clock knows saves half a percent of all kernels, and while a panic unwinds: whoever drops a context then asks for no
+    /// hints, and a second panic would end the process.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![R = 16384, N = 16];
+    /// let mut ctx = Context::acquire();
+    /// let x = HostTensor::<f32, m![R, N]>::zero();
+    /// let x: HbmTensor<f32, m![1], m![R, N]> = pollster::block_on(x.to_hbm(&mut ctx.pdma, 0));
+    /// // Neighbours in HBM go to different slices: runs of 64 bytes.
+    /// let _dm = x.to_dm::<m![1 # 2], m![R % 256], m![R / 256, N]>(&mut ctx.tdma, 0);
+    /// let hint = &ctx.report().hints()[0];
+    /// assert_eq!(hint.operation, "to_dm");
+    /// assert!(hint.cause.starts_with("runs of 64 bytes"));
+    /// assert!(hint.saving > 2000);
+    /// ```
+    pub fn hints(&self) -> Vec<Hint> {
+        if std::thread::panicking() {
+            return Vec::new();
+        }
+        let mut program = Program::of(self);
+        let all: u64 = self.kernels.iter().map(|kernel| kernel.makespan()).sum();
+        let least = (all / LEAST).max(1);
+        let mut candidates: Vec<Candidate<'_>> = Vec::new();
+        let (mut clock, mut alike) =
+            (DmaClock::new(Model { profile: self.profile, numbers: self.numbers }), Alike::default());
+        let mut whole = WholeUnits::default();
+        for (&own, line) in &program.lines {
+            candidates.extend(of_line((own, line), &self.counts, &mut clock, &mut alike, &mut whole));
+        }
+        candidates.extend(of_clusters(&program, &mut clock, &mut alike));
+        candidates.extend(of_order(&program, &self.counts));
+        candidates.retain(|own| own.most >= least);
+        candidates.sort_by_key(|own| core::cmp::Reverse(own.most));
+        candidates.truncate(TIMED);
+        let mut hints = Vec::new();
+        for candidate in candidates {
+            let Some(saving) = program.saving(&candidate).filter(|saving| *saving >= least) else { continue };
+            let line = &program.lines[&candidate.line];
+            let (kernel, location, operation) = candidate.line;
+            let Candidate { kind, cause, edit, .. } = candidate;
+            let Line { records, operations, cycles, .. } = line;
+            let (number, operations, cycles) = (records[0].number, *operations, *cycles);
+            hints.push(Hint {
+                kind,
+                kernel,
+                location,
+                operation,
+                number,
+                operations,
+                cycles,
+                cause,
+                edit,
+                saving,
+            });
+        }
+        hints.sort_by_key(|hint| core::cmp::Reverse(hint.saving));
+        hints
+    }
+}
+
+/// Edits of the operations of one line.
+fn of_line<'a>(
+    line: (LineKey, &Line<'_>),
+    counts: &Counts,
+    clock: &mut DmaClock,
+    alike: &mut Alike,
+    whole: &mut WholeUnits,
+) -> Vec<Candidate<'a>> {
+    let mut found = Vec::new();
+    match line.1.records[0].timing {
+        Timing::Dma(_) => {
+            // Operations of a line are mostly alike, and HBM is asked once for those that are.
+            type Told = Option<(HintKind, u64, (String, String))>;
+            let mut known: HashMap<Spread, Told> = HashMap::new();
+            for kind in [HintKind::ShortRuns, HintKind::PartialWrites] {
+                found.extend(by_rule(kind, line, |record| {
+                    let (spread, _) = Spread::of(record)?;
+                    let told = known.entry(alike.of(spread)).or_insert_with(|| of_transfer(record, clock));
+                    told.clone().filter(|told| told.0 == kind).map(|(_, cycles, texts)| (cycles, texts))
+                }));
+            }
+            for side in [Side::Source, Side::Destination] {
+                let (kind, cause) = match side {
+                    Side::Source => (HintKind::SplitReads, "HBM reads two units for 256 bytes"),
+                    Side::Destination => {
+                        (HintKind::PartialWrites, "HBM reads, changes and writes two for 256 bytes")
+                    }
+                };
+                found.extend(by_rule(kind, line, |record| {
+                    // Of an even move to HBM something is told already.
+                    if side == Side::Destination && Spread::of(record).is_some() {
+                        return None;
+                    }
+                    let cycles = whole.cycles(record, side, clock)?;
+                    let cause = format!("runs begin inside of a unit of 256 bytes: {cause}");
+                    Some((cycles, (cause, "start the tensor in HBM at a multiple of 256 bytes".to_string())))
+                }));
+            }
+        }
+        Timing::TensorUnit(_) => {
+            found.extend(by_rule(HintKind::FewRows, line, |record| {
+                let (cycles, rows) = pass::with_all_rows(record)?;
+                let cause = format!("the contraction uses {rows} of {TRF_BANK_ROWS} rows of the register file");
+                let edit = format!("load the weights of {TRF_BANK_ROWS} outputs into the rows: `to_trf::<m![N % {TRF_BANK_ROWS}], …>`");
+                Some((cycles, (cause, edit)))
+            }));
+            found.extend(by_rule(HintKind::OneFlit, line, |record| {
+                let cycles = pass::with_two_flits(record)?;
+                let cause = "packets of one flit: half of each packet of 64 bytes is zeros".to_string();
+                Some((cycles, (cause, "align packets of 64 bytes: two flits of what is summed".to_string())))
+            }));
+            found.extend(by_rule(HintKind::NarrowFetch, line, |record| {
+                let (cycles, bytes) = pass::with_wide_fetches(record)?;
+                let cause = format!("the fetch takes {bytes} bytes at a time, of 32");
+                let edit = "let multiples of 32 bytes be contiguous in DM and in the packet";
+                Some((cycles, (cause, edit.to_string())))
+            }));
+        }
+        _ => {}
+    }
+    // Counted over all operations, whether they are kept or not.
+    if let Some(&waiting) = counts.waits_for_buffer.get(&line.0) {
+        let first = order::written(line.1.records[0]);
+        let (what, edit) = match first.map(|own| own.memory) {
+            Some(MemoryKind::Trf) => ("half of the register file", "use the other half in turns"),
+            _ => ("buffer in DM", "use two buffers in turns"),
+        };
+        found.push(Candidate {
+            kind: HintKind::OneBuffer,
+            line: line.0,
+            cause: format!("{waiting} times it waits until its {what} is free"),
+            edit: edit.to_string(),
+            most: u64::MAX,
+            all: waiting,
+            at_banks: true,
+            apply: Box::new(|segment, places, works| {
+                let waiting = places.iter().filter(|place| order::waits_for_buffer(segment[**place])).count();
+                Some((order::in_two_buffers(segment, places, works)?, waiting as u64))
+            }),
+        });
+    }
+    found
+}
+
+/// Both clusters, for kernels whose passes use the first one alone.
+fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
+    let mut kernels: BTreeMap<&'static str, Vec<(LineKey, &Line<'_>)>> = BTreeMap::new();
+    for (own, line) in &program.lines {
+        kernels.entry(own.0).or_default().push((*own, line));
+    }
+    let mut found = Vec::new();
+    for lines in kernels.into_values() {
+        let records = || lines.iter().flat_map(|(_, line)| line.records.iter().copied());
+        let passes: Vec<&Record> =
+            records().filter(|own| matches!(own.timing, Timing::TensorUnit(_))).collect();
+        let uses = |record: &Record, cluster| record.amount.slices.has_cluster(cluster);
+        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|own| uses(own, cluster))) {
+            continue;
+        }
+        let mut cycles = HashMap::new();
+        let mut known: HashMap<Spread, Option<u64>> = HashMap::new();
+        for record in records() {
+            let alone = match &record.timing {
+                Timing::TensorUnit(_) => pass::in_both_clusters(record),
+                _ => Spread::of(record).and_then(|(own, _)| {
+                    let less = *known.entry(alike.of(own.clone())).or_insert_with(|| {
+                        let run = own.request.min(own.bytes / 2);
+                        let both = own.in_both_clusters()?.cycles(run, clock)?;
+                        Some(own.cycles(run, clock)?.saturating_sub(both))
+                    });
+                    Some(record.timing.cycles().saturating_sub(less?))
+                }),
+            };
+            cycles.extend(alone.map(|alone| (record.number, beside_others(record, alone))));
+        }
+        // It is told of the longest line that changes.
+        let changed =
+            lines.iter().filter(|(_, line)| line.records.iter().any(|own| cycles.contains_key(&own.number)));
+        let Some((own, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
+        let texts = (
+            format!("no pass uses cluster 1 of {CLUSTERS}"),
+            "give the cluster an axis: half of the elements of each slice go to the other one".to_string(),
+        );
+        let all = lines.iter().map(|(_, line)| line.less(&cycles)).sum();
+        let mut candidate = retimed(HintKind::IdleCluster, *own, all, cycles, texts);
+        candidate.most = u64::MAX;
+        found.push(candidate);
+    }
+    found
+}
+
+/// Loads that could be given earlier, and loads of what is there.
+fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
+    let mut late: BTreeSet<(LineKey, LineKey)> = BTreeSet::new();
+    // Of the loads that are kept: those that are loaded again, and those of them that have room to stay.
+    let mut again: BTreeMap<LineKey, (u64, u64)> = BTreeMap::new();
+    for segment in &program.segments {
+        for (first, second) in order::loads_behind_waits(segment) {
+            late.insert((key(segment[second]), key(segment[first])));
+        }
+        for (place, stays) in order::loads_again(segment) {
+            let (all, staying) = again.entry(key(segment[place])).or_default();
+            *all += 1;
+            *staying += u64::from(stays);
+        }
+    }
+    let mut found = Vec::new();
+    for (second, first) in late {
+        let Some(&times) = counts.behind_waits.get(&(second, first)) else { continue };
+        let (at, call) = (super::report::place(first.1), first.2);
+        found.push(Candidate {
+            kind: HintKind::LateLoad,
+            line: second,
+            cause: format!("{times} times it is behind {call} of {at}, which waits"),
+            edit: format!("give it before {call} of {at}"),
+            most: u64::MAX,
+            all: times,
+            at_banks: true,
+            apply: Box::new(move |segment, _, works| {
+                let mut swaps = order::loads_behind_waits(segment);
+                swaps.retain(|(a, b)| (key(segment[*b]), key(segment[*a])) == (second, first));
+                Some((order::earlier(works, &swaps), swaps.len() as u64))
+            }),
+        });
+    }
+    for (line, (all, staying)) in again {
+        // Where there is no room for all of them, as many of those that are not kept stay as of those that are.
+        let times = counts.loaded_again.get(&line).copied().unwrap_or_default();
+        let times = (u128::from(times) * u128::from(staying) / u128::from(all)) as u64;
+        if times == 0 {
+            continue;
+        }
+        found.push(Candidate {
+            kind: HintKind::LoadedAgain,
+            line,
+            cause: format!("{times} times it loads what a load before it has brought to the same slices"),
+            edit: "load it once, and keep the tensor".to_string(),
+            most: u64::MAX,
+            all: times,
+            at_banks: true,
+            apply: Box::new(move |segment, _, works| {
+                let again = order::loads_again(segment).into_iter();
+                let own = again.filter(|(place, stays)| *stays && key(segment[*place]) == line);
+                let own: Vec<usize> = own.map(|(place, _)| place).collect();
+                let times = own.len() as u64;
+                Some((order::without(works, &own), times))
+            }),
+        });
+    }
+    found
+}

@@ -1,0 +1,122 @@
+//! How often operations do what a hint would spare them: counted over all that run, whether they are kept or not.
+//!
+//! The rules are those of [`order`], which looks at operations in the order of their numbers. Here they come in the order in
+//! which they end. Operations that touch the same bytes end in the order of their numbers, and so do those of a context, so
+//! that both ways see the same.
+
+use super::super::hazards::{Access, OperationNumber};
+use super::super::ledger::KernelCall;
+use super::super::record::Record;
+use super::order::{REMEMBERED, are_same_loads, is_other_load, kept_waiting, load, waits_for_buffer};
+use super::replay::conflict;
+use super::{LineKey, key};
+use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Operations between two of a queue that are compared with the second one. A pair with more of them is not counted.
+const BETWEEN: usize = 4096;
+
+/// How often, by line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// It waited until its buffer was free.
+    pub waits_for_buffer: HashMap<LineKey, u64>,
+    /// It loaded what an earlier load of the launch had brought.
+    pub loaded_again: HashMap<LineKey, u64>,
+    /// The first line is a load behind an operation of the second one, which kept their queue waiting.
+    pub behind_waits: HashMap<(LineKey, LineKey), u64>,
+}
+
+/// Operations of a queue.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// The last one that has ended, and whether it kept the queue waiting.
+    last: Option<(OperationNumber, LineKey, Arc<[Access]>, bool)>,
+    /// Operations of other contexts with larger numbers that have ended.
+    since: Vec<(OperationNumber, Arc<[Access]>)>,
+    /// The largest number that found no room there.
+    dropped: Option<OperationNumber>,
+}
+
+/// Sees operations as they end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Occasions {
+    /// How often, so far.
+    pub counts: Counts,
+    launch: KernelCall,
+    loads: VecDeque<Arc<[Access]>>,
+    queues: [Queue; 2],
+}
+
+impl Occasions {
+    /// An operation has ended.
+    pub fn add(&mut self, record: &Record) {
+        let is_host = record.context == ContextKind::PcieDma;
+        if is_host || record.kernel != self.launch {
+            self.launch = record.kernel;
+            self.loads.clear();
+            self.queues = Default::default();
+        }
+        if is_host {
+            return;
+        }
+        if waits_for_buffer(record) {
+            *self.counts.waits_for_buffer.entry(key(record)).or_default() += 1;
+        }
+        self.load(record);
+        for (queue, context) in self.queues.iter_mut().zip([ContextKind::TensorDma, ContextKind::Sub]) {
+            if record.context != context {
+                queue.add_other(record);
+            } else if let Some(first) = queue.add(record) {
+                *self.counts.behind_waits.entry((key(record), first)).or_default() += 1;
+            }
+        }
+    }
+
+    fn load(&mut self, record: &Record) {
+        for written in record.accesses.iter().filter(|own| own.write && own.memory == MemoryKind::Hbm) {
+            self.loads.retain(|own| !conflict(&own[..1], core::slice::from_ref(written)));
+        }
+        let Some(own) = load(record) else { return };
+        if self.loads.iter().any(|known| are_same_loads((&known[0], &known[1]), own)) {
+            *self.counts.loaded_again.entry(key(record)).or_default() += 1;
+            return;
+        }
+        if self.loads.len() == REMEMBERED {
+            self.loads.pop_front();
+        }
+        self.loads.push_back(record.accesses.clone());
+    }
+}
+
+impl Queue {
+    /// An operation of another context has ended.
+    fn add_other(&mut self, record: &Record) {
+        if self.last.as_ref().is_some_and(|last| record.number < last.0) {
+            return;
+        }
+        if self.since.len() < BETWEEN {
+            self.since.push((record.number, record.accesses.clone()));
+        } else {
+            self.dropped = self.dropped.max(Some(record.number));
+        }
+    }
+
+    /// An operation of the queue has ended. The line of the one in front of it, if it is a load that could be given before.
+    fn add(&mut self, record: &Record) -> Option<LineKey> {
+        let Record { number, accesses, .. } = record;
+        let own = (*number, key(record), accesses.clone(), kept_waiting(record));
+        let last = self.last.replace(own);
+        let could_be_earlier = |(first, line, touched, waited): &(_, LineKey, Arc<[Access]>, bool)| {
+            *waited
+                && is_other_load(*line, record)
+                && self.dropped.is_none_or(|dropped| dropped < *first)
+                && !conflict(touched, accesses)
+                && !self.since.iter().any(|own| own.0 < *number && conflict(&own.1, accesses))
+        };
+        let found = last.filter(could_be_earlier).map(|(_, line, ..)| line);
+        self.since.retain(|own| own.0 > *number);
+        found
+    }
+}

@@ -1,0 +1,93 @@
+//! Operations that have run, run once more with other cycles, in another order or in other places.
+
+use super::super::contention::BankLoad;
+use super::super::hazards::{Access, OperationNumber};
+use super::super::record::Record;
+use super::super::report::Report;
+use super::super::schedule::{Resources, Schedule, Work};
+use furiosa_visa_rules::command::ContextKind;
+use std::sync::Arc;
+
+/// Operations that are run again, at most: what a loop of more saves is told from these.
+const LONGEST: usize = 4096;
+
+/// Operations of one launch that follow each other, none of them left out.
+pub(super) type Segment<'a> = Vec<&'a Record>;
+
+/// All launches, cut where operations are not kept because they repeat others.
+pub(super) fn segments(report: &Report) -> Vec<Segment<'_>> {
+    let mut segments: Vec<Segment<'_>> = Vec::new();
+    for record in report.records.iter().filter(|record| record.context != ContextKind::PcieDma) {
+        let follows = |own: &&mut Segment<'_>| {
+            let last = own.last().expect("a segment has operations");
+            last.number + 1 == record.number && last.kernel == record.kernel && own.len() < LONGEST
+        };
+        match segments.last_mut().filter(follows) {
+            Some(own) => own.push(record),
+            None => segments.push(vec![record]),
+        }
+    }
+    segments
+}
+
+/// The operations of a segment as they were given. Each takes the cycles that it took, those by which others delayed it
+/// among them.
+pub(super) fn works(segment: &[&Record]) -> Vec<Work> {
+    let load = Arc::new(BankLoad::Nothing);
+    let work = |record: &&Record| Work {
+        context: record.context,
+        resources: record.resources,
+        accesses: record.accesses.clone(),
+        cycles: record.cycles(),
+        load: load.clone(),
+    };
+    segment.iter().map(work).collect()
+}
+
+/// The same for edits that change when operations run and not what they do: each takes the cycles that it would take by
+/// itself, and meets those beside it at the banks of DM as on the clock.
+pub(super) fn works_at_banks(segment: &[&Record]) -> Vec<Work> {
+    let at_banks = |(work, record): (Work, &&Record)| match &*record.load {
+        BankLoad::Nothing => work,
+        load => Work { cycles: record.timing.cycles().max(load.cycles()), load: record.load.clone(), ..work },
+    };
+    works(segment).into_iter().zip(segment).map(at_banks).collect()
+}
+
+/// An operation that is given no more.
+pub(super) fn nothing(work: &Work) -> Work {
+    let load = Arc::new(BankLoad::Nothing);
+    Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, load, ..work.clone() }
+}
+
+/// Cycles from the start of the first operation to the end of the last one.
+pub(super) fn makespan(works: Vec<Work>) -> u64 {
+    let mut schedule = Schedule::new();
+    for work in works {
+        while schedule.is_full() && schedule.advance().is_some() {}
+        schedule.add(work);
+    }
+    let mut end = 0;
+    while let Some(own) = schedule.advance() {
+        end = own.end;
+    }
+    end
+}
+
+/// Whether two operations touch the same bytes, and one of them writes there.
+pub(super) fn conflict(a: &[Access], b: &[Access]) -> bool {
+    a.iter().any(|a| {
+        b.iter().any(|b| {
+            (a.write || b.write)
+                && a.memory == b.memory
+                && a.bytes.start < b.bytes.end
+                && b.bytes.start < a.bytes.end
+        })
+    })
+}
+
+/// The place of an operation in a segment.
+pub(super) fn place_of(segment: &[&Record], number: OperationNumber) -> Option<usize> {
+    let first = segment.first()?.number;
+    number.checked_sub(first).map(|place| place as usize).filter(|place| *place < segment.len())
+}

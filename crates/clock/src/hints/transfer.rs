@@ -1,0 +1,302 @@
+//! Transfers between HBM and DM in other runs, or by other engines.
+//!
+//! ```text
+//!   as it is    HBM  │ slice 0 │ slice 1 │ slice 2 │ …     64 bytes each
+//!   as timed    HBM  │              slice 0              │              slice 1              │ …     256 bytes each
+//! ```
+//!
+//! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then in the
+//! next one, and all slices have one such piece before the first one has its second.
+
+use super::super::contention::BankLoad;
+use super::super::dma::{
+    DmaOperation, DmaTime, Engine, EngineQueue, Medium, PairedEntry, PairedSequencer, Side,
+};
+use super::super::dma_timing::DmaClock;
+use super::super::record::{Record, Timing};
+use furiosa_visa_rules::command::MemoryKind;
+use furiosa_visa_rules::spec::{
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_DM_WRITE_BYTES, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES,
+    HBM_UNIT_BYTES, PE_SLICES, SLICES,
+};
+use std::collections::HashMap;
+
+const UNIT: u64 = HBM_UNIT_BYTES as u64;
+
+/// Transfers that differ in their addresses alone are timed at so many of them.
+pub(super) const TIMED_ADDRESSES: usize = 16;
+
+/// Which transfers stand for others: those at the first addresses.
+#[derive(Debug, Default)]
+pub(super) struct Alike(HashMap<Spread, Vec<(u64, u64)>>);
+
+impl Alike {
+    /// The one that stands for a transfer: itself, or behind [`TIMED_ADDRESSES`] the first one that starts in the same byte
+    /// of a unit of HBM and of DM.
+    pub fn of(&mut self, own: Spread) -> Spread {
+        let bases = (own.bases.0 % UNIT, own.bases.1 % DMA_DM_WRITE_BYTES as u64);
+        let timed = self.0.entry(Spread { bases, ..own.clone() }).or_default();
+        if timed.contains(&own.bases) {
+            return own;
+        }
+        if timed.len() == TIMED_ADDRESSES {
+            return Spread { bases: timed[0], ..own };
+        }
+        timed.push(own.bases);
+        own
+    }
+}
+
+/// Cycles of transfers at whole units. Of those that differ in their addresses alone, the first [`TIMED_ADDRESSES`] are timed,
+/// and the first one stands for the rest.
+#[derive(Debug, Default)]
+pub(super) struct WholeUnits(HashMap<DmaOperation, Vec<((u64, u64), u64)>>);
+
+impl WholeUnits {
+    /// Cycles of a transfer [at whole units](at_whole_units).
+    pub fn cycles(&mut self, record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
+        let own = at_whole_units(record, side)?;
+        let first = own.commands().next()?;
+        let bases = (first.source_base / UNIT * UNIT, first.destination_base / UNIT * UNIT);
+        let mut kind = own.clone();
+        for command in kind.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
+            command.source_base = command.source_base.wrapping_sub(bases.0);
+            command.destination_base = command.destination_base.wrapping_sub(bases.1);
+        }
+        let timed = self.0.entry(kind).or_default();
+        let known = timed.iter().find(|known| known.0 == bases);
+        if let Some((_, cycles)) = known.or(timed.first().filter(|_| timed.len() == TIMED_ADDRESSES)) {
+            return Some(*cycles);
+        }
+        let cycles = clock.time(&own).cycles();
+        timed.push((bases, cycles));
+        Some(cycles)
+    }
+}
+
+/// A transfer whose runs in HBM, on a side, are whole units but for where they begin, as if that were a multiple of 256.
+/// Addresses are those that were moved, by an index too, less what all of them are past a multiple.
+fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
+    let BankLoad::Dma { operation, .. } = &*record.load else { return None };
+    let past = operation.commands().next()?.base(side) % UNIT;
+    let is_even = |own: &PairedSequencer| {
+        let steps = own.entries.iter().all(|entry| entry.stride(side).is_multiple_of(UNIT));
+        let packets = steps && (own.stride0 as u64).is_multiple_of(UNIT);
+        packets && own.base(side) % UNIT == past && matches!(own.medium(side), Medium::Hbm { .. })
+    };
+    if past == 0 || !operation.commands().all(is_even) {
+        return None;
+    }
+    let mut moved = (**operation).clone();
+    for own in moved.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
+        match side {
+            Side::Source => own.source_base -= past,
+            Side::Destination => own.destination_base -= past,
+        }
+    }
+    Some(moved)
+}
+
+/// Bytes from the first one on without a gap, on a side, of what all engines move, and the bytes from there to the next such run.
+fn contiguous(operation: &DmaOperation, side: Side) -> Option<(u64, u64)> {
+    let first = operation.commands().next()?;
+    let mut bases: Vec<u64> = operation.commands().map(|own| own.base(side)).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    // Commands that begin evenly are one more loop.
+    let step = bases.get(1).map_or(0, |second| second - bases[0]);
+    let commands = 1 + bases.windows(2).take_while(|pair| pair[1] - pair[0] == step).count();
+    let entries = first.entries.iter().map(|entry| (entry.stride(side), entry.limit));
+    let mut loops: Vec<(u64, usize)> = entries.chain([(step, commands)]).collect();
+    loops.sort_unstable();
+    let go_on = |bytes: u64, &(stride, times)| if stride == bytes { bytes * times as u64 } else { bytes };
+    let bytes = loops.iter().fold(first.stride0 as u64, go_on);
+    let next = loops.iter().map(|(stride, _)| *stride).find(|stride| *stride > bytes);
+    Some((bytes, next.unwrap_or(bytes)))
+}
+
+/// A transfer between HBM and DM whose bytes are spread evenly over slices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Spread {
+    /// Whether HBM is written.
+    pub to_hbm: bool,
+    /// Engines, and the slices of each: as many of each.
+    pub engines: Vec<Engine>,
+    /// Slices of an engine.
+    pub slices: u64,
+    /// Data Memory Networks of an engine that serve as many of them each, or 1.
+    pub networks: u64,
+    /// Bytes of a slice.
+    pub bytes: u64,
+    /// How many slices get the same bytes.
+    pub copies: u64,
+    /// Whether slices of a cluster are among them.
+    pub copied_inside: bool,
+    /// Bytes of a request, on average.
+    pub request: u64,
+    /// Bytes that follow each other in HBM: requests cannot be longer.
+    pub contiguous: u64,
+    /// Bytes from the first of them to the next run of as many.
+    pub pitch: u64,
+    /// The first byte in HBM and in DM.
+    pub bases: (u64, u64),
+}
+
+impl Spread {
+    /// Of a move that has run. `None`: it has other sides, or engines and slices differ in what they do.
+    pub fn of(record: &Record) -> Option<(Self, &DmaTime)> {
+        let Timing::Dma(timing) = &record.timing else { return None };
+        let time = timing.time.as_ref()?;
+        let to_hbm = match (record.operation, record.memories) {
+            ("to_dm", (Some(MemoryKind::Hbm), Some(MemoryKind::Dm))) => false,
+            ("to_hbm", (Some(MemoryKind::Dm), Some(MemoryKind::Hbm))) => true,
+            _ => return None,
+        };
+        let [source, destination] = &record.accesses[..] else { return None };
+        let (hbm, dm) = if to_hbm { (destination, source) } else { (source, destination) };
+        let engines: Vec<Engine> = time.engines.iter().map(|own| own.engine).collect();
+        let first_slices = |engine: &Engine, count: usize| {
+            let first = (engine.chip * CLUSTERS + engine.cluster) * SLICES + engine.pe * PE_SLICES;
+            record.amount.slices.among(first..first + count) as u64
+        };
+        let slices_of = |engine: &Engine| first_slices(engine, PE_SLICES);
+        let (slices, all) = (slices_of(engines.first()?), time.bytes());
+        let networks = if 2 * first_slices(&engines[0], DMN_SLICES) == slices { 2 } else { 1 };
+        let of_engine = time.engines[0].bytes;
+        // Another chip: PCIe has its own rules.
+        if time.pcie_ticks > 0 {
+            return None;
+        }
+        let even = time.engines.iter().all(|own| own.bytes == of_engine)
+            && engines.iter().all(|own| slices_of(own) == slices);
+        if !even || slices == 0 || !of_engine.is_multiple_of(slices) || of_engine == 0 {
+            return None;
+        }
+        // A tile reaches over bytes of others: it has at least so many of its own.
+        let distinct = hbm.bytes.end.saturating_sub(hbm.bytes.start).min(all);
+        let copies = all.checked_div(distinct)?;
+        if !all.is_multiple_of(distinct) || !(slices * engines.len() as u64).is_multiple_of(copies) {
+            return None;
+        }
+        let BankLoad::Dma { operation, .. } = &*record.load else { return None };
+        let (contiguous, pitch) =
+            contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
+        let (bases, copied_inside) = ((hbm.bytes.start, dm.bytes.start), operation.copies);
+        let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
+        Some((
+            Self {
+                to_hbm,
+                engines,
+                slices,
+                networks,
+                bytes,
+                copies,
+                copied_inside,
+                request,
+                contiguous,
+                pitch,
+                bases,
+            },
+            time,
+        ))
+    }
+
+    /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
+    pub fn cycles(&self, run: u64, clock: &mut DmaClock) -> Option<u64> {
+        if run == 0 {
+            return None;
+        }
+        let Self { slices, copies, bases, .. } = *self;
+        let rows = self.bytes.div_ceil(run);
+        let distinct = slices * self.engines.len() as u64 / copies;
+        // Whole engines share the same bytes, or slices of one engine do.
+        let inside = slices.min(distinct);
+        if !slices.is_multiple_of(inside) || !distinct.is_multiple_of(inside) {
+            return None;
+        }
+        let hbm = bases.0 / UNIT * UNIT;
+        // Runs follow each other, but for those of a tile, which are as far apart as its rows.
+        let next = if run == self.contiguous { self.pitch } else { run };
+        if rows.checked_mul(distinct * next)?.checked_add(hbm)? > HBM_BYTES {
+            return None;
+        }
+        let queue = |(k, engine): (usize, &Engine)| {
+            let first = k as u64 * slices % distinct;
+            let mut loops =
+                vec![(rows, distinct * next, run), (slices / inside, 0, inside * DMA_SLICE_STRIDE)];
+            let networks = if inside == slices { self.networks } else { inside / DMN_SLICES as u64 };
+            if networks > 1 && inside.is_multiple_of(networks) {
+                loops.push((inside / networks, next, DMA_SLICE_STRIDE));
+                loops.push((networks, inside / networks * next, DMA_DMN_STRIDE));
+            } else {
+                loops.push((inside, next, DMA_SLICE_STRIDE));
+            }
+            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
+            let slice = (engine.pe * PE_SLICES) as u64;
+            let sides = [
+                (Medium::Hbm { chip: engine.chip }, hbm + first * next),
+                (medium, slice * DMA_SLICE_STRIDE + bases.1),
+            ];
+            let [from, to] = if self.to_hbm { [sides[1], sides[0]] } else { sides };
+            let mut command = PairedSequencer::new(from, to, run as usize);
+            let entry = |(limit, hbm, dm): (u64, u64, u64)| {
+                let [source_stride, destination_stride] = if self.to_hbm { [dm, hbm] } else { [hbm, dm] };
+                PairedEntry { limit: limit as usize, source_stride, destination_stride }
+            };
+            command.entries = loops.into_iter().map(entry).filter(|entry| entry.limit > 1).collect();
+            debug_assert!(command.extent(Side::Source) > 0);
+            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
+        };
+        let mut operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
+        operation.copies = self.copied_inside;
+        Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
+    }
+
+    /// The same in a part of the slices, each of which has more bytes.
+    pub fn in_fewer_slices(&self, bytes: u64) -> Option<Self> {
+        let fewer = bytes / self.bytes;
+        if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
+            return None;
+        }
+        Some(Self { slices: self.slices / fewer, networks: 1, bytes, ..self.clone() })
+    }
+
+    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes: what gathers them
+    /// before a transfer to HBM. The slices are spread evenly over those of an engine.
+    pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
+        let apart = |own: &Self| PE_SLICES as u64 / own.slices * DMA_SLICE_STRIDE;
+        let [many, few] = [apart(self), apart(fewer)];
+        let times = self.slices / fewer.slices;
+        let queue = |engine: &Engine| {
+            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
+            let first = (engine.pe * PE_SLICES) as u64 * DMA_SLICE_STRIDE;
+            // The other tensor is beside this one.
+            let [from, to] = [self.bases.1, self.bases.1 + self.bytes].map(|at| (medium, first + at));
+            let entry = |&(limit, source_stride, destination_stride): &(u64, u64, u64)| PairedEntry {
+                limit: limit as usize,
+                source_stride,
+                destination_stride,
+            };
+            // Pieces that are apart in HBM come from other slices each.
+            let run = self.request.min(self.bytes).max(1);
+            let mut command = PairedSequencer::new(from, to, run as usize);
+            let loops =
+                [(fewer.slices, times * many, few), (times, many, self.bytes), (self.bytes / run, run, run)];
+            command.entries = loops.iter().map(entry).filter(|entry| entry.limit > 1).collect();
+            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
+        };
+        let operation = DmaOperation::of(self.engines.iter().map(queue).collect());
+        clock.time(&operation).cycles()
+    }
+
+    /// The same in both clusters: half of the bytes in each slice.
+    pub fn in_both_clusters(&self) -> Option<Self> {
+        if self.copies > 1 || !self.bytes.is_multiple_of(2) || self.engines.iter().any(|own| own.cluster > 0)
+        {
+            return None;
+        }
+        let other = self.engines.iter().map(|own| Engine { cluster: 1, ..*own });
+        let engines = self.engines.iter().copied().chain(other).collect();
+        Some(Self { engines, bytes: self.bytes / 2, ..self.clone() })
+    }
+}

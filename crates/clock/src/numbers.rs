@@ -1,0 +1,381 @@
+//! The numbers of the detailed profile that the documentation does not decide, in one place.
+//!
+//! Each is a constant of [`spec`], of class reported or assumed, that a profile file may set to
+//! what was measured on a chip: `VISA_PROFILE=FILE`. What is documented cannot be changed. See the
+//! `guide::clock`.
+
+use super::cost::{Cost, CostClass, Profile};
+use core::fmt;
+use furiosa_visa_rules::spec;
+use serde_json::{Map, Value};
+
+/// A number that a profile may set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Number {
+    /// [`spec::TENSOR_UNIT_ISSUE_CYCLES`].
+    PassIssue,
+    /// [`spec::FETCH_TABLE_CYCLES`].
+    TableFlit,
+    /// [`spec::DM_READ_LATENCY_CYCLES`].
+    DmRead,
+    /// [`spec::CAST_LATENCY_CYCLES`].
+    Cast,
+    /// [`spec::SWITCH_HOP_CYCLES`].
+    SwitchHop,
+    /// [`spec::SWITCH_BITMAP_CYCLES`].
+    SwitchBitmap,
+    /// [`spec::DMN_ACCESS_TICKS`].
+    DmnAccess,
+    /// [`spec::DMA_COPY_CYCLES`].
+    Copy,
+    /// [`spec::DMA_INDEX_CYCLES`].
+    Index,
+    /// [`spec::HBM_REFRESH_PER_MILLE`].
+    HbmRefresh,
+    /// [`spec::SYNCHRONISATION_CYCLES`].
+    Synchronisation,
+}
+
+/// What is known of a number.
+struct Facts {
+    name: &'static str,
+    class: CostClass,
+    value: u64,
+    most: u64,
+    rule: &'static str,
+    meaning: &'static str,
+    source: &'static str,
+}
+
+/// In the order of [`Number::ALL`].
+const FACTS: [Facts; Number::ALL.len()] = {
+    use CostClass::{Assumed, Reported};
+    [
+        Facts {
+            name: "pass_issue_cycles",
+            class: Reported,
+            value: spec::TENSOR_UNIT_ISSUE_CYCLES,
+            most: 1 << 16,
+            rule: "command issue",
+            meaning: "cycles between a command of the Tensor Unit and its first fetch",
+            source: "K V158, V306: 7943 and 267 cycles",
+        },
+        Facts {
+            name: "table_flit_cycles",
+            class: Reported,
+            value: spec::FETCH_TABLE_CYCLES,
+            most: 1 << 10,
+            rule: "32 bytes through a table",
+            meaning: "cycles in which 32 bytes are looked up in a table",
+            source: "K V31, V227: 5063, 9263 and 18 263 cycles",
+        },
+        Facts {
+            name: "dm_read_cycles",
+            class: Assumed,
+            value: spec::DM_READ_LATENCY_CYCLES,
+            most: 1 << 10,
+            rule: "DM read",
+            meaning: "cycles until a read of DM delivers",
+            source: "nothing",
+        },
+        Facts {
+            name: "cast_cycles",
+            class: Assumed,
+            value: spec::CAST_LATENCY_CYCLES,
+            most: 1 << 10,
+            rule: "Cast Engine",
+            meaning: "cycles that the Cast Engine delays a stream by",
+            source: "nothing",
+        },
+        Facts {
+            name: "switch_hop_cycles",
+            class: Reported,
+            value: spec::SWITCH_HOP_CYCLES,
+            most: 1 << 6,
+            rule: "ring - 1 hops",
+            meaning: "cycles from a router to the next one of its ring",
+            source: "K V158, V263: 7943 and 1031 cycles",
+        },
+        Facts {
+            name: "switch_bitmap_cycles",
+            class: Reported,
+            value: spec::SWITCH_BITMAP_CYCLES,
+            most: 1 << 16,
+            rule: "sets of the routers",
+            meaning: "cycles in which the routers are set for a custom switch",
+            source: "K V201: 719 cycles",
+        },
+        Facts {
+            name: "dmn_access_ticks",
+            class: Reported,
+            value: spec::DMN_ACCESS_TICKS,
+            most: 1 << 10,
+            rule: "128 bytes through a DMN",
+            meaning: "ticks of 1/3 cycle in which a Data Memory Network moves 128 bytes for DMA",
+            source: "K V341, V344: one cluster, half of the slices",
+        },
+        Facts {
+            name: "copy_cycles",
+            class: Reported,
+            value: spec::DMA_COPY_CYCLES,
+            most: 1 << 16,
+            rule: "copies, slice after slice",
+            meaning: "cycles from the copy for a slice to the one for the next slice, beside its bytes",
+            source: "K V331: 8 bytes to 512 slices",
+        },
+        Facts {
+            name: "index_cycles",
+            class: Reported,
+            value: spec::DMA_INDEX_CYCLES,
+            most: 1 << 16,
+            rule: "index before rows",
+            meaning: "cycles in which a gather or scatter gets its index before it moves rows",
+            source: "K V48: a row gathered, a row scattered",
+        },
+        Facts {
+            name: "hbm_refresh_per_mille",
+            class: Reported,
+            value: spec::HBM_REFRESH_PER_MILLE,
+            most: 1 << 12,
+            rule: "refresh of HBM",
+            meaning: "ticks of refresh for every 1000 ticks in which HBM is used",
+            source: "K V197, V208, V211, V286: long loads",
+        },
+        Facts {
+            name: "synchronisation_cycles",
+            class: Reported,
+            value: spec::SYNCHRONISATION_CYCLES,
+            most: 1 << 20,
+            rule: "clusters meet",
+            meaning: "cycles in which both clusters meet before they load what was stored to HBM",
+            source: "K V280: 600 cycles",
+        },
+    ]
+};
+
+impl Number {
+    /// All of them.
+    pub const ALL: [Number; 11] = [
+        Number::PassIssue,
+        Number::TableFlit,
+        Number::DmRead,
+        Number::Cast,
+        Number::SwitchHop,
+        Number::SwitchBitmap,
+        Number::DmnAccess,
+        Number::Copy,
+        Number::Index,
+        Number::HbmRefresh,
+        Number::Synchronisation,
+    ];
+
+    const fn facts(self) -> &'static Facts {
+        &FACTS[self as usize]
+    }
+
+    /// Its key in a profile file.
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// How well it is known.
+    pub const fn class(self) -> CostClass {
+        self.facts().class
+    }
+
+    /// What it is without a profile file.
+    pub const fn default_value(self) -> u64 {
+        self.facts().value
+    }
+
+    /// The greatest value that a profile file may give.
+    pub const fn most(self) -> u64 {
+        self.facts().most
+    }
+
+    /// What a report calls the rule that it is part of.
+    pub const fn rule(self) -> &'static str {
+        self.facts().rule
+    }
+
+    /// The reports that it follows from, by the names that their teams gave them. `tests/golden/chip.json` has the figures.
+    pub const fn source(self) -> &'static str {
+        self.facts().source
+    }
+
+    /// What it says, with its unit.
+    pub const fn meaning(self) -> &'static str {
+        self.facts().meaning
+    }
+}
+
+/// A value for each [`Number`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Numbers([u64; Number::ALL.len()]);
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self(Number::ALL.map(Number::default_value))
+    }
+}
+
+/// Those that are not the default.
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.changed().map(|number| (number.name(), self.get(number)))).finish()
+    }
+}
+
+impl Numbers {
+    /// The value of a number.
+    pub const fn get(&self, number: Number) -> u64 {
+        self.0[number as usize]
+    }
+
+    /// The same with another value.
+    #[must_use]
+    pub const fn with(mut self, number: Number, value: u64) -> Self {
+        self.0[number as usize] = value;
+        self
+    }
+
+    /// Those that a profile file has set to something else.
+    pub fn changed(&self) -> impl Iterator<Item = Number> + '_ {
+        Number::ALL.into_iter().filter(|&number| self.get(number) != number.default_value())
+    }
+
+    /// What a profile file says: an object of names and values. Numbers that it leaves out keep their value.
+    ///
+    /// ```
+    /// use furiosa_visa_std::clock::{Number, Numbers};
+    /// let numbers = Numbers::from_json(r#"{"pass_issue_cycles": 300}"#).unwrap();
+    /// assert_eq!(numbers.get(Number::PassIssue), 300);
+    /// assert_eq!(numbers.get(Number::Copy), Number::Copy.default_value());
+    /// let error = Numbers::from_json(r#"{"dma_startup_cycles": 300}"#).unwrap_err();
+    /// assert!(error.starts_with("`dma_startup_cycles` is no number that a profile sets: what is documented stays"));
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong, and where: no JSON, another key, a value that is no whole number or too large.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let object: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| format!("it is no object of names and numbers: {error}"))?;
+        let mut numbers = Self::default();
+        for (key, value) in &object {
+            let number = Number::ALL.into_iter().find(|number| number.name() == key);
+            let Some(number) = number else {
+                let names = Number::ALL.map(|number| format!("`{}`", number.name())).join(", ");
+                return Err(format!(
+                    "`{key}` is no number that a profile sets: what is documented stays; help: those that it sets are {names}"
+                ));
+            };
+            let Some(given) = value.as_u64().filter(|&given| given <= number.most()) else {
+                return Err(format!(
+                    "`{key}` is {value}, but it is a whole number from 0 to {}: {}",
+                    number.most(),
+                    number.meaning()
+                ));
+            };
+            numbers = numbers.with(number, given);
+        }
+        Ok(numbers)
+    }
+
+    /// The profile file that says this: those that are not the default.
+    pub fn to_json(&self) -> Value {
+        self.changed().map(|number| (number.name().to_string(), Value::from(self.get(number)))).collect()
+    }
+}
+
+/// A profile with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// The profile.
+    pub profile: Profile,
+    /// Its numbers that are not documented. The book profile looks at none of them.
+    pub numbers: Numbers,
+}
+
+impl Model {
+    /// With the numbers that no profile file has changed.
+    pub fn new(profile: Profile) -> Self {
+        Self { profile, numbers: Numbers::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with(self, number: Number, value: u64) -> Self {
+        Self { numbers: self.numbers.with(number, value), ..self }
+    }
+
+    pub(super) fn is_detailed(&self) -> bool {
+        self.profile == Profile::Detailed
+    }
+
+    /// So many times a number. 0 in the book profile, which knows none of them.
+    pub(super) fn cost(&self, number: Number, times: u64) -> Cost {
+        match self.profile {
+            Profile::Book => Cost::documented(0, number.rule()),
+            Profile::Detailed => {
+                let cycles = self.numbers.get(number).saturating_mul(times);
+                Cost { cycles, class: number.class(), source: number.rule() }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_those_of_their_numbers() {
+        for (k, number) in Number::ALL.into_iter().enumerate() {
+            assert_eq!(number as usize, k);
+            assert!(number.default_value() <= number.most(), "{}", number.name());
+            assert_eq!(
+                number.class() == CostClass::Assumed,
+                number.source() == "nothing",
+                "{}",
+                number.name()
+            );
+            assert!(matches!(number.class(), CostClass::Assumed | CostClass::Reported));
+            let set = Numbers::from_json(&format!("{{\"{}\": {}}}", number.name(), number.most()));
+            let set = set.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((set.get(number), set.changed().count()), (number.most(), 1));
+            assert_eq!(Numbers::from_json(&set.to_json().to_string()), Ok(set));
+            let beyond = format!("{{\"{}\": {}}}", number.name(), number.most() + 1);
+            let error = Numbers::from_json(&beyond).expect_err("one too many");
+            assert!(error.contains(&format!("a whole number from 0 to {}", number.most())), "{error}");
+        }
+    }
+
+    #[test]
+    fn wrong_files_are_refused_with_the_place() {
+        for (text, part) in [
+            ("", "it is no object of names and numbers: EOF while parsing a value at line 1 column 0"),
+            ("[1]", "it is no object of names and numbers: invalid type: sequence"),
+            ("{\n  \"copy_cycles\": 3,\n}", "at line 3 column 1"),
+            ("{\"copy_cycles\": 1.5}", "`copy_cycles` is 1.5, but it is a whole number from 0 to 65536"),
+            ("{\"copy_cycles\": -1}", "`copy_cycles` is -1, but"),
+            ("{\"copy_cycles\": \"3\"}", "`copy_cycles` is \"3\", but"),
+            (
+                "{\"copies\": 3}",
+                "`copies` is no number that a profile sets: what is documented stays; help: those",
+            ),
+            ("{\"dma_startup_cycles\": 3}", "`dma_startup_cycles` is no number that a profile sets"),
+        ] {
+            let error = Numbers::from_json(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(Numbers::from_json("{}"), Ok(Numbers::default()));
+    }
+
+    #[test]
+    fn the_book_knows_none_of_them() {
+        for number in Number::ALL {
+            assert_eq!(Model::new(Profile::Book).cost(number, 7).cycles, 0);
+            let cost = Model::new(Profile::Detailed).cost(number, 7);
+            assert_eq!((cost.cycles, cost.class), (7 * number.default_value(), number.class()));
+        }
+    }
+}

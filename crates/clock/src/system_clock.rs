@@ -1,0 +1,565 @@
+//! The clock of a system: takes commands as they are given, and tells when each ran.
+
+mod before;
+
+use super::contention::{BankLoad, holds_dma};
+use super::cost::{Channels, Cost, Profile};
+use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
+use super::hazards::{Access, OperationNumber};
+use super::hints::Hint;
+use super::ledger::{KernelCall, Ledger};
+use super::numbers::{Model, Numbers};
+use super::record::{
+    Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
+};
+use super::schedule::{Resource, Resources, Schedule, Work};
+use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
+use super::unit_copy;
+use core::ops::Range;
+use core::panic::Location;
+use furiosa_visa_rules::command::SdkNote;
+use furiosa_visa_rules::command::moves::Side;
+use furiosa_visa_rules::command::{
+    AccumulationKind, Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation,
+    Region, Sink, Switch, TensorUnit, UnitCopy,
+};
+use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
+use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Commands that are kept before their time is looked at: a program that asks for no report does not pay for it.
+const BACKLOG: usize = 512;
+
+/// Tensors and tiles whose slices are remembered.
+const REMEMBERED: usize = 8;
+
+/// A command, or a transfer that the host makes, as it was given.
+#[derive(Clone, Debug)]
+enum Order {
+    Command(Command),
+    Upload(Box<HostTransfer>, &'static Location<'static>),
+    Download(Box<HostTransfer>, &'static Location<'static>),
+}
+
+/// The clock of a system.
+pub struct Clock {
+    model: Model,
+    channels: Channels,
+    /// Bytes of HBM that the kernel has stored since both clusters met.
+    stored: Vec<Range<u64>>,
+    backlog: VecDeque<(KernelCall, Order)>,
+    kernel: KernelCall,
+    /// The cycle before which nothing of the kernel starts.
+    kernel_start: u64,
+    schedule: Schedule,
+    given: VecDeque<(OperationNumber, Option<(Given, Resources, Arc<BankLoad>)>)>,
+    slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
+    dma: DmaClock,
+    ledger: Ledger,
+    observers: Vec<Box<dyn Observer>>,
+}
+
+impl core::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Clock")
+            .field("profile", &self.model.profile)
+            .field("now", &self.schedule.now())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clock {
+    /// A clock at cycle 0.
+    pub fn new(profile: Profile) -> Self {
+        let model = Model::new(profile);
+        Self {
+            model,
+            channels: Channels::Single,
+            stored: Vec::new(),
+            backlog: VecDeque::new(),
+            kernel: KernelCall::default(),
+            kernel_start: 0,
+            schedule: Schedule::new(),
+            given: VecDeque::new(),
+            slices: VecDeque::new(),
+            dma: DmaClock::new(model),
+            ledger: Ledger::default(),
+            observers: Vec::new(),
+        }
+    }
+
+    /// The same with other numbers.
+    #[must_use]
+    pub fn with_numbers(self, numbers: Numbers) -> Self {
+        let model = Model { numbers, ..self.model };
+        Self { model, dma: DmaClock::new(model), ..self }
+    }
+
+    /// The same with other switch channels.
+    #[must_use]
+    pub fn with_channels(self, channels: Channels) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// The model of time.
+    pub fn model(&self) -> Model {
+        self.model
+    }
+
+    /// The switch channels that passes use.
+    pub fn channels(&self) -> Channels {
+        self.channels
+    }
+
+    /// Its profile.
+    pub fn profile(&self) -> Profile {
+        self.model.profile
+    }
+
+    /// Has an observer see all operations that end from now on.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observers.push(observer);
+    }
+
+    /// A command of a kernel.
+    pub fn command(&mut self, kernel: KernelCall, command: &Command) {
+        self.order(kernel, Order::Command(command.clone()));
+    }
+
+    /// A transfer from the host.
+    pub fn upload(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
+        self.order(KernelCall::default(), Order::Upload(Box::new(transfer.clone()), location));
+    }
+
+    /// A transfer to the host.
+    pub fn download(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
+        self.order(KernelCall::default(), Order::Download(Box::new(transfer.clone()), location));
+    }
+
+    fn order(&mut self, kernel: KernelCall, order: Order) {
+        self.backlog.push_back((kernel, order));
+        if self.backlog.len() >= BACKLOG {
+            self.work_off();
+        }
+    }
+
+    /// Decides when everything that was given ran. Later operations start after it.
+    pub fn settle(&mut self) {
+        self.work_off();
+        self.run_out();
+    }
+
+    /// What has run so far. Later operations start after it.
+    pub fn ledger(&mut self) -> &Ledger {
+        self.settle();
+        &self.ledger
+    }
+
+    /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        (self.backlog.len() + self.given.len(), self.schedule.pieces())
+    }
+
+    /// Cycles of the launch that runs, so far. Nothing is decided by it: see [`Schedule::outlook`].
+    pub fn launch_cycles(&mut self) -> u64 {
+        self.work_off();
+        self.schedule.outlook() - self.kernel_start
+    }
+
+    /// Whether an observer sees operations as they end.
+    pub fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// Notes that the program is interrupted.
+    pub fn interrupt(&mut self) {
+        self.ledger.interrupted = true;
+    }
+
+    /// Settles, and tells the observers that nothing follows: with the number of chips, the notes of the run, and the hints
+    /// of a report.
+    pub fn finish(&mut self, chips: usize, notes: &[SdkNote], hints: &[Hint]) {
+        self.settle();
+        self.ledger.chips = chips;
+        self.ledger.notes = notes.to_vec();
+        let ledger = &self.ledger;
+        self.observers.iter_mut().for_each(|observer| observer.finish(ledger, hints));
+    }
+
+    fn run_out(&mut self) {
+        while self.advance() {}
+    }
+
+    fn work_off(&mut self) {
+        while let Some((kernel, order)) = self.backlog.pop_front() {
+            // A launch is awaited, and so is a transfer of the host: nothing overlaps their ends.
+            let awaited = !matches!(order, Order::Command(_));
+            if kernel != self.kernel || awaited {
+                self.run_out();
+                self.kernel_start = self.schedule.now();
+                self.kernel = kernel;
+                self.stored.clear();
+            }
+            while self.schedule.is_full() && self.advance() {}
+            if let Order::Command(Command { operation: Operation::TensorUnit(unit), location }) = &order
+                && let Some(switch) = unit.switch.as_ref().filter(|switch| switch.loads_bitmap())
+            {
+                let bitmap = self.bitmap(kernel, unit, switch, location);
+                self.give(bitmap);
+            }
+            let (given, resources, load) = match order {
+                Order::Command(Command { operation: Operation::TensorUnit(unit), location }) => {
+                    self.tensor_unit(kernel, &unit, location)
+                }
+                Order::Command(Command { operation: Operation::Dma(dma), location }) => {
+                    self.dma(kernel, &dma, location)
+                }
+                Order::Command(Command { operation: Operation::UnitCopy(copy), location }) => {
+                    self.unit_copy(kernel, &copy, location)
+                }
+                Order::Command(Command { operation: Operation::Indexed(own), location }) => {
+                    self.indexed(kernel, &own, location)
+                }
+                Order::Upload(transfer, location) => self.host(&transfer, location, true),
+                Order::Download(transfer, location) => self.host(&transfer, location, false),
+            };
+            if self.model.is_detailed() && !awaited {
+                self.meet_before(&given);
+            }
+            self.give((given, resources, load));
+            if awaited {
+                self.run_out();
+            }
+        }
+    }
+
+    /// Gives an operation to the schedule.
+    fn give(&mut self, (given, resources, load): (Given, Resources, BankLoad)) {
+        let accesses = given.accesses.clone();
+        let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
+        let load = Arc::new(load);
+        let work = Work { context, resources, accesses, cycles, load: load.clone() };
+        let number = self.schedule.add(work);
+        self.given.push_back((number, Some((given, resources, load))));
+    }
+
+    /// Ends the next operation. Whether there was one.
+    fn advance(&mut self) -> bool {
+        let Some(scheduled) = self.schedule.advance() else { return false };
+        let first = self.given.front().expect("it was given").0;
+        let slot = &mut self.given[(scheduled.number - first) as usize];
+        let (own, resources, load) = slot.1.take().expect("it ends once");
+        for (beside, meeting) in &scheduled.met {
+            let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
+            let place = running.map(|(given, ..)| given.location).or_else(|| self.ledger.location(*beside));
+            self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
+        }
+        let record = own.at(resources, load, scheduled);
+        while self.given.front().is_some_and(|(_, given)| given.is_none()) {
+            self.given.pop_front();
+        }
+        self.ledger.add(&record);
+        self.observers.iter_mut().for_each(|observer| observer.ended(&record));
+        true
+    }
+
+    /// The slices with a live element.
+    fn slices_of(&mut self, region: &Region) -> Arc<UsedSlices> {
+        let own = (region.footprint, region.part.units);
+        if let Some((_, known)) = self.slices.iter().find(|(known, _)| *known == own) {
+            return known.clone();
+        }
+        let used = Arc::new(live_slices(region));
+        self.slices.push_front((own, used.clone()));
+        self.slices.truncate(REMEMBERED);
+        used
+    }
+
+    fn tensor_unit(
+        &mut self,
+        kernel: KernelCall,
+        unit: &TensorUnit,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let time = tensor_unit_time(unit, self.model, self.channels);
+        let own = unit.context();
+        let mut resources = Resources::of(own);
+        // The main context holds the engines in any case: only the sub context works beside it.
+        if !unit.sub_context || unit.contraction.is_some() || unit.vector.is_some() || unit.cast.is_some() {
+            resources = resources.with(Resource::Compute);
+        }
+        if !unit.sub_context && self.channels == Channels::Dual {
+            resources = resources.with(Resource::Context(ContextKind::Sub));
+        }
+        if holds_dma(unit, self.channels) {
+            resources = resources.with(Resource::Context(ContextKind::TensorDma));
+        }
+        // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
+        let load = match self.model.profile {
+            Profile::Book => BankLoad::Nothing,
+            Profile::Detailed => BankLoad::of_pass(unit, &time, self.channels),
+        };
+        let fetch = &unit.fetch;
+        let slices = self.slices_of(&fetch.source);
+        let accesses: Arc<[Access]> =
+            unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect();
+        let written = match &unit.sink {
+            Sink::Commit { destination, config, .. } => bits(config.positions(), destination),
+            Sink::Vrf { destination, .. } => bits(destination.footprint.elements, destination),
+            Sink::Trf { destination, .. } => {
+                (destination.rows * destination.row_elements * destination.element.bits()) as u64
+            }
+        };
+        let count = slices.len() as u64;
+        let (receivers, slices) = match &unit.switch {
+            None => (count, slices),
+            Some(switch) => {
+                let receivers = receiving_slices(unit, switch);
+                let mut all = (*slices).clone();
+                all.extend(&receivers);
+                (receivers.len() as u64, Arc::new(all))
+            }
+        };
+        let amount = Amount {
+            read_bytes: bits(fetch.time * fetch.packet, &fetch.source) / 8 * count,
+            written_bytes: written / 8 * receivers,
+            products: unit.contraction.as_ref().map(|contraction| products(contraction, receivers)),
+            vector: unit.vector.as_ref().map(|vector| VectorUse::new(vector, unit.shapes().contracted)),
+            pass: Some(PassUse {
+                access_bytes: fetch_access_bytes(unit, self.channels),
+                table_cycles: table_cycles_of(&unit.fetch, self.model).map_or(0, |cost| cost.cycles),
+                contraction: unit.contraction.as_ref().map(contraction_use),
+            }),
+            slices,
+        };
+        let is_short = unit.sub_context && unit.is_sto_trf();
+        let operation = if is_short { "to_trf (StoTRF)" } else { unit.writes().operation };
+        let memories = (Some(MemoryKind::Dm), Some(unit.writes().place.memory()));
+        let mut configuration = unit.to_string();
+        if !unit.sub_context && self.channels == Channels::Dual {
+            configuration +=
+                &format!("; both channels, {} B at once", fetch_access_bytes(unit, self.channels));
+        }
+        let configuration = configuration.into();
+        let timing = Timing::TensorUnit(time);
+        (
+            Given {
+                kernel,
+                operation,
+                context: own,
+                location,
+                timing,
+                amount,
+                memories,
+                accesses,
+                configuration,
+            },
+            resources,
+            load,
+        )
+    }
+
+    fn dma(
+        &mut self,
+        kernel: KernelCall,
+        dma: &Dma,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let (time, configuration, operation) = dma_timing(dma, &mut self.dma);
+        let load = match operation {
+            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
+            _ => BankLoad::Nothing,
+        };
+        let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
+        let slices = in_dm.map(|region| self.slices_of(region)).unwrap_or_default();
+        let amount =
+            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
+        let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
+        let accesses: Arc<[Access]> = Arc::new([Access::of(&dma.reads()), Access::of(&dma.writes())]);
+        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
+        let (context, configuration) = (ContextKind::TensorDma, configuration.into());
+        let timing = Timing::Dma(time);
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            Resources::of(context),
+            load,
+        )
+    }
+
+    fn unit_copy(
+        &mut self,
+        kernel: KernelCall,
+        copy: &UnitCopy,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let mut resources = Resources::of(copy.context);
+        let detailed = self.model.is_detailed();
+        let (timing, configuration, load) = if copy.call.is_parallel() {
+            let time = unit_copy::parallel_copy_time(copy, self.model);
+            let nests = unit_copy::nests(copy);
+            if nests.as_ref().is_some_and(unit_copy::holds_dma) {
+                resources = resources.with(Resource::Context(ContextKind::TensorDma));
+            }
+            let load = match nests {
+                Some(nests) if detailed => BankLoad::of_copy(nests, time.begin()),
+                _ => BankLoad::Nothing,
+            };
+            (Timing::TensorUnit(time), copy.to_string(), load)
+        } else {
+            let (time, configuration, operation) = shuffle_timing(copy, &mut self.dma);
+            let load = match operation {
+                Some(operation) if detailed && copy.context == ContextKind::TensorDma => {
+                    BankLoad::of_dma(operation, time.cycles)
+                }
+                _ => BankLoad::Nothing,
+            };
+            (Timing::Dma(time), configuration, load)
+        };
+        let in_dm = copy.destination.memory == Memory::Dm;
+        let slices = if in_dm { self.slices_of(&copy.destination) } else { Arc::default() };
+        let bytes = |region, side| bits(unit_copy::elements(copy, side), region).div_ceil(8);
+        let amount = Amount {
+            read_bytes: bytes(&copy.source, Side::Source),
+            written_bytes: bytes(&copy.destination, Side::Destination),
+            slices,
+            ..Amount::default()
+        };
+        let accesses: Arc<[Access]> = Arc::new([Access::of(&copy.reads()), Access::of(&copy.writes())]);
+        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
+        let (operation, context) = (copy.call.name(), copy.context);
+        let configuration = configuration.into();
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            resources,
+            load,
+        )
+    }
+
+    fn indexed(
+        &mut self,
+        kernel: KernelCall,
+        own: &IndexedDma,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let (time, configuration, operation) = indexed_timing(own, &mut self.dma);
+        let load = match operation {
+            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
+            _ => BankLoad::Nothing,
+        };
+        let slices = self.slices_of(own.side());
+        let amount =
+            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
+        let accesses: Arc<[Access]> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
+        let memories = (Some(own.source.memory.into()), Some(own.destination.memory.into()));
+        let (operation, context, configuration) = (own.call.name(), own.context(), configuration.into());
+        let timing = Timing::Dma(time);
+        (
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+            Resources::of(context),
+            load,
+        )
+    }
+
+    fn host(
+        &mut self,
+        transfer: &HostTransfer,
+        location: &'static Location<'static>,
+        upload: bool,
+    ) -> (Given, Resources, BankLoad) {
+        let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
+        let cycles = super::dma::host_cycles(transfer);
+        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30"));
+        let (operation, read_bytes, written_bytes) =
+            if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
+        let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
+        let accesses: Arc<[Access]> = Arc::new([Access::region(&transfer.region, upload)]);
+        let memories = if upload { (None, Some(MemoryKind::Hbm)) } else { (Some(MemoryKind::Hbm), None) };
+        let (context, configuration) = (ContextKind::PcieDma, format!("{bytes} bytes").into());
+        (
+            Given {
+                kernel: KernelCall::default(),
+                operation,
+                context,
+                location,
+                timing,
+                amount,
+                memories,
+                accesses,
+                configuration,
+            },
+            Resources::of(context),
+            BankLoad::Nothing,
+        )
+    }
+}
+
+fn bits(elements: usize, region: &Region) -> u64 {
+    (elements * region.footprint.element.bits()) as u64
+}
+
+fn products(contraction: &Contraction, slices: u64) -> Products {
+    let element = contraction.trf.element;
+    // The zeros that fill a packet of one flit are no factors.
+    let lanes = contraction.collect_flits * FLIT_BYTES * 8 / element.bits();
+    let count = (contraction.steps * contraction.trf.rows * lanes) as u64 * slices;
+    Products { count, rows: contraction.trf.rows, element }
+}
+
+fn contraction_use(contraction: &Contraction) -> ContractionUse {
+    ContractionUse {
+        flits: contraction.collect_flits,
+        steps: contraction.steps as u64,
+        uses: contraction.tile as u64,
+        slots: contraction.slot_count as u64,
+        row_elements: contraction.trf.row_elements as u64,
+        interleaved: contraction.kind == AccumulationKind::Interleaved,
+    }
+}
+
+/// The slices that get packets in which the end of the stream can hold an element.
+fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
+    let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &unit.sink;
+    let mut used = UsedSlices::default();
+    for chip in 0..unit.chips() {
+        for (cluster, slice) in
+            (0..CLUSTERS).flat_map(|cluster| (0..SLICES).map(move |slice| (cluster, slice)))
+        {
+            if switch.first_source(slice).is_some() && guard.may_hold(&[chip, cluster, slice]) {
+                used.insert((chip * CLUSTERS + cluster) * SLICES + slice);
+            }
+        }
+    }
+    used
+}
+
+/// The slices with a live element. Where the unit and the rest are tested apart, as in a tile, the rest is looked at once.
+fn live_slices(region: &Region) -> UsedSlices {
+    let (footprint, first) = (&region.footprint, region.first_unit());
+    let mut used = UsedSlices::default();
+    let (of_unit, rest) = split_units(&footprint.guard);
+    let rows = LiveRows::new(&rest, 3, footprint.elements);
+    let mut mask = Vec::new();
+    let mut is_live = |unit: [usize; 3]| {
+        let [chip, cluster, slice] = unit;
+        rows.row(&mut [chip, cluster, slice, 0], &mut mask) != Liveness::Nothing
+    };
+    let alike = (0..3).all(|variable| !depends_on(&rest, variable));
+    let all = alike.then(|| is_live([0; 3]));
+    for chip in 0..footprint.chips {
+        for cluster in 0..footprint.clusters {
+            for slice in 0..footprint.slices {
+                let unit = [chip, cluster, slice];
+                if of_unit.may_hold(&unit) && all.unwrap_or_else(|| is_live(unit)) {
+                    used.insert(first + (chip * CLUSTERS + cluster) * SLICES + slice);
+                }
+            }
+        }
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests;

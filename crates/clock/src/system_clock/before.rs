@@ -1,0 +1,87 @@
+//! What has to happen before an operation: the routers of a switch are set, clusters meet.
+
+use super::Clock;
+use crate::contention::BankLoad;
+use crate::ledger::KernelCall;
+use crate::numbers::Number;
+use crate::record::{Amount, Given, Timing};
+use crate::schedule::{Resource, Resources};
+use core::ops::Range;
+use core::panic::Location;
+use furiosa_visa_rules::command::{ContextKind, MemoryKind, Switch, TensorUnit};
+use furiosa_visa_rules::spec::CLUSTERS;
+use std::sync::Arc;
+
+/// Stores to HBM that are told apart until both clusters meet.
+const STORES: usize = 64;
+
+impl Clock {
+    /// The bitmap of a custom switch is written to the routers before its pass: by the DMA engines, through the sub
+    /// context. Both are idle until then.
+    pub(super) fn bitmap(
+        &mut self,
+        kernel: KernelCall,
+        unit: &TensorUnit,
+        switch: &Switch,
+        location: &'static Location<'static>,
+    ) -> (Given, Resources, BankLoad) {
+        let context = unit.context();
+        let cost = self.model.cost(Number::SwitchBitmap, 1);
+        let slices = self.slices_of(&unit.fetch.source);
+        let held = Resources::of(context)
+            .with(Resource::Context(ContextKind::Sub))
+            .with(Resource::Context(ContextKind::TensorDma));
+        let given = Given {
+            kernel,
+            operation: "switch bitmap",
+            context,
+            location,
+            timing: Timing::Bitmap(cost),
+            amount: Amount { slices, ..Amount::default() },
+            memories: (None, None),
+            accesses: Arc::default(),
+            configuration: format!("snoop[s'] = {}", switch.snoop).into(),
+        };
+        (given, held, BankLoad::Nothing)
+    }
+
+    /// Both clusters meet before they load what the kernel has stored to HBM. DMA is idle until then.
+    pub(super) fn meet_before(&mut self, given: &Given) {
+        if given.context != ContextKind::TensorDma {
+            return;
+        }
+        let in_hbm = |write: bool| {
+            let hbm =
+                given.accesses.iter().filter(move |own| own.memory == MemoryKind::Hbm && own.write == write);
+            hbm.map(|own| own.bytes.clone())
+        };
+        let slices = &given.amount.slices;
+        let meets = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|own| meets(own, &read)));
+        if stored_before && (0..CLUSTERS).all(|cluster| slices.has_cluster(cluster)) {
+            let accesses = given.accesses.iter().filter(|own| !own.write).cloned().collect();
+            let meeting = Given {
+                operation: "clusters meet",
+                timing: Timing::Meeting(self.model.cost(Number::Synchronisation, 1)),
+                amount: Amount { slices: slices.clone(), ..Amount::default() },
+                memories: (None, None),
+                accesses,
+                configuration: "stored to HBM, loaded by both".into(),
+                ..given.clone()
+            };
+            self.stored.clear();
+            self.give((meeting, Resources::of(given.context), BankLoad::Nothing));
+        }
+        let stores: Vec<Range<u64>> = in_hbm(true).collect();
+        for own in stores {
+            let is_full = self.stored.len() >= STORES;
+            match self.stored.last_mut() {
+                // More stores than are kept apart: all bytes from the first to the last.
+                Some(last) if is_full => {
+                    *last = last.start.min(own.start)..last.end.max(own.end);
+                }
+                _ => self.stored.push(own),
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What a trace says of an operation, and of the run when it ends.
+
+use super::channels;
+use super::layout::Layouts;
+use crate::hazards::Access;
+use crate::hbm::core_cycles;
+use crate::hints::Hint;
+use crate::ledger::{KernelCall, KernelTime, Ledger};
+use crate::map::{End, MemoryMap, MemoryUse, Touch};
+use crate::record::{Record, Timing};
+use crate::report::{possible_multiplied_bytes, share};
+use crate::tensor_unit::Stage;
+use core::ops::Range;
+use furiosa_visa_rules::command::ContextKind;
+use furiosa_visa_rules::spec;
+use serde_json::{Map, Value, json};
+
+/// The stages of a pass, in the order of their tracks.
+pub(super) const STAGES: [Stage; Stage::ALL.len()] = Stage::ALL;
+
+/// File and line of an operation, as programs give them to the compiler.
+pub(super) fn line(record: &Record) -> String {
+    format!("{}:{}", record.location.file(), record.location.line())
+}
+
+/// A kernel, or what stands for operations that no kernel gave.
+pub(super) fn kernel_name(call: KernelCall) -> &'static str {
+    if call.number == 0 { "no kernel" } else { call.name }
+}
+
+/// How a tensor lies in each unit: `bf16 m![M % 2, K]`.
+fn lies(access: &Access) -> String {
+    let mappings = access.tensor.mappings.text(3).unwrap_or_default();
+    format!("{} {mappings}", access.tensor.element).trim_end().to_string()
+}
+
+/// The name of an operation: `to_dm kernel.rs:12 bf16 m![K]`, with the tensor that it writes.
+pub(super) fn name(record: &Record) -> String {
+    let written = record.accesses.iter().find(|access| access.write).map(lies).unwrap_or_default();
+    let place = crate::report::place(record.location);
+    format!("{} {place} {written}", record.operation).trim_end().to_string()
+}
+
+/// What is touched, where, and how it lies there:
+/// `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
+fn tensor(access: &Access) -> String {
+    let Access { memory, bytes, of: _, write, tensor } = access;
+    let verb = if *write { "writes" } else { "reads" };
+    let Range { start, end } = bytes;
+    let mappings = tensor.mappings.text(0).unwrap_or_default();
+    format!("{verb} {memory} bytes {start}..{end}: {} {mappings}", tensor.element)
+}
+
+/// A stage of a pass while elements go through it.
+pub(super) struct StageSpan {
+    /// Which of [`STAGES`].
+    pub stage: usize,
+    /// The first element comes in.
+    pub start: u64,
+    /// The last one has gone out.
+    pub end: u64,
+    /// Cycles that it works, their class and rule.
+    busy: (u64, String, &'static str),
+    latency: u64,
+}
+
+impl StageSpan {
+    pub(super) fn args(&self, op: u64) -> Value {
+        let (busy, class, rule) = &self.busy;
+        json!({"op": op, "stage": STAGES[self.stage].name(), "busy cycles": busy, "latency": self.latency,
+            "class": class, "rule": rule, "guide": "clock"})
+    }
+}
+
+/// The stages of a pass. Each begins when the ones before it have let the first element through, and ends when those
+/// behind it have only the last one left to do.
+pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
+    let stage = |own: Stage| STAGES.iter().position(|stage| *stage == own).expect("all are there");
+    match &record.timing {
+        Timing::TensorUnit(time) => {
+            let mut start = record.start + time.issue.cycles;
+            let mut behind: u64 = time.stages.iter().map(|own| own.latency.cycles).sum();
+            let spans = time.stages.iter().map(|own| {
+                let latency = own.latency.cycles;
+                behind -= latency;
+                let span = StageSpan {
+                    stage: stage(own.stage),
+                    start: start.min(record.end),
+                    end: record.end.saturating_sub(behind).max(start.min(record.end)),
+                    busy: (own.occupancy.cycles, own.occupancy.class.to_string(), own.occupancy.source),
+                    latency,
+                };
+                start += latency;
+                span
+            });
+            spans.collect()
+        }
+        Timing::Bitmap(cost) => vec![StageSpan {
+            stage: stage(Stage::Switch),
+            start: record.start,
+            end: record.end,
+            busy: (cost.cycles, cost.class.to_string(), cost.source),
+            latency: 0,
+        }],
+        Timing::Dma(_) | Timing::Host(_) | Timing::Meeting(_) => Vec::new(),
+    }
+}
+
+/// Everything that is known of an operation, and that no other event says.
+pub(super) fn args(record: &Record) -> Value {
+    let waits = |on: &dyn Fn() -> Value| if record.wait.is_some() { on() } else { Value::Null };
+    let slowed = record.beside.iter().filter(|(_, delay)| *delay > 0);
+    let mut args = json!({
+        "op": record.number,
+        "operation": record.operation,
+        "line": line(record),
+        "context": record.context.to_string(),
+        "kernel": kernel_name(record.kernel),
+        "launch": record.kernel.number,
+        "bound by": record.timing.bottleneck(),
+        "class": record.timing.class().to_string(),
+        "cycles": record.cycles(),
+        "idle before": record.idle,
+        "waited for": record.wait.map(|wait| wait.to_string()).unwrap_or_default(),
+        "waited for op": waits(&|| record.wait.map(|wait| wait.on()).into()),
+        "slowed by": slowed.map(|(on, delay)| json!([on, delay])).collect::<Value>(),
+        "read bytes": record.amount.read_bytes,
+        "written bytes": record.amount.written_bytes,
+        "slices": record.amount.slices.len(),
+        "tensors": record.accesses.iter().map(tensor).collect::<Vec<_>>(),
+        "configuration": &*record.configuration,
+    });
+    let (from, to) = record.memories;
+    if let Some(from) = from {
+        args["read from"] = from.to_string().into();
+    }
+    if let Some(to) = to {
+        args["written to"] = to.to_string().into();
+    }
+    let stages = stage_spans(record);
+    if !stages.is_empty() {
+        let row = |span: &StageSpan| {
+            json!([
+                STAGES[span.stage].name(),
+                span.start - record.start,
+                span.end - record.start,
+                span.busy.0
+            ])
+        };
+        args["stages"] = stages.iter().map(row).collect();
+        let units = (0..record.amount.slices.chips()).flat_map(|chip| {
+            let used = (0..spec::CLUSTERS).filter(move |&own| record.amount.slices.in_cluster(chip, own) > 0);
+            used.map(move |cluster| json!([chip, cluster]))
+        });
+        args["clusters"] = units.collect();
+    }
+    if let Timing::Dma(time) = &record.timing {
+        let engines = time.by_engine().into_iter();
+        args["engines"] =
+            engines.map(|(chip, engine, cycles)| json!([chip, engine % spec::DMA_ENGINES, cycles])).collect();
+        if let Some(time) = &time.time {
+            args["commands"] = time.commands().into();
+            args["requests"] = time.requests().into();
+            args["HBM"] = time.hbm.iter().map(|(chip, served)| channels::summary(*chip, served)).collect();
+            args["PCIe"] = core_cycles(time.pcie_ticks).into();
+            let partial = time.engines.iter().map(|own| own.read.partial_writes + own.write.partial_writes);
+            args["partial writes"] = partial.sum::<u64>().into();
+        }
+    }
+    if let Some(products) = record.amount.products {
+        let chips = record.amount.slices.chips().max(1);
+        args["multiplications"] = products.count.into();
+        args["rows"] = products.rows.into();
+        args["type"] = products.element.to_string().into();
+        let lanes = spec::MAC_BYTES * 8 / products.element.bits();
+        args["possible per cycle"] =
+            (chips * spec::CLUSTERS * spec::SLICES * spec::TRF_BANK_ROWS * lanes).into();
+    }
+    args
+}
+
+fn touch(touch: &Touch) -> Value {
+    let Touch { number, operation, place, start, end, .. } = touch;
+    json!({"op": number, "operation": operation, "line": place, "start": start, "end": end})
+}
+
+fn memory(own: &MemoryUse) -> Value {
+    let tensors = own.tensors.iter().map(|life| {
+        let over = match &life.end {
+            End::Remains => Value::Null,
+            End::Overwritten(by) => touch(by),
+        };
+        json!({"bytes": [life.bytes.start, life.bytes.end], "type": life.element.to_string(), "layout": life.mapping,
+            "made": touch(&life.made), "last": touch(&life.last), "reads": life.reads, "overwritten": over})
+    });
+    json!({"memory": own.memory.to_string(), "capacity": own.capacity, "peak bytes": own.peak_bytes, "count": own.count,
+        "tensors": tensors.collect::<Value>()})
+}
+
+/// What is known when the last operation has ended.
+pub(super) fn summary(
+    ledger: &Ledger,
+    hints: &[Hint],
+    map: &MemoryMap,
+    layouts: Layouts,
+    left_out: &[String],
+) -> Value {
+    let totals = &ledger.totals;
+    let contexts = ContextKind::ALL.into_iter().map(|own| {
+        let (busy, given) = (totals.busy[own as usize], totals.given[own as usize]);
+        (own.to_string(), json!({"operations": given, "busy": busy}))
+    });
+    let kernels = ledger.kernels.iter().map(|kernel| {
+        let (name, launch) = (kernel_name(kernel.call), kernel.call.number);
+        json!({"name": name, "launch": launch, "start": kernel.start, "end": kernel.end,
+            "operations": kernel.operations})
+    });
+    let cycles = ledger.kernels.iter().map(KernelTime::makespan).sum();
+    let of_macs = share(totals.multiplied_bytes.into(), possible_multiplied_bytes(cycles, ledger.chips));
+    let channel = spec::HBM_UNIT_BYTES as u64 * spec::CORE_CYCLE_TICKS * spec::HBM_CHANNELS as u64;
+    json!({
+        "format": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "cycles": totals.end,
+        "operations": totals.operations,
+        "interrupted": ledger.interrupted,
+        "contexts": contexts.collect::<Map<_, _>>(),
+        "multiplications": totals.products,
+        "of MACs": of_macs,
+        "kernels": kernels.collect::<Value>(),
+        "HBM bytes per cycle": channel / spec::HBM_UNIT_TICKS,
+        "HBM channels": [spec::HBM_STACKS, spec::HBM_STACK_CHANNELS],
+        "fetch bytes per cycle": spec::FLIT_BYTES * spec::CLUSTERS * spec::SLICES,
+        "left out": left_out,
+        "hints": hints.iter().map(Hint::to_json).collect::<Value>(),
+        "warnings": ledger.warnings.iter().map(ToString::to_string)
+            .chain(ledger.faults.iter().map(ToString::to_string))
+            .chain(ledger.notes.iter().map(ToString::to_string)).collect::<Vec<_>>(),
+        "memories": map.memories.iter().map(memory).collect::<Value>(),
+        "layouts": layouts.into_value(),
+    })
+}

@@ -1,0 +1,39 @@
+//! What is known of a whole run, as a trace and a page say it.
+
+use super::channels::ChannelSpans;
+use super::layout::Layouts;
+use super::operation;
+use crate::dma::DmaTime;
+use crate::hazards::OperationNumber;
+use crate::hints::Hint;
+use crate::ledger::Ledger;
+use crate::map::{Allocations, MemoryMap};
+use crate::record::Record;
+use furiosa_visa_rules::command::Addresses;
+use serde_json::Value;
+
+/// What is gathered while operations end.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    layouts: Layouts,
+    channels: ChannelSpans,
+}
+
+impl Whole {
+    /// An operation has ended.
+    pub fn ended(&mut self, record: &Record) {
+        self.layouts.add(record);
+    }
+
+    /// Whether the channels of a transfer are shown one by one. Asked once for each.
+    pub fn takes_channels(&mut self, number: OperationNumber, time: &DmaTime) -> bool {
+        self.channels.take(number, time)
+    }
+
+    /// Everything, when nothing follows.
+    pub fn summary(&mut self, ledger: &Ledger, hints: &[Hint]) -> Value {
+        let map = MemoryMap::new(ledger, [Allocations::default(); 3], Addresses::AsGiven);
+        let left_out: Vec<String> = self.channels.words().into_iter().collect();
+        operation::summary(ledger, hints, &map, core::mem::take(&mut self.layouts), &left_out)
+    }
+}

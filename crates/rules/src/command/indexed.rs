@@ -1,0 +1,199 @@
+//! Moves whose rows lie where an index tensor says: gather and scatter.
+//!
+//! ```text
+//!   gather    DM row k  <──  row index[k] of the table          table: in HBM
+//!   scatter   DM row k  ──>  row index[k] of the table          index: in HBM or DM
+//! ```
+//!
+//! To the DMA engines this is one loop whose steps, on the side of HBM, are a list: what the index holds when the command
+//! executes. All rows have the same payload.
+
+use super::moves::{End, Moves, Strip};
+use super::names::ContextKind;
+use super::region::{Memory, Region};
+use super::transfer::{Step, Transfer, TransferLoop};
+use super::uses::{Place, Use};
+use crate::mapping::guard::split::joined;
+use crate::scalar::ElementType;
+use crate::spec::{CLUSTERS, SLICES};
+use core::fmt;
+use std::sync::Arc;
+
+/// The call that moves rows by an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexedCall {
+    /// From the table to DM, by byte offsets of rows.
+    Gather,
+    /// From the table to DM, by numbers of rows.
+    GatherRows,
+    /// From DM to the table, by either.
+    Scatter,
+    /// From DM to the table, by numbers of rows.
+    ScatterRows,
+}
+
+impl IndexedCall {
+    /// All of them.
+    pub const ALL: [IndexedCall; 4] = [Self::Gather, Self::GatherRows, Self::Scatter, Self::ScatterRows];
+
+    /// The name of the call.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IndexedCall::Gather => "dma_gather",
+            IndexedCall::GatherRows => "dma_gather_rows",
+            IndexedCall::Scatter => "dma_scatter",
+            IndexedCall::ScatterRows => "dma_scatter_rows",
+        }
+    }
+
+    /// Whether rows go from the table to DM.
+    pub const fn gathers(self) -> bool {
+        matches!(self, IndexedCall::Gather | IndexedCall::GatherRows)
+    }
+}
+
+impl fmt::Display for IndexedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a scatter does where its index names a row twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Duplicates {
+    /// The rows must be the same, bit for bit: engines write side by side, in no order that a program can rely on.
+    #[default]
+    Equal,
+    /// The last one in the order of the index wins. One engine moves all rows, one after another.
+    LastWins,
+}
+
+/// A gather or a scatter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedDma {
+    /// The call.
+    pub call: IndexedCall,
+    /// Where rows are read: for a gather, the table.
+    pub source: Region,
+    /// Where rows are written: for a scatter, the table.
+    pub destination: Region,
+    /// The numbers of the rows, as `i32`.
+    pub index: Region,
+    /// The loops from the index to where its rows start on the side that is no table. A row stays in the chip of its index.
+    pub rows: Transfer,
+    /// The loops of one row, the same for all.
+    pub payload: Transfer,
+    /// The rows of the table.
+    pub count: usize,
+    /// Elements of the table from one row to the next.
+    pub stride: usize,
+    /// What an index counts from one row to the next: 1 where it holds numbers of rows, the bytes of a row where it holds
+    /// byte offsets.
+    pub scale: usize,
+    /// What happens to rows that are named twice.
+    pub duplicates: Duplicates,
+    /// What the chip read, in the order of the index: row numbers of the table. `None` until the command executes.
+    pub list: Option<Arc<[usize]>>,
+}
+
+/// An element of an index, and where its row starts on the side that is no table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowKey {
+    /// The unit of the index.
+    pub unit: usize,
+    /// The element of the unit.
+    pub position: usize,
+    /// The chip of the index and of the table.
+    pub chip: usize,
+    /// Unit and element of the row, before where its payload starts.
+    pub side: (usize, usize),
+}
+
+impl IndexedDma {
+    /// The elements of the index, in its order: chip by chip, then slice by slice.
+    pub fn keys(&self) -> Vec<RowKey> {
+        let mut keys = Vec::new();
+        Moves::new(&self.rows).for_each_strip(ElementType::I32.bits(), |strip| {
+            let Strip { source, destination, run, count } = strip;
+            for (k, e) in (0..count).flat_map(|k| (0..run).map(move |e| (k, e))) {
+                let place = |end: End| (end.unit, end.position + k * end.stride + e);
+                let ((unit, position), side) = (place(source), place(destination));
+                let in_hbm = self.index.memory == Memory::Hbm;
+                let chip = if in_hbm { unit } else { unit / (CLUSTERS * SLICES) };
+                keys.push(RowKey { unit, position, chip, side });
+            }
+        });
+        // Strips come as long ascending runs, which this sort finds and merges.
+        keys.sort();
+        keys
+    }
+
+    /// The tensor in HBM whose rows the index names.
+    pub const fn table(&self) -> &Region {
+        if self.call.gathers() { &self.source } else { &self.destination }
+    }
+
+    /// The tensor in DM.
+    pub const fn side(&self) -> &Region {
+        if self.call.gathers() { &self.destination } else { &self.source }
+    }
+
+    /// The loops of everything on the side that is no table, as the destination of a move.
+    pub fn spread(&self) -> Transfer {
+        let still = Step { units: 0, elements: 0 };
+        let mut all = Transfer { destination_start: self.payload_start(), ..Transfer::new() };
+        for own in self.rows.loops.iter() {
+            all.loops.push(TransferLoop { source: still, ..*own });
+        }
+        for own in self.payload.loops.iter() {
+            let destination = if self.call.gathers() { own.destination } else { own.source };
+            all.loops.push(TransferLoop { source: still, destination, ..*own });
+        }
+        all.guard = joined(&self.rows.guard, &self.payload.guard);
+        all
+    }
+
+    const fn payload_start(&self) -> super::transfer::Start {
+        if self.call.gathers() { self.payload.destination_start } else { self.payload.source_start }
+    }
+
+    /// The loops over every row of the table in every chip, as the destination of a move.
+    pub fn all_rows(&self) -> Transfer {
+        let still = Step { units: 0, elements: 0 };
+        let mut all = self.payload;
+        if self.call.gathers() {
+            for own in all.loops.as_mut_slice() {
+                own.destination = own.source;
+            }
+            all.destination_start = all.source_start;
+        }
+        let row = Step { units: 0, elements: self.stride };
+        all.loops.push(TransferLoop { size: self.count, source: still, destination: row });
+        let chip = Step { units: 1, elements: 0 };
+        all.loops.push(TransferLoop { size: self.table().footprint.chips, source: still, destination: chip });
+        all.guard.variables += 2;
+        // Sums are counted from behind the variables.
+        let before = self.payload.guard.variables;
+        for digit in all.guard.digits.as_mut_slice() {
+            if digit.variable >= before {
+                digit.variable += 2;
+            }
+        }
+        all
+    }
+
+    /// What it reads: the rows, and the index.
+    pub fn reads(&self) -> [Use; 2] {
+        [self.source, self.index].map(|region| Use::read(Place::Region(region), self.call.name()))
+    }
+
+    /// What it writes.
+    pub fn writes(&self) -> Use {
+        Use::write(Place::Region(self.destination), self.call.name())
+    }
+
+    /// Who gives it.
+    pub const fn context(&self) -> ContextKind {
+        ContextKind::TensorDma
+    }
+}

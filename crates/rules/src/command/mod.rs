@@ -1,0 +1,95 @@
+//! What the chip is told: plain data, without generics.
+//!
+//! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
+//! neither the types that made it nor the chip that runs it.
+
+mod addresses;
+pub mod covers;
+mod fault;
+mod fetch;
+mod indexed;
+pub mod moves;
+mod names;
+pub mod place;
+mod region;
+mod reported;
+mod shapes;
+mod short_command;
+mod switch;
+mod table;
+mod tensor_unit;
+mod transfer;
+mod trf_layout;
+mod unit_copy;
+mod uses;
+mod vector;
+
+pub use addresses::Addresses;
+pub use fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
+pub use fetch::Turns;
+pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
+pub use indexed::RowKey;
+pub use indexed::{Duplicates, IndexedCall, IndexedDma};
+pub use names::{CONTEXTS, ContextKind, MemoryKind};
+pub use region::{Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
+pub use reported::{SdkNote, SdkReport, SdkReports};
+pub use shapes::shapes_before_vector;
+pub use shapes::{StreamShape, StreamShapes};
+pub use short_command::ContiguousLoad;
+pub use switch::{
+    Emission, SWITCH_LOOPS, Snoop, SnoopDigit, SnoopLoop, Switch, SwitchLoop, SwitchVariant, TimeGate,
+};
+pub use table::Table;
+pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
+pub use transfer::{
+    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
+    TransferLoop,
+};
+pub use trf_layout::{RegisterType, TrfCell, TrfLayout, bank_part};
+pub use unit_copy::{CopyCall, UnitCopy};
+pub use uses::{Place, Use};
+pub use vector::nest;
+pub use vector::{
+    BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
+    FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp,
+    InputCmpF32, InputCmpI32, InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32,
+    IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32,
+    LogicBinaryOpI32, MovedLoop, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop,
+    RngdAlu, SliceLoop, TOGGLE_DIGITS, TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep,
+    VrfOperand,
+};
+
+/// A command with the place in the kernel that gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What to do.
+    pub operation: Operation,
+    /// The call in the kernel.
+    pub location: &'static core::panic::Location<'static>,
+}
+
+/// What a command does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// A DMA transfer.
+    Dma(Box<Dma>),
+    /// A pass through the Tensor Unit.
+    TensorUnit(Box<TensorUnit>),
+    /// A copy between slices, clusters or chips.
+    UnitCopy(Box<UnitCopy>),
+    /// A gather or a scatter.
+    Indexed(Box<IndexedDma>),
+}
+
+impl Operation {
+    /// The call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or that of a [`CopyCall`] or
+    /// [`IndexedCall`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Dma(_) => "DMA",
+            Operation::TensorUnit(unit) => unit.sink.operation(),
+            Operation::UnitCopy(copy) => copy.call.name(),
+            Operation::Indexed(own) => own.call.name(),
+        }
+    }
+}

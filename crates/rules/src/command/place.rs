@@ -1,0 +1,272 @@
+//! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
+
+use crate::command::Fault;
+use crate::command::{Memory, Part, Place, Region};
+use crate::mapping::Guard;
+use crate::mapping::guard::rows::depends_on;
+use crate::spec::{CLUSTERS, SLICES};
+use core::ops::Range;
+
+/// Bytes that are compared at a time.
+const WINDOW_BYTES: usize = 16 << 20;
+
+/// A unit by its coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinates {
+    /// The chip.
+    pub chip: usize,
+    /// The cluster of the chip.
+    pub cluster: usize,
+    /// The slice of the cluster.
+    pub slice: usize,
+}
+
+impl Coordinates {
+    /// The slice with this number.
+    pub const fn of_slice(unit: usize) -> Self {
+        let rest = unit % (CLUSTERS * SLICES);
+        Self { chip: unit / (CLUSTERS * SLICES), cluster: rest / SLICES, slice: rest % SLICES }
+    }
+
+    /// The number of the slice.
+    pub const fn slice_number(self) -> usize {
+        (self.chip * CLUSTERS + self.cluster) * SLICES + self.slice
+    }
+}
+
+impl Place {
+    /// The memory and the addresses, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Place::Region(region) => {
+                let (memory, own, tensor) = (region.memory, region.bytes(), region.tensor_bytes());
+                match region.part == Part::WHOLE {
+                    true => format!("{memory} {}..{}", own.start, own.end),
+                    false => {
+                        let units = region.units_in_words();
+                        let (Range { start, end }, Range { start: first, end: last }) = (own, tensor);
+                        format!("{memory} {start}..{end}{units}, a tile of the one in {first}..{last}")
+                    }
+                }
+            }
+            Place::Trf(region) => {
+                format!("{} ({} rows of {} bytes)", region.address, region.rows, region.row_bytes())
+            }
+        }
+    }
+
+    /// The position in the tensor that holds a byte, as variables of its guard.
+    fn position(&self, at: Coordinates, byte: u64) -> Option<Vec<usize>> {
+        let element = |offset: u64, bits: usize| (offset * 8) as usize / bits;
+        let at = self.in_part(at)?;
+        let mut position = vec![at.chip, at.cluster, at.slice];
+        match self {
+            Place::Region(region) => {
+                position.push(element(byte.checked_sub(region.address)?, region.footprint.element.bits()));
+            }
+            Place::Trf(region) => {
+                for row in 0..region.rows {
+                    let mut before = 0;
+                    for piece in region.pieces(row, 0..region.row_bytes()) {
+                        if piece.contains(&(byte as usize)) {
+                            let offset = before + byte - piece.start as u64;
+                            position.extend([row, element(offset, region.element.bits())]);
+                            return Some(position);
+                        }
+                        before += piece.len() as u64;
+                    }
+                }
+                return None;
+            }
+        }
+        Some(position)
+    }
+
+    /// The fault with bytes of the tensor that it is about.
+    pub fn blame(&self, fault: Fault, at: Coordinates, bytes: Range<u64>) -> Fault {
+        let start = bytes.start;
+        let fault = fault.at(self.memory(), self.unit(at), bytes);
+        match self.position(at, start) {
+            Some(position) => fault.of_element(self.guard(), &position),
+            None => fault,
+        }
+    }
+
+    /// The positions of the tensor that hold an element.
+    pub fn guard(&self) -> &Guard {
+        match self {
+            Place::Region(region) => &region.footprint.guard,
+            Place::Trf(region) => &region.guard,
+        }
+    }
+
+    /// Chips, clusters and slices. A register file tensor may span all of them; its guard says which.
+    pub fn extents(&self) -> Coordinates {
+        match self {
+            Place::Region(Region { footprint, .. }) => {
+                Coordinates { chip: footprint.chips, cluster: footprint.clusters, slice: footprint.slices }
+            }
+            Place::Trf(_) => Coordinates { chip: crate::spec::MAX_CHIPS, cluster: CLUSTERS, slice: SLICES },
+        }
+    }
+
+    /// Which part of its tensor it is. A register file is written and read as a whole.
+    pub fn part(&self) -> &Part {
+        match self {
+            Place::Region(region) => &region.part,
+            Place::Trf(_) => &Part::WHOLE,
+        }
+    }
+
+    /// A unit of the chip, as the part counts it. `None`: it comes before the part.
+    pub fn in_part(&self, at: Coordinates) -> Option<Coordinates> {
+        let [chip, cluster, slice] = self.part().units;
+        Some(Coordinates {
+            chip: at.chip.checked_sub(chip)?,
+            cluster: at.cluster.checked_sub(cluster)?,
+            slice: at.slice.checked_sub(slice)?,
+        })
+    }
+
+    /// Whether all positions of the tensor hold an element of it.
+    pub fn is_dense(&self) -> bool {
+        let part = self.part();
+        self.guard().is_always() && part.offset == 0 && part.starts_in_first_unit()
+    }
+
+    /// Whether units differ in which positions hold an element.
+    pub fn differs_by_unit(&self) -> bool {
+        !self.part().starts_in_first_unit() || (0..3).any(|variable| depends_on(self.guard(), variable))
+    }
+
+    /// The bytes that the tensor spans in each unit, in order: padding included, but of a tile up to its last element.
+    pub fn spans(&self) -> Vec<Range<u64>> {
+        match self {
+            Place::Region(region) => core::iter::once(region.bytes()).collect(),
+            Place::Trf(region) => (0..region.rows)
+                .flat_map(|row| region.pieces(row, 0..region.row_bytes()))
+                .map(|piece| piece.start as u64..piece.end as u64)
+                .collect(),
+        }
+    }
+
+    /// The number by which faults name a unit.
+    pub fn unit(&self, at: Coordinates) -> usize {
+        match self {
+            Place::Region(Region { memory: Memory::Hbm, .. }) => at.chip,
+            Place::Region(_) | Place::Trf(_) => at.slice_number(),
+        }
+    }
+
+    /// Calls `visit` with the bytes inside `window` that live elements of the unit need, in order per row.
+    pub fn live_bytes(&self, at: Coordinates, window: &Range<u64>, mut visit: impl FnMut(Range<u64>)) {
+        let mut clipped = |bytes: Range<u64>| {
+            let bytes = bytes.start.max(window.start)..bytes.end.min(window.end);
+            if !bytes.is_empty() {
+                visit(bytes);
+            }
+        };
+        if self.is_dense() {
+            self.spans().into_iter().for_each(clipped);
+            return;
+        }
+        let Some(at) = self.in_part(at) else { return };
+        match self {
+            Place::Region(Region { address, footprint, .. }) => {
+                let bits = footprint.element.bits();
+                let position = |byte: u64| (byte.saturating_sub(*address) * 8) as usize / bits;
+                let last = (position(window.end) + 1).min(footprint.elements);
+                for element in position(window.start)..last {
+                    if footprint.guard.holds(&[at.chip, at.cluster, at.slice, element]) {
+                        let start = address + (element * bits / 8) as u64;
+                        clipped(start..address + ((element + 1) * bits).div_ceil(8) as u64);
+                    }
+                }
+            }
+            Place::Trf(region) => {
+                let bits = region.element.bits();
+                for (row, element) in (0..region.rows)
+                    .flat_map(|row| (0..region.row_elements).map(move |element| (row, element)))
+                {
+                    if region.guard.holds(&[at.chip, at.cluster, at.slice, row, element]) {
+                        let bytes = element * bits / 8..((element + 1) * bits).div_ceil(8);
+                        region.pieces(row, bytes).for_each(|b| clipped(b.start as u64..b.end as u64));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The bytes from the first to the last that a tensor spans.
+#[derive(Clone, Copy, Debug)]
+pub struct Hull {
+    /// The first byte.
+    pub start: u64,
+    /// The byte behind the last one.
+    pub end: u64,
+}
+
+impl Hull {
+    /// Of some spans.
+    pub fn of(spans: &[Range<u64>]) -> Self {
+        let none = Self { start: u64::MAX, end: 0 };
+        spans
+            .iter()
+            .fold(none, |hull, span| Self { start: hull.start.min(span.start), end: hull.end.max(span.end) })
+    }
+
+    /// Whether there are no bytes.
+    pub const fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+}
+
+/// Whether one tensor spans a byte of another.
+pub fn spans_meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
+    a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end))
+}
+
+/// Whether every byte of `inner` is spanned by one range of `outer`.
+pub fn spans_cover(outer: &[Range<u64>], inner: &[Range<u64>]) -> bool {
+    inner.iter().all(|inner| outer.iter().any(|outer| outer.start <= inner.start && inner.end <= outer.end))
+}
+
+/// The first bytes that live elements of both tensors need, in one unit. They are in the same memory.
+pub fn first_shared(a: &Place, b: &Place) -> Option<(Coordinates, Range<u64>)> {
+    let hull = |place: &Place| {
+        let spans = place.spans();
+        let start = spans.iter().map(|span| span.start).min()?;
+        Some(start..spans.iter().map(|span| span.end).max()?)
+    };
+    let (first, second) = (hull(a)?, hull(b)?);
+    let shared = first.start.max(second.start)..first.end.min(second.end);
+    let (m, n) = (a.extents(), b.extents());
+    let by_unit = a.differs_by_unit() || b.differs_by_unit();
+    let units = if by_unit { m.chip.min(n.chip) * CLUSTERS * SLICES } else { 1 };
+    for at in (0..units).map(Coordinates::of_slice) {
+        if at.cluster >= m.cluster.min(n.cluster) || at.slice >= m.slice.min(n.slice) {
+            continue;
+        }
+        for start in shared.clone().step_by(WINDOW_BYTES) {
+            let window = start..shared.end.min(start + WINDOW_BYTES as u64);
+            let index = |byte: u64| (byte - window.start) as usize;
+            let mut used = vec![false; index(window.end)];
+            a.live_bytes(at, &window, |bytes| used[index(bytes.start)..index(bytes.end)].fill(true));
+            let mut found: Option<Range<u64>> = None;
+            b.live_bytes(at, &window, |bytes| {
+                for byte in bytes.filter(|&byte| used[index(byte)]) {
+                    match &mut found {
+                        None => found = Some(byte..byte + 1),
+                        Some(range) if range.end == byte => range.end += 1,
+                        Some(_) => {}
+                    }
+                }
+            });
+            if let Some(bytes) = found {
+                return Some((at, bytes));
+            }
+        }
+    }
+    None
+}

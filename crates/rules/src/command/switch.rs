@@ -1,0 +1,397 @@
+//! The Switch Engine: packets go around rings of slices.
+//!
+//! ```text
+//!   sub-ring of 4 slices      each packet travels to the root and is passed on to all: one emission order
+//!
+//!   slice        0   1   2   3         emission of time step t:  0  1  2  3
+//!   snoop       {0} {2} {1} {3}        slice 1 takes what slice 2 sent, slice 2 what slice 1 sent
+//! ```
+
+use crate::list::List;
+use core::fmt;
+
+/// The most digits of a slice number, and the most loops of a switch: 256 slices have 8 digits of 2 values.
+pub const SWITCH_LOOPS: usize = 10;
+
+/// The generators of router settings that the chip has. See `SwitchConfig`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SwitchVariant {
+    /// Two slice digits become time, and all slices of a sub-ring get everything.
+    Broadcast01,
+    /// The outer one of two slice digits becomes time.
+    Broadcast1,
+    /// Two slice digits trade places.
+    Transpose,
+    /// A slice digit and a time digit trade places.
+    InterTranspose,
+    /// Any slice digits become time or stay, anywhere: the sets are written as a bitmap.
+    CustomBroadcast,
+    /// The inner one of two slice digits becomes time, and the other one moves inwards.
+    TransposedBroadcast1,
+}
+
+impl SwitchVariant {
+    /// All of them.
+    pub const ALL: [SwitchVariant; 6] = [
+        SwitchVariant::Broadcast01,
+        SwitchVariant::Broadcast1,
+        SwitchVariant::Transpose,
+        SwitchVariant::InterTranspose,
+        SwitchVariant::CustomBroadcast,
+        SwitchVariant::TransposedBroadcast1,
+    ];
+
+    /// The name in `SwitchConfig`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SwitchVariant::Broadcast01 => "Broadcast01",
+            SwitchVariant::Broadcast1 => "Broadcast1",
+            SwitchVariant::Transpose => "Transpose",
+            SwitchVariant::InterTranspose => "InterTranspose",
+            SwitchVariant::CustomBroadcast => "CustomBroadcast",
+            SwitchVariant::TransposedBroadcast1 => "TransposedBroadcast1",
+        }
+    }
+}
+
+impl fmt::Display for SwitchVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A digit of the number of the slice that receives. Digits are read from the outermost one on: each takes its value off
+/// the number, and leaves the rest to those inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnoopDigit {
+    /// Slices per value.
+    pub base: usize,
+    /// Values. A slice with a larger one, and one of which something is left after all digits, receives nothing.
+    pub count: usize,
+    /// Slices by which the first source is further per value. 0: all values receive the same.
+    pub weight: usize,
+}
+
+/// Evenly spaced sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnoopLoop {
+    /// How many.
+    pub size: usize,
+    /// Slices between two of them.
+    pub step: usize,
+}
+
+/// The sets of sources of all slices, `snoop[s']`: each is a first source, which the digits of the receiving slice give,
+/// and the same offsets from it on.
+///
+/// ```text
+///   snoop[s'] = first(s') + { Σ index * step }        index < size, for each loop
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snoop {
+    /// The digits of the receiving slice, outermost first.
+    pub digits: List<SnoopDigit, SWITCH_LOOPS>,
+    /// The offsets, outermost loop first, so that they ascend.
+    pub offsets: List<SnoopLoop, SWITCH_LOOPS>,
+}
+
+impl Snoop {
+    /// Every slice takes its own packets.
+    pub const fn new() -> Self {
+        Self {
+            digits: List::new(SnoopDigit { base: 1, count: 1, weight: 0 }),
+            offsets: List::new(SnoopLoop { size: 1, step: 0 }),
+        }
+    }
+
+    /// The first source of a slice. `None`: it receives nothing.
+    pub fn first_source(&self, slice: usize) -> Option<usize> {
+        let (mut rest, mut source) = (slice, 0usize);
+        for digit in &self.digits {
+            let value = rest / digit.base.max(1);
+            if value >= digit.count {
+                return None;
+            }
+            rest %= digit.base.max(1);
+            source = source.saturating_add(value.saturating_mul(digit.weight));
+        }
+        (rest == 0).then_some(source)
+    }
+
+    /// The sources of a slice, in the order of their emission.
+    pub fn sources(&self, slice: usize) -> Vec<usize> {
+        let first = self.first_source(slice);
+        let all = |sources: Vec<usize>, own: &SnoopLoop| -> Vec<usize> {
+            let steps = |source: usize| (0..own.size).map(move |k| source + k * own.step);
+            sources.into_iter().flat_map(steps).collect()
+        };
+        self.offsets.iter().fold(first.into_iter().collect(), all)
+    }
+
+    /// How many sources a slice has that receives something.
+    pub fn count(&self) -> usize {
+        self.offsets.iter().fold(1, |count, own| count.saturating_mul(own.size))
+    }
+}
+
+impl Default for Snoop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Which packets of its sources a slice takes: those with `t / period % size == s' / slices % size`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeGate {
+    /// Time steps per value.
+    pub period: usize,
+    /// Values.
+    pub size: usize,
+    /// Receiving slices per value.
+    pub slices: usize,
+}
+
+impl TimeGate {
+    /// The first time step that a slice takes.
+    pub const fn first_step(&self, slice: usize) -> usize {
+        slice / self.slices % self.size * self.period
+    }
+}
+
+/// The order in which the root of a sub-ring emits the packets of its slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emission {
+    /// Each time step of all slices, which ascend: `t, s`.
+    SliceInTime,
+    /// `Broadcast01`: `t1, s1, t0, s0`, with `slice0` values of `s0` and `time0` values of `t0`.
+    Nested {
+        /// Slices that take turns.
+        slice0: usize,
+        /// Time steps for which they do.
+        time0: usize,
+    },
+}
+
+/// A loop over the time of the stream that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchLoop {
+    /// Iterations.
+    pub size: usize,
+    /// Slices by which the source is further per iteration.
+    pub slices: usize,
+    /// Time steps by which the source is further per iteration.
+    pub time: usize,
+}
+
+/// The Switch Engine: redistributes the packets of a cluster over its slices.
+///
+/// `time_digits` say what arrives: at time `t'`, slice `s'` gets the packet of slice `first_source(s') + Σ index * slices`
+/// and time `first_step(s') + Σ index * time`. Emission order, sets and gate say how the routers do it. The chip refuses a
+/// command in which the two differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The generator.
+    pub variant: SwitchVariant,
+    /// Slices of a sub-ring: a power of two.
+    pub ring_size: usize,
+    /// Packets that each slice sends: `|InTime|`.
+    pub in_time: usize,
+    /// The stream that leaves, outermost loop first.
+    pub time_digits: List<SwitchLoop, SWITCH_LOOPS>,
+    /// Whose packets each slice takes.
+    pub snoop: Snoop,
+    /// Which of their packets. `None`: all.
+    pub gate: Option<TimeGate>,
+    /// The order of all packets of a sub-ring.
+    pub emission: Emission,
+}
+
+impl Switch {
+    /// Forwarding: every slice keeps its packets.
+    pub const fn forwarding(slices: usize, in_time: usize) -> Self {
+        let mut switch = Self::blank(SwitchVariant::Broadcast1, 1, in_time);
+        switch.push_digit(1, slices, 1);
+        switch.push_time(in_time, 0, 1);
+        switch
+    }
+
+    /// Without digits and loops.
+    pub const fn blank(variant: SwitchVariant, ring_size: usize, in_time: usize) -> Self {
+        let time_digits = List::new(SwitchLoop { size: 1, slices: 0, time: 0 });
+        let (snoop, emission) = (Snoop::new(), Emission::SliceInTime);
+        Self { variant, ring_size, in_time, time_digits, snoop, gate: None, emission }
+    }
+
+    /// Adds a digit of the receiving slice inside of those that are there.
+    pub const fn push_digit(&mut self, base: usize, count: usize, weight: usize) {
+        if count == 1 {
+            return;
+        }
+        let digits = &mut self.snoop.digits;
+        if let Some(outer) = digits.last()
+            && outer.base == base * count
+            && outer.weight == weight * count
+        {
+            digits.set(digits.len() - 1, SnoopDigit { base, count: outer.count * count, weight });
+            return;
+        }
+        digits.push(SnoopDigit { base, count, weight });
+    }
+
+    /// Adds a loop over the stream that leaves inside of those that are there.
+    pub const fn push_time(&mut self, size: usize, slices: usize, time: usize) {
+        if size > 1 {
+            self.time_digits.push(SwitchLoop { size, slices, time });
+        }
+    }
+
+    /// Adds sources inside of those that are there.
+    pub const fn push_offsets(&mut self, size: usize, step: usize) {
+        if size > 1 {
+            self.snoop.offsets.push(SnoopLoop { size, step });
+        }
+    }
+
+    /// Packets that each slice receives: `|OutTime|`. A number that is too large is as large as can be.
+    pub fn out_time(&self) -> usize {
+        self.time_digits.iter().fold(1, |time, own| time.saturating_mul(own.size))
+    }
+
+    /// The first source of a slice, slice and time step. `None`: it receives nothing.
+    pub fn first_source(&self, slice: usize) -> Option<(usize, usize)> {
+        let step = self.gate.map_or(0, |gate| gate.first_step(slice));
+        Some((self.snoop.first_source(slice)?, step))
+    }
+
+    /// Where the packet comes from that a slice receives at a time step: slice and time step.
+    pub fn source(&self, slice: usize, step: usize) -> Option<(usize, usize)> {
+        let (mut source, mut time) = self.first_source(slice)?;
+        let mut rest = step;
+        for own in self.time_digits.iter().rev() {
+            let index = rest % own.size;
+            rest /= own.size;
+            source += index * own.slices;
+            time += index * own.time;
+        }
+        (rest == 0).then_some((source, time))
+    }
+
+    /// Of the packets that go around, how many a slice takes: numerator and denominator, in lowest terms.
+    pub fn delivered(&self) -> (usize, usize) {
+        let (taken, sent) = (self.out_time(), self.ring_size.saturating_mul(self.in_time));
+        let common = crate::mapping::gcd(taken, sent).max(1);
+        (taken / common, sent / common)
+    }
+
+    /// The emission order, outermost loop first.
+    pub fn emission_order(&self) -> &'static str {
+        match self.emission {
+            Emission::SliceInTime => "time, source slice",
+            Emission::Nested { .. } => "time1, slice1, time0, slice0",
+        }
+    }
+
+    /// Whether a bitmap has to be written to the routers first.
+    pub const fn loads_bitmap(&self) -> bool {
+        matches!(self.variant, SwitchVariant::CustomBroadcast)
+    }
+}
+
+/// The digits and offsets, for example `s' / 32 * 32 + s' % 8 + {0, 8, 16, 24}`.
+impl fmt::Display for Snoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        let mut inside = None;
+        for SnoopDigit { base, count, weight } in &self.digits {
+            let outer = inside.replace(*base);
+            if *weight == 0 || *count == 1 {
+                continue;
+            }
+            write!(f, "{}s'", if first { "" } else { " + " })?;
+            if let Some(outer) = outer {
+                write!(f, " % {outer}")?;
+            }
+            if *base > 1 {
+                write!(f, " / {base}")?;
+            }
+            if *weight > 1 {
+                write!(f, " * {weight}")?;
+            }
+            first = false;
+        }
+        for SnoopLoop { size, step } in &self.offsets {
+            let last = size.saturating_sub(1).saturating_mul(*step);
+            write!(f, "{}", if first { "" } else { " + " })?;
+            match size {
+                2..=4 => {
+                    let all: Vec<String> = (0..*size).map(|k| (k * step).to_string()).collect();
+                    write!(f, "{{{}}}", all.join(", "))?;
+                }
+                _ => write!(f, "{{0, {step}, .., {last}}}")?,
+            }
+            first = false;
+        }
+        if first { write!(f, "0") } else { Ok(()) }
+    }
+}
+
+/// What the routers are told.
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { variant, ring_size, snoop, gate, .. } = self;
+        write!(f, "switch {variant}, ring {ring_size}, snoop[s'] = {snoop}")?;
+        if let Some(TimeGate { period, size, slices }) = gate {
+            let every = |steps: &usize| if *steps > 1 { format!(" / {steps}") } else { String::new() };
+            write!(f, " where t{} % {size} = s'{} % {size}", every(period), every(slices))?;
+        }
+        let (taken, sent) = self.delivered();
+        write!(f, ", emission {}, delivered {taken}/{sent}", self.emission_order())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Broadcast1 { slice1: 4, slice0: 8 }` of 256 slices and 6 time steps.
+    fn broadcast1() -> Switch {
+        let mut switch = Switch::blank(SwitchVariant::Broadcast1, 32, 6);
+        switch.push_digit(32, 8, 32);
+        switch.push_digit(8, 4, 0);
+        switch.push_digit(1, 8, 1);
+        switch.push_offsets(4, 8);
+        switch.push_time(6, 0, 1);
+        switch.push_time(4, 8, 0);
+        switch
+    }
+
+    #[test]
+    fn a_switch_knows_where_its_packets_come_from() {
+        let switch = broadcast1();
+        assert_eq!((switch.out_time(), switch.delivered(), switch.snoop.count()), (24, (1, 8), 4));
+        assert_eq!(switch.snoop.sources(45), [37, 45, 53, 61]);
+        assert_eq!(switch.source(45, 4 * 5 + 3), Some((61, 5)));
+        assert_eq!(switch.source(45, 24), None, "the stream is over");
+        assert_eq!(
+            switch.to_string(),
+            "switch Broadcast1, ring 32, snoop[s'] = s' / 32 * 32 + s' % 8 + {0, 8, 16, 24}, \
+             emission time, source slice, delivered 1/8"
+        );
+        let own = Switch::forwarding(256, 6);
+        assert_eq!((own.source(200, 5), own.out_time(), own.delivered()), (Some((200, 5)), 6, (1, 1)));
+        assert!(own.to_string().contains("snoop[s'] = s', "), "{own}");
+    }
+
+    #[test]
+    fn slices_of_padding_receive_nothing() {
+        let mut switch = Switch::blank(SwitchVariant::CustomBroadcast, 256, 1);
+        // m![A # 16, 1 # 16] with A = 5 from m![1 # 16, A # 16].
+        switch.push_digit(16, 5, 1);
+        assert_eq!(switch.snoop.first_source(64), Some(4));
+        assert_eq!(switch.snoop.first_source(80), None);
+        assert_eq!(switch.snoop.first_source(65), None);
+        assert_eq!(switch.snoop.to_string(), "s' / 16");
+        assert!(switch.loads_bitmap() && !broadcast1().loads_bitmap());
+        assert_eq!(SwitchVariant::ALL.map(SwitchVariant::name)[3], "InterTranspose");
+    }
+}

@@ -1,0 +1,229 @@
+//! One pass through the Tensor Unit: from DM through the engines into DM or a register file.
+
+use super::fetch::Fetch;
+use super::region::{Region, TrfRegion};
+use super::switch::Switch;
+use super::transfer::Transfer;
+use super::vector::Vector;
+use crate::mapping::guard::Guard;
+use crate::scalar::ElementType;
+use crate::sequencer::Config;
+use crate::spec::{BEAT_LANES, FLIT_BYTES, TRANSPOSE_PACKET_ELEMENTS, TRANSPOSE_PACKET_ELEMENTS_4_BIT};
+
+/// How results leave the accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccumulationKind {
+    /// One column of all eight rows per beat.
+    Interleaved,
+    /// Eight columns of one row per beat.
+    Sequential,
+}
+
+impl core::fmt::Display for AccumulationKind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            AccumulationKind::Interleaved => "Interleaved",
+            AccumulationKind::Sequential => "Sequential",
+        })
+    }
+}
+
+/// The Collect Engine: cuts packets into 32-byte flits, the last one padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collect {
+    /// Flits per packet.
+    pub flits: usize,
+}
+
+/// Aligner and Reducer: `align`, `contract` and `accumulate` together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contraction {
+    /// The weights.
+    pub trf: TrfRegion,
+    /// Which stream positions hold an element. Variables: chip, cluster, slice, time, packet (of the collected stream).
+    pub stream_guard: Guard,
+    /// Flits per 64-byte packet: 1 (the upper half is zero) or 2.
+    pub collect_flits: usize,
+    /// How many times in a row each packet is used.
+    pub tile: usize,
+    /// The TRF sequencer: entries over the steps, strides in bytes, same address in every row.
+    /// `packet_size` is the elements of one read (`reg_read_size` in elements).
+    pub trf_config: Config,
+    /// Steps: `|OutTime|` of `align`.
+    pub steps: usize,
+    /// Which positions of the computation are none of its padding. Variables: step, position in the packet of 64 bytes.
+    /// A step without such a position adds nothing, whatever was read for it.
+    pub step_guard: Guard,
+    /// Levels of the adder tree that are used: `2^depth` neighbouring products make one column.
+    pub depth: usize,
+    /// Columns per row that leave the tree, padding of the packet removed.
+    pub columns: usize,
+    /// The accumulator slot of each step: entries over the steps, stride 0 for a summed one.
+    pub slots: Config,
+    /// Accumulator slots: `|Time'|`.
+    pub slot_count: usize,
+    /// How the slots leave.
+    pub kind: AccumulationKind,
+    /// The type of the sums: i32 or f32.
+    pub output: ElementType,
+}
+
+impl Contraction {
+    /// Whether products of this type can be summed exactly as the chip does.
+    pub const fn supports(element: ElementType, output: ElementType) -> bool {
+        use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
+        match output {
+            // Packets of these are sums below 2^24, which f32 holds exactly.
+            I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
+            F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
+            _ => false,
+        }
+    }
+
+    /// Time steps in which a slot of the accumulator leaves: one per column, or per row and eight columns.
+    pub fn beats(&self) -> usize {
+        match self.kind {
+            AccumulationKind::Interleaved => self.columns,
+            AccumulationKind::Sequential => self.trf.rows.saturating_mul(self.columns.div_ceil(BEAT_LANES)),
+        }
+    }
+}
+
+/// The Cast Engine: one flit in, one flit out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cast {
+    /// The type before.
+    pub input: ElementType,
+    /// The type after. Lanes that the narrower flit has more are padding.
+    pub output: ElementType,
+}
+
+/// The Transpose Engine: blocks of time steps become lanes, and lanes become time steps.
+///
+/// ```text
+///   in_rows = 3, in_cols = 8, out_rows = 5: one matrix, one packet per row
+///
+///   time step   lanes of the packet                time step   lanes
+///       0       a0 a1 a2 a3 a4 ·  ·  · │ ·            0        a0 b0 c0 │ ·  ·
+///       1       b0 b1 b2 b3 b4 ·  ·  · │ ·   ──▶      1        a1 b1 c1 │ ·  ·
+///       2       c0 c1 c2 c3 c4 ·  ·  · │ ·            …
+///               └── 8 are taken ─────┘                4        a4 b4 c4 │ ·  ·
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transpose {
+    /// The type of an element.
+    pub element: ElementType,
+    /// Rows of a matrix: the leading lanes of the packets that leave.
+    pub in_rows: usize,
+    /// Columns of a matrix: the elements that are taken of all packets of a row.
+    pub in_cols: usize,
+    /// Packets that leave per matrix: its columns, without those that are trimmed.
+    pub out_rows: usize,
+    /// Matrices, one after another.
+    pub iterations: usize,
+}
+
+impl Transpose {
+    /// Elements that the engine takes of each packet: 16 of 4 bits, 8 of all others.
+    pub const fn packet_elements(element: ElementType) -> usize {
+        if element.bits() == 4 { TRANSPOSE_PACKET_ELEMENTS_4_BIT } else { TRANSPOSE_PACKET_ELEMENTS }
+    }
+
+    /// Packets that make up a row.
+    pub const fn packets_per_col(&self) -> usize {
+        self.in_cols / Self::packet_elements(self.element)
+    }
+
+    /// Elements of each packet that leave. The others are padding.
+    pub const fn kept_elements(&self) -> usize {
+        match self.out_rows.checked_div(self.packets_per_col()) {
+            Some(kept) => kept,
+            None => 0,
+        }
+    }
+
+    /// Packets that enter per matrix.
+    pub const fn in_flits(&self) -> usize {
+        self.in_rows.saturating_mul(self.packets_per_col())
+    }
+
+    /// Packets that leave: time steps.
+    pub const fn out_time(&self) -> usize {
+        self.iterations.saturating_mul(self.out_rows)
+    }
+}
+
+/// Where the stream ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sink {
+    /// The Commit Engine writes to DM.
+    Commit {
+        /// The tensor in DM.
+        destination: Region,
+        /// The sequencer: entries over time, outermost first, then the packet entry `window : 1`. Strides in elements.
+        config: Config,
+        /// Bytes of one write. It divides the packet entry and contiguous runs.
+        commit_size: usize,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+    /// The stream, in order, fills the rows of a TRF region.
+    Trf {
+        /// The region.
+        destination: TrfRegion,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+    /// The elements of the stream go to places of their own in the VRF.
+    Vrf {
+        /// The tensor in the VRF.
+        destination: Region,
+        /// From positions of the stream, `time * lanes + lane`, to elements. All inside one slice.
+        transfer: Transfer,
+        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        guard: Guard,
+    },
+}
+
+/// One pass through the Tensor Unit, in every slice alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorUnit {
+    /// Whether the sub context runs it.
+    pub sub_context: bool,
+    /// The Fetch Engine.
+    pub fetch: Fetch,
+    /// The Switch Engine. `None`: each slice keeps its packets.
+    pub switch: Option<Switch>,
+    /// The Collect Engine.
+    pub collect: Option<Collect>,
+    /// The Contraction Engine.
+    pub contraction: Option<Contraction>,
+    /// The Vector Engine.
+    pub vector: Option<Vector>,
+    /// The Cast Engine.
+    pub cast: Option<Cast>,
+    /// The Transpose Engine.
+    pub transpose: Option<Transpose>,
+    /// The end of the stream.
+    pub sink: Sink,
+}
+
+impl TensorUnit {
+    /// A pass of the main context that collects what it fetches, as many flits per packet as it needs, and does nothing
+    /// else to it on the way to its sink. The fields are free to say more:
+    /// `TensorUnit { sub_context: true, ..TensorUnit::new(fetch, sink) }`.
+    pub fn new(fetch: Fetch, sink: Sink) -> Self {
+        let flits = (fetch.packet * fetch.output.bits()).div_ceil(8 * FLIT_BYTES);
+        Self {
+            sub_context: false,
+            fetch,
+            switch: None,
+            collect: Some(Collect { flits }),
+            contraction: None,
+            vector: None,
+            cast: None,
+            transpose: None,
+            sink,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The rules of the RNGD tensor contraction processor as const functions over mappings, and the commands that they become.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`spec`] | every number of the hardware, with its source |
+//! | [`mapping`] | mappings as types and as values: normal form, division, matching |
+//! | [`scalar`] | element types, and what the chip converts |
+//! | [`sequencer`] | nested loops from mappings |
+//! | [`command`] | the orders that the chip gets: plain data |
+//! | [`list`], [`PlanError`] | lists of fixed capacity in plans, refusals as values |
+//!
+//! Kernels depend on `furiosa-visa-std`, which has all of this under the same paths.
+
+#![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+
+// The macros write paths of `furiosa_visa_std`.
+extern crate self as furiosa_visa_std;
+
+pub mod command;
+pub mod error;
+pub mod list;
+pub mod mapping;
+pub mod scalar;
+pub mod sequencer;
+pub mod spec;
+#[doc(hidden)]
+pub mod text;
+
+pub use error::PlanError;
+pub use scalar::Cast;
+
+#[cfg(test)]
+pub(crate) mod prelude {
+    pub(crate) use crate::mapping::*;
+    pub(crate) use crate::scalar::*;
+    pub(crate) use furiosa_visa_macros::{axes, i, m};
+}

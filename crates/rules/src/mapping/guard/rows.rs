@@ -1,0 +1,299 @@
+//! Guards, evaluated a row of positions at a time.
+
+use crate::mapping::{GUARD_SUMS, Guard, GuardDigit, GuardSum};
+
+/// Chip, cluster and slice are the first variables of a guard.
+const UNIT_VARIABLES: usize = 3;
+
+/// Which positions of a row are live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Every position.
+    All,
+    /// No position.
+    Nothing,
+    /// The ones that the mask names.
+    Some,
+}
+
+impl Liveness {
+    /// Whether a position of the row is live. `mask`: that of the row.
+    pub fn holds(self, mask: &[bool], position: usize) -> bool {
+        match self {
+            Liveness::All => true,
+            Liveness::Nothing => false,
+            Liveness::Some => mask[position],
+        }
+    }
+}
+
+/// A guard over rows along one of its variables.
+#[derive(Clone, Debug)]
+pub struct LiveRows {
+    guard: Guard,
+    /// The variable that runs along a row.
+    axis: usize,
+    len: usize,
+    /// Per sum: what the axis adds, and the least and the most of it. `None` where it adds nothing.
+    tables: Vec<Option<(Vec<usize>, usize, usize)>>,
+    /// The rows of a unit do not differ.
+    same_in_unit: bool,
+    /// A later digit cuts up a sum that the axis has part in: positions are tested one by one.
+    one_by_one: bool,
+}
+
+impl LiveRows {
+    /// Rows of `len` values of the variable `axis`. An axis that the guard does not have leaves nothing mixed.
+    pub fn new(guard: &Guard, axis: usize, len: usize) -> Self {
+        let same_in_unit = (UNIT_VARIABLES..guard.variables).all(|variable| !depends_on(guard, variable));
+        let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), same_in_unit, one_by_one: false };
+        for sum in &guard.sums {
+            let mut table: Option<(Vec<usize>, usize, usize)> = None;
+            for digit in &guard.digits.as_slice()[sum.first..sum.first + sum.len] {
+                if digit.variable == axis {
+                    let (values, ..) = table.get_or_insert_with(|| (vec![0; len], 0, 0));
+                    for (position, value) in values.iter_mut().enumerate() {
+                        *value += position / digit.base % digit.extent * digit.weight;
+                    }
+                } else if digit.variable >= guard.variables {
+                    rows.one_by_one |= rows.tables[digit.variable - guard.variables].is_some();
+                }
+            }
+            if let Some((values, least, most)) = &mut table {
+                *least = values.iter().copied().min().unwrap_or(0);
+                *most = values.iter().copied().max().unwrap_or(0);
+            }
+            rows.tables.push(table);
+        }
+        rows
+    }
+
+    /// Whether every position of every row is live.
+    pub fn is_always(&self) -> bool {
+        self.guard.is_always()
+    }
+
+    /// Whether units differ in which positions are live, but for units without any.
+    pub fn differs_by_unit(&self) -> bool {
+        let (_, rest) = split_units(&self.guard);
+        (0..UNIT_VARIABLES).any(|variable| depends_on(&rest, variable))
+    }
+
+    /// Whether a position behind the leading ones of one of so many rows may be live in some unit.
+    pub fn may_exceed(&self, rows: usize, width: usize, leading: impl Fn(usize) -> usize) -> bool {
+        let (_, guard) = split_units(&self.guard);
+        let (live, mut mask) = (LiveRows::new(&guard, self.axis, self.len), Vec::new());
+        self.differs_by_unit()
+            || (0..rows).filter(|&row| leading(row) < width).any(|row| {
+                let liveness = live.row(&mut [0, 0, 0, row, 0], &mut mask);
+                let mut found = false;
+                live_runs(liveness, &mask, width, |start, len| found |= start + len > leading(row));
+                found
+            })
+    }
+
+    /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
+    /// slice.
+    pub fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {
+        self.same_in_unit.then(|| self.row(variables, &mut Vec::new()))
+    }
+
+    /// What holds for each row of a unit, if its rows do not differ from one another. `variables` starts with chip, cluster
+    /// and slice.
+    pub fn of_rows(&self, variables: &mut [usize]) -> Option<Liveness> {
+        let mut others = (UNIT_VARIABLES..self.guard.variables).filter(|&variable| variable != self.axis);
+        let same = others.all(|variable| !depends_on(&self.guard, variable));
+        same.then(|| self.row(variables, &mut Vec::new()))
+    }
+
+    /// Looks at the row of the given variables, of which the axis is set aside. `mask` is valid after
+    /// [`Liveness::Some`].
+    pub fn row(&self, variables: &mut [usize], mask: &mut Vec<bool>) -> Liveness {
+        if self.guard.is_always() {
+            return Liveness::All;
+        }
+        mask.clear();
+        if self.one_by_one {
+            for position in 0..self.len {
+                variables[self.axis] = position;
+                mask.push(self.guard.holds(variables));
+            }
+            return match mask.iter().filter(|&&live| live).count() {
+                0 => Liveness::Nothing,
+                live if live == self.len => Liveness::All,
+                _ => Liveness::Some,
+            };
+        }
+        let (mut totals, mut values) = ([0usize; GUARD_SUMS], [0usize; GUARD_SUMS]);
+        let mut mixed = false;
+        for (k, sum) in self.guard.sums.iter().enumerate() {
+            let mut total = 0;
+            for digit in &self.guard.digits.as_slice()[sum.first..sum.first + sum.len] {
+                if digit.variable == self.axis {
+                    continue;
+                }
+                let value = match digit.variable.checked_sub(self.guard.variables) {
+                    Some(earlier) => values[earlier],
+                    None => variables[digit.variable],
+                };
+                total += value / digit.base % digit.extent * digit.weight;
+            }
+            totals[k] = total;
+            values[k] = total.saturating_sub(sum.start);
+            let (least, most) = self.tables[k].as_ref().map_or((0, 0), |&(_, least, most)| (least, most));
+            if total + least >= sum.end() || total + most < sum.start {
+                return Liveness::Nothing;
+            }
+            mixed |= total + most >= sum.end() || total + least < sum.start;
+        }
+        if !mixed {
+            return Liveness::All;
+        }
+        mask.resize(self.len, true);
+        for (k, sum) in self.guard.sums.iter().enumerate() {
+            let Some((table, least, most)) = &self.tables[k] else { continue };
+            if totals[k] + most >= sum.end() {
+                let rest = sum.end() - totals[k];
+                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value < rest);
+            }
+            if totals[k] + least < sum.start {
+                let rest = sum.start - totals[k];
+                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value >= rest);
+            }
+        }
+        if mask.contains(&true) { Liveness::Some } else { Liveness::Nothing }
+    }
+}
+
+/// Takes the tests that only the unit decides out of a guard: what they are, and the rest. A guard in which sums mix the
+/// unit with other variables is all rest.
+pub fn split_units(guard: &Guard) -> (Guard, Guard) {
+    let (mut units, mut rest) = (Guard::always(guard.variables), Guard::always(guard.variables));
+    for sum in &guard.sums {
+        let digits = &guard.digits.as_slice()[sum.first..sum.first + sum.len];
+        let of_unit = |digit: &GuardDigit| digit.variable < UNIT_VARIABLES;
+        let part = match digits.iter().filter(|digit| of_unit(digit)).count() {
+            0 => &mut rest,
+            count if count == digits.len() => &mut units,
+            _ => return (Guard::always(guard.variables), *guard),
+        };
+        if digits.iter().any(|digit| digit.variable >= guard.variables) {
+            return (Guard::always(guard.variables), *guard);
+        }
+        let first = part.digits.len();
+        digits.iter().for_each(|&digit| part.digits.push(digit));
+        part.sums.push(GuardSum { first, ..*sum });
+    }
+    (units, rest)
+}
+
+/// Whether a variable has part in a guard.
+pub fn depends_on(guard: &Guard, variable: usize) -> bool {
+    guard.digits.iter().any(|digit| digit.variable == variable && digit.extent > 1)
+}
+
+/// Calls `run` with the start and the length of every run of live positions among the first `len`.
+pub fn live_runs(liveness: Liveness, mask: &[bool], len: usize, mut run: impl FnMut(usize, usize)) {
+    match liveness {
+        Liveness::All => run(0, len),
+        Liveness::Nothing => {}
+        Liveness::Some => {
+            let mut start = 0;
+            for part in mask[..len].chunk_by(|a, b| a == b) {
+                if part[0] {
+                    run(start, part.len());
+                }
+                start += part.len();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    /// Digits of random variables, the first of which are `variables`.
+    fn random_guard(random: &mut SmallRng, variables: usize) -> Guard {
+        let mut guard = Guard::always(variables);
+        for k in 0..random.random_range(0..4) {
+            let first = guard.digits.len();
+            for _ in 0..random.random_range(1..4) {
+                guard.digits.push(GuardDigit {
+                    variable: random.random_range(0..variables + k),
+                    base: random.random_range(1..4),
+                    extent: random.random_range(1..6),
+                    weight: random.random_range(0..5),
+                });
+            }
+            let limit = if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
+            let start = if random.random_range(0..3) == 0 { random.random_range(1..4) } else { 0 };
+            guard.sums.push(GuardSum { first, len: guard.digits.len() - first, start, limit });
+        }
+        guard
+    }
+
+    #[test]
+    fn rows_agree_with_positions() {
+        let mut random = SmallRng::seed_from_u64(3);
+        for _ in 0..400 {
+            let guard = random_guard(&mut random, 3);
+            let rows = LiveRows::new(&guard, 2, 9);
+            let mut mask = Vec::new();
+            for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+                let expected: Vec<bool> = (0..9).map(|c| guard.holds(&[a, b, c])).collect();
+                match rows.row(&mut [a, b, 0], &mut mask) {
+                    Liveness::All => assert_eq!(expected, [true; 9]),
+                    Liveness::Nothing => assert_eq!(expected, [false; 9]),
+                    Liveness::Some => assert_eq!(expected, mask),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn units_are_told_apart() {
+        let mut random = SmallRng::seed_from_u64(4);
+        let (mut split, mut same, mut alike) = (0, 0, 0);
+        for _ in 0..2000 {
+            let guard = random_guard(&mut random, 5);
+            let (units, rest) = split_units(&guard);
+            split += usize::from(!units.is_always());
+            let rows = LiveRows::new(&guard, 4, 3);
+            for unit in 0..8 {
+                let position = |time, lane| [unit & 1, unit >> 1 & 1, unit >> 2, time, lane];
+                let all = |time, lane| guard.holds(&position(time, lane));
+                let positions = (0..9).map(|k| (k / 3, k % 3));
+                let parts = |time, lane| units.holds(&position(0, 0)) && rest.holds(&position(time, lane));
+                assert!(positions.clone().all(|(t, l)| parts(t, l) == all(t, l)), "{guard:?}");
+                if let Some(liveness) = rows.of_unit(&mut position(0, 0)) {
+                    same += usize::from(!guard.is_always());
+                    let expected = liveness == Liveness::All;
+                    assert!(
+                        liveness != Liveness::Some && positions.clone().all(|(t, l)| all(t, l) == expected)
+                    );
+                }
+                if let Some(liveness) = rows.of_rows(&mut position(0, 0)) {
+                    alike += usize::from(liveness == Liveness::Some);
+                    let own = |lane| match liveness {
+                        Liveness::All => true,
+                        Liveness::Nothing => false,
+                        Liveness::Some => all(0, lane),
+                    };
+                    assert!(positions.clone().all(|(t, l)| all(t, l) == own(l)), "{guard:?}");
+                }
+            }
+        }
+        assert!(split > 100 && same > 100, "the random guards have units: {split}, {same}");
+        assert!(alike > 100, "and lanes: {alike}");
+    }
+
+    #[test]
+    fn runs_of_a_mask() {
+        let mut runs = Vec::new();
+        live_runs(Liveness::Some, &[true, false, true, true, true], 4, |start, len| runs.push((start, len)));
+        assert_eq!(runs, [(0, 1), (2, 2)]);
+    }
+}

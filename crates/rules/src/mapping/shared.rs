@@ -1,0 +1,89 @@
+//! Axes that parts of mappings have in common.
+
+use super::factor::{Factor, Factors};
+use super::term::{Atom, Ident, Pool, Term};
+
+/// Whether an axis is in a factor, by itself or in a composite.
+pub const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool {
+    let Factor::Term { term, .. } = factor else { return false };
+    let Atom::Composite(composite) = term.atom else { return term.atom.is(axis) };
+    let content = pool.content(composite);
+    let mut k = 0;
+    while k < content.len() {
+        if mentions(pool, &content[k], axis) {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
+/// Whether the axis of this name is in a factor, by itself or in a composite.
+pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
+    let Factor::Term { term, .. } = factor else { return false };
+    match term.atom {
+        Atom::Symbol(own) => own.name.is(axis),
+        Atom::Composite(composite) => {
+            let content = pool.content(composite);
+            let mut k = 0;
+            while k < content.len() {
+                if mentions_axis(pool, &content[k], axis) {
+                    return true;
+                }
+                k += 1;
+            }
+            false
+        }
+    }
+}
+
+/// A part of an axis that stands twice in the mappings of one tensor or stream: the digit and its size.
+pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
+    let mut level = 0;
+    while level < levels.len() {
+        let mut i = 0;
+        while i < levels[level].len {
+            if let Factor::Term { term, resize } = &levels[level].items[i] {
+                let (mut other, mut j) = (level, i + 1);
+                while other < levels.len() {
+                    while j < levels[other].len {
+                        if let Factor::Term { term: again, .. } = &levels[other].items[j]
+                            && overlap(pool, term, again)
+                        {
+                            return Some((*term, *resize));
+                        }
+                        j += 1;
+                    }
+                    (other, j) = (other + 1, 0);
+                }
+            }
+            i += 1;
+        }
+        level += 1;
+    }
+    None
+}
+
+/// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
+pub const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
+    if a.atom.is(&b.atom) {
+        return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
+    }
+    // The composite that was made last cannot be inside another one.
+    let (content, other) = match (a.atom, b.atom) {
+        (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
+        (Atom::Composite(composite), _) => (pool.content(composite), b),
+        (_, Atom::Composite(composite)) => (pool.content(composite), a),
+        _ => return false,
+    };
+    let mut k = 0;
+    while k < content.len() {
+        if let Factor::Term { term, .. } = &content[k]
+            && overlap(pool, term, other)
+        {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}

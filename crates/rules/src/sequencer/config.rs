@@ -1,0 +1,115 @@
+//! What a sequencer executes: nested loops over an address.
+
+use crate::list::List;
+
+/// The most entries that a derivation may hold before merging. The hardware takes [`crate::spec::SEQUENCER_ENTRIES`].
+pub const DERIVED_ENTRIES: usize = 24;
+
+/// One loop of a sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Iterations of this loop.
+    pub size: usize,
+    /// Address distance between two iterations: elements, or bytes for the TRF sequencer.
+    pub stride: isize,
+}
+
+impl Entry {
+    /// Whether this loop goes on where `inner`, the loop inside it, ends: both are one loop with the stride of `inner`.
+    pub const fn continues(&self, inner: &Entry) -> bool {
+        // A product that no address reaches is the stride of no loop.
+        match inner.stride.checked_mul(inner.size as isize) {
+            Some(end) => self.stride == end,
+            None => false,
+        }
+    }
+}
+
+/// Nested loops, outermost first, and the number of elements in a packet.
+///
+/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0: see
+/// `guide::sequencers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The loops, outermost first.
+    pub entries: List<Entry, DERIVED_ENTRIES>,
+    /// Elements per packet.
+    pub packet_size: usize,
+    /// Where the loops start, from the first position of the buffer on, in the unit of the strides. Negative where dead
+    /// positions of the stream come first: `m![# 2 + B]` over `m![B]` starts at -2.
+    pub base: isize,
+}
+
+impl Config {
+    /// No loops: one position.
+    pub const fn new(packet_size: usize) -> Self {
+        const NO_ENTRIES: List<Entry, DERIVED_ENTRIES> = List::new(Entry { size: 1, stride: 0 });
+        Self { entries: NO_ENTRIES, packet_size, base: 0 }
+    }
+
+    /// The number of positions that the loops visit.
+    pub const fn positions(&self) -> usize {
+        let mut positions = 1;
+        let mut k = 0;
+        while k < self.entries.len {
+            positions *= self.entries.items[k].size;
+            k += 1;
+        }
+        positions
+    }
+
+    /// The least position that the loops visit.
+    pub const fn first(&self) -> isize {
+        self.extreme(false)
+    }
+
+    /// The greatest position that the loops visit. A packet goes on from there.
+    pub const fn last(&self) -> isize {
+        self.extreme(true)
+    }
+
+    /// Where all loops end that ascend, or all that do not.
+    const fn extreme(&self, ascending: bool) -> isize {
+        let mut position = self.base;
+        let mut k = 0;
+        while k < self.entries.len {
+            let entry = &self.entries.items[k];
+            if (entry.stride > 0) == ascending {
+                position += (entry.size as isize - 1) * entry.stride;
+            }
+            k += 1;
+        }
+        position
+    }
+}
+
+impl core::fmt::Display for Config {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("[")?;
+        for (k, entry) in self.entries.iter().enumerate() {
+            let comma = if k > 0 { ", " } else { "" };
+            write!(f, "{comma}{} : {}", entry.size, entry.stride)?;
+        }
+        write!(f, "] : {}", self.packet_size)?;
+        if self.base != 0 { write!(f, " @ base {}", self.base) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loops_reach_from_where_all_descending_ones_end_to_where_all_ascending_ones_do() {
+        let reach = |base: isize, entries: &[(usize, isize)]| {
+            let mut config = Config::new(1);
+            config.base = base;
+            entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
+            (config.first(), config.last())
+        };
+        assert_eq!(reach(7, &[(3, -4), (2, 5), (4, -1)]), (-4, 12));
+        assert_eq!(reach(-3, &[(3, 4), (5, 0), (1, -9), (2, 7)]), (-3, 12));
+        assert_eq!(reach(0, &[(3, -4)]), (-8, 0));
+        assert_eq!(reach(5, &[]), (5, 5));
+    }
+}

@@ -1,0 +1,431 @@
+//! Deriving the loops of a move between two placements.
+//!
+//! Both tensors are cut into the same digits. A digit of the source becomes a loop with a step on either side; a digit
+//! that only the destination has is a broadcast and does not step on the source side.
+//!
+//! ```text
+//! HBM m![A, B]  ->  DM Slice m![A / 4 # 256], Element m![B, A % 4]        (A = 8, B = 16)
+//!
+//!   loop      source step     destination step
+//!   A / 4     64 elements     1 slice
+//!   B         1 element       4 elements
+//!   A % 4     16 elements     1 element
+//! ```
+
+use crate::command::{Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::Guard;
+use crate::mapping::{
+    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
+};
+use crate::spec;
+use crate::text::{Text, text};
+
+/// Where one dimension of a tensor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Over units: this many per position.
+    Units(usize),
+    /// Inside a unit, one element per position.
+    Element,
+    /// Inside a unit, this many elements per position.
+    Elements(usize),
+}
+
+/// The dimensions of a tensor at rest, innermost first.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement<'a> {
+    /// What messages call it, for example `DmTensor`.
+    pub name: &'static str,
+    /// Expressions and levels.
+    pub dimensions: &'a [(&'static Expr, Level)],
+}
+
+/// Units between neighbouring chips of DM.
+pub const DM_CHIP: Level = Level::Units(spec::CLUSTERS * spec::SLICES);
+/// Units between neighbouring clusters of DM.
+pub const DM_CLUSTER: Level = Level::Units(spec::SLICES);
+/// Units between neighbouring slices of DM.
+pub const DM_SLICE: Level = Level::Units(1);
+/// Units between neighbouring chips of HBM.
+pub const HBM_CHIP: Level = Level::Units(1);
+
+/// The most dimensions of a placement.
+pub const LEVELS: usize = 5;
+
+/// Derives the loops that carry every element of `source` to its places in `destination`.
+pub const fn derive_transfer(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+    broadcast: bool,
+) -> Result<Transfer, PlanError> {
+    derive_transfer_of(operation, source, destination, broadcast, [&[], &[]])
+}
+
+/// The same with the normal forms of the dimensions of source and destination, where they are known.
+pub const fn derive_transfer_of(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+    broadcast: bool,
+    forms: [&[&Factors]; 2],
+) -> Result<Transfer, PlanError> {
+    let mut pool = Pool::new();
+    let from = attempt!(factors_known(operation, &mut pool, source, forms[0]));
+    let to = attempt!(factors_known(operation, &mut pool, destination, forms[1]));
+    let broadcast = if broadcast { Broadcast::Axes } else { Broadcast::Refused };
+    derive_between(operation, &pool, source, &from, destination, &to, broadcast)
+}
+
+/// The same, with a broadcast along every digit that the source does not have. Of a digit that it has, it needs all values that
+/// the destination has.
+pub const fn derive_read(
+    operation: &'static str,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+) -> Result<Transfer, PlanError> {
+    let mut pool = Pool::new();
+    let from = attempt!(all_factors(operation, &mut pool, source));
+    let to = attempt!(all_factors(operation, &mut pool, destination));
+    derive_between(operation, &pool, source, &from, destination, &to, Broadcast::Digits)
+}
+
+/// What a destination may have that the source lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broadcast {
+    /// Nothing.
+    Refused,
+    /// Axes of which the source has nothing.
+    Axes,
+    /// Digits, also of axes of which the source has others: one value for a group of neighbours.
+    Digits,
+}
+
+/// The loops of a move between two placements whose factors are known.
+///
+/// # Errors
+/// A refusal if the source does not cover the destination, or if the move needs too many loops.
+pub const fn derive_between(
+    operation: &'static str,
+    pool: &Pool,
+    source: &Placement<'_>,
+    from: &[Factors; LEVELS],
+    destination: &Placement<'_>,
+    to: &[Factors; LEVELS],
+    broadcast: Broadcast,
+) -> Result<Transfer, PlanError> {
+    let mut sides =
+        [Pieces::of_first(to, destination.dimensions.len()), Pieces::of_first(from, source.dimensions.len())];
+    sides[0].movable = true;
+    sides[1].movable = true;
+    let cut = matched(pool, sides[0], sides[1], [CutRule::Whole, CutRule::Ragged]);
+    attempt!(source_is_covered(operation, pool, &cut, source, destination));
+    if matches!(broadcast, Broadcast::Digits)
+        && let Some((digit, size)) = cut.past_held_values()
+    {
+        refuse!(
+            "insufficient input",
+            "{}: insufficient input: the {} iterates over {}, but {} holds only the first values of it; \
+             help: load all values of it, or let the {} end with them",
+            str(operation),
+            str(destination.name),
+            term(pool, &digit, size),
+            text(&placement_text(source)),
+            str(destination.name),
+        );
+    }
+    let mut transfer = Transfer::new();
+    transfer.source_start = start(&cut.divisor, source);
+    transfer.destination_start = start(&cut.dividend, destination);
+    let mut loop_of_piece = [usize::MAX; crate::mapping::PIECES];
+    // Destination order, outermost first.
+    let mut k = cut.dividend.list.len;
+    while k > 0 {
+        k -= 1;
+        let Factor::Term { term, resize } = cut.dividend.list.items[k].factor else { continue };
+        let destination_step = step(&cut.dividend, k, destination);
+        let mut size = resize;
+        let mut source_step = Step { units: 0, elements: 0 };
+        match cut.partner(k) {
+            Some(other) => {
+                if let Factor::Term { resize, .. } = cut.divisor.list.items[other].factor {
+                    size = resize;
+                }
+                source_step = step(&cut.divisor, other, source);
+                loop_of_piece[other] = transfer.loops.len;
+            }
+            None => {
+                let repeated = is_repeat(&cut, k);
+                if matches!(broadcast, Broadcast::Refused) && !repeated {
+                    refuse!(
+                        "broadcast not allowed",
+                        "{}: the destination {} has {}, which the source {} lacks, and a broadcast is not allowed here; \
+                         help: remove it from the destination, or give it to the source",
+                        str(operation),
+                        text(&placement_text(destination)),
+                        term(pool, &term, resize),
+                        text(&placement_text(source)),
+                    );
+                }
+                if !repeated && !matches!(broadcast, Broadcast::Digits) && holds_axis_partly(&cut, k) {
+                    refuse!(
+                        "insufficient input",
+                        "{}: insufficient input: the destination wants {}, a part of an axis of which the source {} holds \
+                         another part only; help: make it a part of the source",
+                        str(operation),
+                        term(pool, &term, resize),
+                        text(&placement_text(source)),
+                    );
+                }
+            }
+        }
+        transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
+    }
+    if transfer.loops.overflowed || cut.overflowed() {
+        return Err(too_many(operation));
+    }
+    transfer.guard = match guard(pool, &cut, &transfer, &loop_of_piece) {
+        Some(guard) => guard,
+        None => return Err(too_many(operation)),
+    };
+    Ok(transfer)
+}
+
+pub(super) const fn too_many(operation: &'static str) -> PlanError {
+    let text = text!(
+        "{}: the move needs more than {} loops; help: move the tensor in several steps",
+        str(operation),
+        number(TRANSFER_LOOPS),
+    );
+    PlanError::new("too many loops", text)
+}
+
+/// The factors of all dimensions of a placement.
+///
+/// # Errors
+/// The refusal of a mapping without a normal form.
+pub const fn all_factors(
+    operation: &'static str,
+    pool: &mut Pool,
+    placement: &Placement<'_>,
+) -> Result<[Factors; LEVELS], PlanError> {
+    factors_known(operation, pool, placement, &[])
+}
+
+const fn factors_known(
+    operation: &'static str,
+    pool: &mut Pool,
+    placement: &Placement<'_>,
+    forms: &[&Factors],
+) -> Result<[Factors; LEVELS], PlanError> {
+    let mut factors = [Factors::ONE; LEVELS];
+    let mut k = 0;
+    while k < placement.dimensions.len() {
+        factors[k] = if k < forms.len() && forms[k].problem.is_none() {
+            *forms[k]
+        } else {
+            factorize(pool, placement.dimensions[k].0)
+        };
+        if let Some(problem) = factors[k].problem {
+            return Err(PlanError::mapping(operation, problem));
+        }
+        if factors[k].len > 1
+            && let Some((digit, size)) = repeated(pool, &[&factors[k]])
+        {
+            refuse!(
+                "axis repeated",
+                "{}: {} of {} has {} twice; help: name each part of an axis once",
+                str(operation),
+                mapping(placement.dimensions[k].0),
+                text(&placement_text(placement)),
+                term(pool, &digit, size),
+            );
+        }
+        k += 1;
+    }
+    Ok(factors)
+}
+
+/// How far one value of a piece moves.
+pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
+    let piece = &pieces.list.items[k];
+    match placement.dimensions[piece.level].1 {
+        Level::Units(units) => Step { units: units * piece.base, elements: 0 },
+        Level::Element => Step { units: 0, elements: piece.base },
+        Level::Elements(elements) => Step { units: 0, elements: elements * piece.base },
+    }
+}
+
+/// Where the loops start on one side.
+pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
+    let mut start = Start::FIRST;
+    let mut k = 0;
+    while k < placement.dimensions.len() {
+        match placement.dimensions[k].1 {
+            Level::Units(units) => start.units += units as isize * pieces.starts[k],
+            Level::Element => start.elements += pieces.starts[k],
+            Level::Elements(elements) => start.elements += elements as isize * pieces.starts[k],
+        }
+        k += 1;
+    }
+    start
+}
+
+/// Whether the same digit stands a second time in the destination, in another dimension: each place gets all of it.
+pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
+    let Some((term, _)) = cut.dividend.digit(k) else { return false };
+    let mut other = 0;
+    while other < cut.dividend.list.len {
+        if let Some((same, _)) = cut.dividend.digit(other)
+            && cut.dividend.list.items[other].matched
+            && same.is(&term)
+        {
+            return true;
+        }
+        other += 1;
+    }
+    false
+}
+
+pub(super) const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
+    let Factor::Term { term, .. } = cut.dividend.list.items[k].factor else {
+        return false;
+    };
+    let mut other = 0;
+    while other < cut.divisor.list.len {
+        if let Factor::Term { term: held, .. } = cut.divisor.list.items[other].factor
+            && held.atom.is(&term.atom)
+        {
+            return true;
+        }
+        other += 1;
+    }
+    false
+}
+
+const fn source_is_covered(
+    operation: &'static str,
+    pool: &Pool,
+    cut: &Matched,
+    source: &Placement<'_>,
+    destination: &Placement<'_>,
+) -> Result<(), PlanError> {
+    let mut k = cut.divisor.list.len;
+    while k > 0 {
+        k -= 1;
+        let piece = &cut.divisor.list.items[k];
+        if !piece.matched
+            && let Factor::Term { term, resize } = piece.factor
+        {
+            refuse!(
+                "not covered",
+                "{}: the destination {} has no place for {} of the source {}: a move cannot drop or cut an axis; \
+                 help: add it to the destination, split at the same places",
+                str(operation),
+                text(&placement_text(destination)),
+                term(pool, &term, resize),
+                text(&placement_text(source)),
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(super) const fn placement_text(placement: &Placement<'_>) -> Text {
+    write_placement(Text::new(), placement)
+}
+
+/// Writes `DmTensor<m![1], m![1 # 2], …>`.
+pub const fn write_placement(text: Text, placement: &Placement<'_>) -> Text {
+    let mut text = text.str("`").str(placement.name).str("<");
+    let mut k = placement.dimensions.len();
+    while k > 0 {
+        k -= 1;
+        text = placement.dimensions[k].0.notation(text.str("m![")).str("]");
+        if k > 0 {
+            text = text.str(", ");
+        }
+    }
+    text.str(">`")
+}
+
+pub(super) const fn guard(
+    pool: &Pool,
+    cut: &Matched,
+    transfer: &Transfer,
+    loop_of_piece: &[usize; crate::mapping::PIECES],
+) -> Option<Guard> {
+    let mut builder = GuardBuilder::new(transfer.loops.len);
+    // What a loop index says about axes.
+    let mut index = 0;
+    let mut k = cut.dividend.list.len;
+    while k > 0 {
+        k -= 1;
+        if let Factor::Term { term, .. } = &cut.dividend.list.items[k].factor {
+            // A second copy of a digit must not be added to the first.
+            if cut.dividend.list.items[k].matched || !is_repeat(cut, k) {
+                builder.push_digit(index, term.atom, term.stride, transfer.loops.items[index].size - 1);
+            }
+            index += 1;
+        }
+    }
+    // Digits of the source that were cut unevenly.
+    let mut k = 0;
+    while k < cut.divisor.list.len {
+        let origin = cut.divisor.list.items[k].origin;
+        if k + 1 == cut.divisor.list.len || cut.divisor.list.items[k + 1].origin != origin {
+            k += 1;
+            continue;
+        }
+        let mut parts = [(0usize, 0usize, 0usize); 8];
+        let mut count = 0;
+        let mut values = 1;
+        let mut resize = 0;
+        let mut j = k;
+        while j < cut.divisor.list.len && cut.divisor.list.items[j].origin == origin {
+            let piece = &cut.divisor.list.items[j];
+            if let Factor::Term { resize: size, .. } = piece.factor {
+                if count == parts.len() {
+                    return None;
+                }
+                parts[count] = (loop_of_piece[j], size, piece.weight);
+                count += 1;
+                values *= size;
+                resize = piece.total;
+            }
+            j += 1;
+        }
+        // The rows of a table have no loop.
+        let has_loops = count > 0 && parts[0].0 != usize::MAX;
+        if count > 1 && values > resize && has_loops {
+            builder = builder.limit(parts.split_at(count).0, resize);
+        }
+        k = j;
+    }
+    builder.build(pool)
+}
+
+/// The contiguous run of a transfer: elements that follow each other on both sides, innermost loops without a guard.
+pub const fn contiguous_elements(transfer: &Transfer) -> usize {
+    let mut run = 1;
+    let mut grown = true;
+    while grown {
+        grown = false;
+        let mut k = 0;
+        while k < transfer.loops.len {
+            let own = transfer.loops.items[k];
+            if own.size > 1
+                && own.source.units == 0
+                && own.destination.units == 0
+                && own.source.elements == run
+                && own.destination.elements == run
+            {
+                run *= own.size;
+                grown = true;
+            }
+            k += 1;
+        }
+    }
+    run
+}
