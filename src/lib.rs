@@ -92,11 +92,16 @@ pub mod prelude;
 pub mod runtime;
 pub mod tensor;
 
-pub use furiosa_visa_clock as clock;
 pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
 pub use furiosa_visa_rules::text;
 pub use furiosa_visa_rules::{Cast, PlanError, command, list, mapping, scalar, spec};
+
+/// Time: the clock, and reports, traces and maps of runs.
+pub mod clock {
+    pub use furiosa_visa_clock::*;
+    pub use furiosa_visa_report::*;
+}
 
 /// Nested loops from mappings, and a buffer to try them on.
 pub mod sequencer {

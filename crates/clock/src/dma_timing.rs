@@ -21,12 +21,12 @@ pub struct DmaTiming {
 }
 
 /// Columns of a report.
-pub(super) const HEADS: [&str; 8] =
+pub const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
 /// Times of DMA operations. What HBM has served before, also at other addresses, is looked up.
 #[derive(Debug)]
-pub(super) struct DmaClock {
+pub struct DmaClock {
     profile: Profile,
     rates: DmaRates,
     book: Remembered<BookHbm>,
@@ -34,7 +34,8 @@ pub(super) struct DmaClock {
 }
 
 impl DmaClock {
-    pub(super) fn new(model: Model) -> Self {
+    /// A model of DMA transfers that has timed nothing.
+    pub fn new(model: Model) -> Self {
         let map = HbmMap::default();
         let (book, detailed) = (BookHbm { map }, Detailed::new(map));
         let number = |number| model.numbers.get(number);
@@ -52,7 +53,8 @@ impl DmaClock {
         Self { profile: model.profile, rates, book: Remembered::new(book, map), detailed }
     }
 
-    pub(super) fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
+    /// The time of an operation: computed once, and then remembered.
+    pub fn time(&mut self, operation: &dma::DmaOperation) -> DmaTime {
         match self.profile {
             Profile::Book => dma::time(operation, self.rates, &mut self.book),
             Profile::Detailed => dma::time(operation, self.rates, &mut self.detailed),
@@ -168,7 +170,8 @@ impl DmaTiming {
         engines.map(|own| (own.engine.chip, own.engine.number(), own.cycles().min(self.cycles))).collect()
     }
 
-    pub(super) fn row(&self) -> Vec<String> {
+    /// The cells of a row of the table of transfers, below [`HEADS`].
+    pub fn row(&self) -> Vec<String> {
         let Some(time) = &self.time else {
             return vec!["-".to_string(); HEADS.len() - 1]
                 .into_iter()

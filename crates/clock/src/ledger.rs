@@ -4,7 +4,7 @@ use super::banks::Starvation;
 use super::contention::{BankLoad, Meeting};
 use super::cost::CostClass;
 use super::hazards::{Access, OperationNumber};
-use super::hints::Occasions;
+use super::occasions::Occasions;
 use super::record::{Record, Timing, UsedSlices};
 use super::repeats::{Fold, Kept, Repeats};
 use core::panic::Location;
@@ -146,13 +146,19 @@ pub struct Totals {
 
 /// The bytes that an operation touches.
 #[derive(Clone, Debug)]
-pub(crate) struct Touches {
-    pub(super) number: OperationNumber,
-    pub(super) operation: &'static str,
-    pub(super) location: &'static Location<'static>,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) accesses: Arc<[Access]>,
+pub struct Touches {
+    /// The operation.
+    pub number: OperationNumber,
+    /// The call.
+    pub operation: &'static str,
+    /// The line.
+    pub location: &'static Location<'static>,
+    /// The cycle of its start.
+    pub start: u64,
+    /// The cycle of its end.
+    pub end: u64,
+    /// The bytes.
+    pub accesses: Arc<[Access]>,
 }
 
 /// Collects.
@@ -177,9 +183,9 @@ pub struct Ledger {
     /// The chips of the system, when nothing follows.
     pub chips: usize,
     /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
-    pub(crate) touches: Vec<Touches>,
+    pub touches: Vec<Touches>,
     /// How often operations did what a hint would spare them.
-    pub(crate) occasions: Occasions,
+    pub occasions: Occasions,
     fold: Fold,
     /// Commands that are kept, at most [`KEPT_COMMANDS`].
     pub(crate) commands: usize,

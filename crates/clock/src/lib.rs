@@ -5,10 +5,9 @@
 //! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
-//! | [`report`], [`hints`] | what it took, what bounds it, which edits would save how much |
 //! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`occasions`], [`hint`] | counts of what an edit would spare, and edits as data |
 //! | [`repeats`] | what is kept of operations that repeat others |
-//! | [`trace`], [`page`] | a run as a timeline for viewers and tools, and as a page |
 //! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
@@ -24,32 +23,27 @@ pub mod banks;
 pub mod contention;
 pub mod cost;
 pub mod dma;
-mod dma_timing;
+pub mod dma_timing;
 pub mod hazards;
 pub mod hbm;
-pub mod hints;
+pub mod hint;
 pub mod indexed;
 pub mod ledger;
-mod map;
 pub mod numbers;
-pub mod page;
+pub mod occasions;
 pub mod record;
 pub mod repeats;
-pub mod report;
 pub mod schedule;
-mod system_clock;
+pub mod system_clock;
 pub mod tensor_unit;
-pub mod trace;
 pub mod trf_cache;
 pub mod unit_copy;
 
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
-pub use hints::{Hint, HintKind};
+pub use hint::{Hint, HintKind};
 pub use ledger::{ChannelSum, KernelCall, KernelTime, Totals, Warning};
-pub use map::{Allocation, Allocations, End, MemoryMap, MemoryUse, TensorLife, Touch};
 pub use numbers::{Model, Number, Numbers};
 pub use record::{Observer, Record, Timing};
 pub use repeats::Repeats;
-pub use report::{Headline, Report};
 pub use system_clock::Clock;

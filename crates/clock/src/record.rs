@@ -4,7 +4,7 @@ use super::contention::BankLoad;
 use super::cost::{Cost, CostClass};
 use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
-use super::hints::Hint;
+use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::schedule::{Resources, Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};

@@ -149,7 +149,7 @@ impl Fold {
 }
 
 /// Whether operations of the same line are alike.
-pub(super) fn are_alike(a: &Record, b: &Record) -> bool {
+pub fn are_alike(a: &Record, b: &Record) -> bool {
     let amounts = [a, b].map(|own| {
         let amount = &own.amount;
         (amount.read_bytes, amount.written_bytes, amount.products)

@@ -6,7 +6,7 @@ use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
-use super::hints::Hint;
+use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::numbers::{Model, Numbers};
 use super::record::{

@@ -1,10 +1,10 @@
 //! Operations that have run, run once more with other cycles, in another order or in other places.
 
-use super::super::contention::BankLoad;
-use super::super::hazards::{Access, OperationNumber};
-use super::super::record::Record;
 use super::super::report::Report;
-use super::super::schedule::{Resources, Schedule, Work};
+use furiosa_visa_clock::contention::BankLoad;
+use furiosa_visa_clock::hazards::{Access, OperationNumber};
+use furiosa_visa_clock::record::Record;
+use furiosa_visa_clock::schedule::{Resources, Schedule, Work};
 use furiosa_visa_rules::command::ContextKind;
 use std::sync::Arc;
 
@@ -54,12 +54,6 @@ pub(super) fn works_at_banks(segment: &[&Record]) -> Vec<Work> {
     works(segment).into_iter().zip(segment).map(at_banks).collect()
 }
 
-/// An operation that is given no more.
-pub(super) fn nothing(work: &Work) -> Work {
-    let load = Arc::new(BankLoad::Nothing);
-    Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, load, ..work.clone() }
-}
-
 /// Cycles from the start of the first operation to the end of the last one.
 pub(super) fn makespan(works: Vec<Work>) -> u64 {
     let mut schedule = Schedule::new();
@@ -72,18 +66,6 @@ pub(super) fn makespan(works: Vec<Work>) -> u64 {
         end = own.end;
     }
     end
-}
-
-/// Whether two operations touch the same bytes, and one of them writes there.
-pub(super) fn conflict(a: &[Access], b: &[Access]) -> bool {
-    a.iter().any(|a| {
-        b.iter().any(|b| {
-            (a.write || b.write)
-                && a.memory == b.memory
-                && a.bytes.start < b.bytes.end
-                && b.bytes.start < a.bytes.end
-        })
-    })
 }
 
 /// The place of an operation in a segment.

@@ -4,22 +4,31 @@
 //! which they end. Operations that touch the same bytes end in the order of their numbers, and so do those of a context, so
 //! that both ways see the same.
 
-use super::super::hazards::{Access, OperationNumber};
-use super::super::ledger::KernelCall;
-use super::super::record::Record;
-use super::order::{REMEMBERED, are_same_loads, is_other_load, kept_waiting, load, waits_for_buffer};
-use super::replay::conflict;
-use super::{LineKey, key};
+pub mod order;
+
+use crate::hazards::{Access, OperationNumber};
+use crate::ledger::KernelCall;
+use crate::record::Record;
+use core::panic::Location;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use order::{REMEMBERED, are_same_loads, conflict, is_other_load, kept_waiting, load, waits_for_buffer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Operations between two of a queue that are compared with the second one. A pair with more of them is not counted.
 const BETWEEN: usize = 4096;
 
-/// How often, by line.
+/// A line of a kernel: the kernel, the line, the call.
+pub type LineKey = (&'static str, &'static Location<'static>, &'static str);
+
+/// The line of an operation.
+pub fn key(record: &Record) -> LineKey {
+    (record.kernel.name, record.location, record.operation)
+}
+
+/// Occasions by line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// It waited until its buffer was free.
     pub waits_for_buffer: HashMap<LineKey, u64>,
     /// It loaded what an earlier load of the launch had brought.
@@ -41,7 +50,7 @@ struct Queue {
 
 /// Sees operations as they end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Occasions {
+pub struct Occasions {
     /// How often, so far.
     pub counts: Counts,
     launch: KernelCall,

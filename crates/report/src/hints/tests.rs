@@ -1,10 +1,10 @@
 //! Runs of programs again, and transfers in other runs.
 
-use super::super::cost::Profile;
-use super::super::dma::Engine;
-use super::super::dma_timing::DmaClock;
-use super::super::numbers::Model;
 use super::transfer::{Alike, Spread, TIMED_ADDRESSES};
+use furiosa_visa_clock::cost::Profile;
+use furiosa_visa_clock::dma::Engine;
+use furiosa_visa_clock::dma_timing::DmaClock;
+use furiosa_visa_clock::numbers::Model;
 
 fn spread(to_hbm: bool) -> Spread {
     let engines = (0..4).map(|pe| Engine { chip: 0, cluster: 0, pe }).collect();

@@ -2,15 +2,15 @@
 
 use super::channels;
 use super::layout::Layouts;
-use crate::hazards::Access;
-use crate::hbm::core_cycles;
 use crate::hints::Hint;
-use crate::ledger::{KernelCall, KernelTime, Ledger};
 use crate::map::{End, MemoryMap, MemoryUse, Touch};
-use crate::record::{Record, Timing};
 use crate::report::{possible_multiplied_bytes, share};
-use crate::tensor_unit::Stage;
 use core::ops::Range;
+use furiosa_visa_clock::hazards::Access;
+use furiosa_visa_clock::hbm::core_cycles;
+use furiosa_visa_clock::ledger::{KernelCall, KernelTime, Ledger};
+use furiosa_visa_clock::record::{Record, Timing};
+use furiosa_visa_clock::tensor_unit::Stage;
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::spec;
 use serde_json::{Map, Value, json};
@@ -232,7 +232,7 @@ pub(super) fn summary(
         "HBM channels": [spec::HBM_STACKS, spec::HBM_STACK_CHANNELS],
         "fetch bytes per cycle": spec::FLIT_BYTES * spec::CLUSTERS * spec::SLICES,
         "left out": left_out,
-        "hints": hints.iter().map(Hint::to_json).collect::<Value>(),
+        "hints": hints.iter().map(crate::report::json::hint).collect::<Value>(),
         "warnings": ledger.warnings.iter().map(ToString::to_string)
             .chain(ledger.faults.iter().map(ToString::to_string))
             .chain(ledger.notes.iter().map(ToString::to_string)).collect::<Vec<_>>(),

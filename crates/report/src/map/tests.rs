@@ -210,7 +210,7 @@ fn long_programs_are_summed_up() {
         chips: Some(1),
         compute: crate::chip::Compute::ShapesOnly,
         checks: crate::chip::CheckOptions::NONE,
-        profile: crate::Profile::Book,
+        profile: furiosa_visa_clock::Profile::Book,
         ..SimOptions::default()
     });
     let count = LISTED as u64 + 5;

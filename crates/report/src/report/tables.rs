@@ -1,14 +1,14 @@
 //! All tables of a report.
 
-use super::super::cost::CostClass;
-use super::super::hbm::core_cycles;
-use super::super::numbers::Number;
-use super::super::record::{Record, Timing, VectorUse};
-use super::super::repeats::Repeats;
-use super::super::tensor_unit::Stage;
 use super::headline::share;
 use super::{Headline, Report, percent, place};
 use core::fmt;
+use furiosa_visa_clock::cost::CostClass;
+use furiosa_visa_clock::hbm::core_cycles;
+use furiosa_visa_clock::numbers::Number;
+use furiosa_visa_clock::record::{Record, Timing, VectorUse};
+use furiosa_visa_clock::repeats::Repeats;
+use furiosa_visa_clock::tensor_unit::Stage;
 use furiosa_visa_rules::command::{ContextKind, RngdAlu};
 use furiosa_visa_rules::sequencer::write_table;
 use furiosa_visa_rules::spec::{
@@ -46,7 +46,7 @@ impl Report {
                     utilisation(record),
                     record.amount.read_bytes.to_string(),
                     record.amount.written_bytes.to_string(),
-                    record.idle_in_kernel(from).to_string(),
+                    idle_in_kernel(record, from).to_string(),
                     record.wait.map_or("-".to_string(), |wait| wait.to_string()),
                 ]
             })
@@ -110,7 +110,7 @@ impl Report {
         }
         if !rows.is_empty() {
             writeln!(f, "\ncycles of DMA operations")?;
-            let heads: Vec<&str> = ["op"].into_iter().chain(crate::dma_timing::HEADS).collect();
+            let heads: Vec<&str> = ["op"].into_iter().chain(furiosa_visa_clock::dma_timing::HEADS).collect();
             write_table(f, &heads, &rows)?;
         }
         Ok(())
@@ -235,11 +235,9 @@ impl Report {
     }
 }
 
-impl Record {
-    /// Cycles for which its context was idle before it, counted from a cycle.
-    fn idle_in_kernel(&self, from: u64) -> u64 {
-        self.idle.min(self.start - from)
-    }
+/// Cycles for which the context of an operation was idle before it, counted from a cycle.
+fn idle_in_kernel(record: &Record, from: u64) -> u64 {
+    record.idle.min(record.start - from)
 }
 
 /// How much of what the hardware could do an operation does: multiplications of a contraction, bytes of other passes

@@ -1,6 +1,6 @@
 //! The first elements of every layout that a run uses, so that a page can draw it.
 
-use crate::record::Record;
+use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::mapping::{Expr, Index};
 use serde_json::{Map, Value, json};
 

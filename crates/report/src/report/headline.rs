@@ -1,10 +1,10 @@
 //! The first lines of a report: what it took, what decides that, how much of the chip worked.
 
 use super::super::hints::Hint;
-use super::super::record::Record;
 use super::{Report, WIDTH, percent, place};
 use core::fmt;
 use core::panic::Location;
+use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
 use furiosa_visa_rules::spec::{CLUSTERS, DMA_ENGINES, DMA_REQUEST_BYTES, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_UNIT_BYTES, HBM_UNIT_TICKS};
@@ -97,7 +97,7 @@ impl Report {
         let units = u128::from(cycles) * u128::from(CORE_CYCLE_TICKS) / u128::from(HBM_UNIT_TICKS);
         let plural = if *chips == 1 { "" } else { "s" };
         let calibrated = match numbers.changed().count() {
-            count if count == 0 || *profile == super::super::Profile::Book => String::new(),
+            count if count == 0 || *profile == furiosa_visa_clock::Profile::Book => String::new(),
             count => format!(" with {count} of its numbers set"),
         };
         let joined = if *channels == super::Channels::Dual { ", dual channel" } else { "" };

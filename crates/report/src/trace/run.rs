@@ -1,7 +1,7 @@
 //! A trace that is read back: what `visa diff` compares and a page shows.
 
 use super::operation;
-use crate::record::Record;
+use furiosa_visa_clock::record::Record;
 use serde_json::Value;
 use std::collections::HashMap;
 

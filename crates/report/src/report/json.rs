@@ -1,12 +1,12 @@
 //! A report for tools.
 
 use super::super::hints::Hint;
-use super::super::numbers::Number;
-use super::super::record::{Record, Timing};
-use super::super::repeats::Repeats;
-use super::super::schedule::Wait;
 use super::{Bound, Headline, KernelSum, Report};
 use core::panic::Location;
+use furiosa_visa_clock::numbers::Number;
+use furiosa_visa_clock::record::{Record, Timing};
+use furiosa_visa_clock::repeats::Repeats;
+use furiosa_visa_clock::schedule::Wait;
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::spec::HBM_STACK_CHANNELS;
 use serde_json::{Map, Value, json};
@@ -47,16 +47,14 @@ fn headline(own: &Headline) -> Value {
     })
 }
 
-impl Hint {
-    /// The hint as an object.
-    pub(crate) fn to_json(&self) -> Value {
-        let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, saving, .. } = self;
-        json!({
-            "kind": kind.name(), "kernel": kernel, "location": location(self.location), "operation": operation,
-            "number": number, "operations": operations, "cycles": cycles, "cause": cause, "edit": edit,
-            "saving": saving,
-        })
-    }
+/// A hint as an object.
+pub(crate) fn hint(hint: &Hint) -> Value {
+    let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, saving, .. } = hint;
+    json!({
+        "kind": kind.name(), "kernel": kernel, "location": location(hint.location), "operation": operation,
+        "number": number, "operations": operations, "cycles": cycles, "cause": cause, "edit": edit,
+        "saving": saving,
+    })
 }
 
 fn wait(own: &Wait) -> Value {
@@ -70,7 +68,7 @@ fn wait(own: &Wait) -> Value {
 
 fn timing(own: &Timing) -> Value {
     let costs = own.costs();
-    let cost = |(name, cost): &(&str, super::super::Cost)| json!({"name": name, "cycles": cost.cycles, "class": cost.class.letter().to_string(), "source": cost.source});
+    let cost = |(name, cost): &(&str, furiosa_visa_clock::Cost)| json!({"name": name, "cycles": cost.cycles, "class": cost.class.letter().to_string(), "source": cost.source});
     let mut value = json!({
         "cycles": own.cycles(), "class": own.class().letter().to_string(), "bound_by": own.bottleneck(),
         "parts": costs.iter().map(cost).collect::<Vec<_>>(),
@@ -164,7 +162,7 @@ impl Report {
             "profile": self.profile.to_string(),
             "numbers": Number::ALL.map(number).to_vec(),
             "headline": headline(&self.headline()),
-            "hints": self.hints().iter().map(Hint::to_json).collect::<Vec<_>>(),
+            "hints": self.hints().iter().map(hint).collect::<Vec<_>>(),
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
             "operations": self.records.iter().map(record).collect::<Vec<_>>(),
             "repeats": self.repeats.iter().map(repeats).collect::<Vec<_>>(),

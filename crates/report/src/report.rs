@@ -1,15 +1,15 @@
 //! The report: what ran when, why, and what stood idle.
 
-use super::cost::{Channels, Profile};
-use super::hazards::OperationNumber;
-use super::hints::Counts;
-use super::ledger::{KernelTime, Totals, Warning};
-use super::numbers::{Model, Number, Numbers};
-use super::record::Record;
-use super::repeats::Repeats;
-use super::system_clock::Clock;
 use core::fmt;
 use core::panic::Location;
+use furiosa_visa_clock::cost::{Channels, Profile};
+use furiosa_visa_clock::hazards::OperationNumber;
+use furiosa_visa_clock::ledger::{KernelTime, Totals, Warning};
+use furiosa_visa_clock::numbers::{Model, Number, Numbers};
+use furiosa_visa_clock::occasions::Counts;
+use furiosa_visa_clock::record::Record;
+use furiosa_visa_clock::repeats::Repeats;
+use furiosa_visa_clock::system_clock::Clock;
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::command::Fault;
 use furiosa_visa_rules::command::SdkNote;
@@ -17,7 +17,7 @@ use furiosa_visa_rules::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK
 use furiosa_visa_rules::text::grouped;
 
 mod headline;
-mod json;
+pub(crate) mod json;
 mod tables;
 
 pub use headline::{Bound, Headline, KernelSum};
@@ -56,7 +56,7 @@ pub struct Report {
     pub chips: usize,
     /// Operations by number, without those that repeat others.
     pub records: Vec<Record>,
-    /// Those that repeat others: see [`repeats`](super::repeats).
+    /// Those that repeat others: see [`repeats`](furiosa_visa_clock::repeats).
     pub repeats: Vec<Repeats>,
     /// Kernels in the order of their launches.
     pub kernels: Vec<KernelTime>,

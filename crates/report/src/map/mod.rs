@@ -11,12 +11,12 @@
 
 mod picture;
 
-use super::hazards::{Access, OperationNumber};
-use super::ledger::{Ledger, Touches};
 use super::report::place;
 use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
+use furiosa_visa_clock::hazards::{Access, OperationNumber};
+use furiosa_visa_clock::ledger::{Ledger, Touches};
 use furiosa_visa_rules::command::Addresses;
 use furiosa_visa_rules::command::FillId;
 use furiosa_visa_rules::command::MemoryKind;

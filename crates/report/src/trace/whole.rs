@@ -3,12 +3,12 @@
 use super::channels::ChannelSpans;
 use super::layout::Layouts;
 use super::operation;
-use crate::dma::DmaTime;
-use crate::hazards::OperationNumber;
 use crate::hints::Hint;
-use crate::ledger::Ledger;
 use crate::map::{Allocations, MemoryMap};
-use crate::record::Record;
+use furiosa_visa_clock::dma::DmaTime;
+use furiosa_visa_clock::hazards::OperationNumber;
+use furiosa_visa_clock::ledger::Ledger;
+use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::Addresses;
 use serde_json::Value;
 

@@ -1,33 +1,34 @@
 //! Operations in another order, in other buffers, or not at all.
 
-use super::super::hazards::{Access, Hazard};
-use super::super::record::Record;
-use super::super::schedule::{Wait, Work};
-use super::replay::{conflict, nothing};
 use super::{LineKey, key};
+use crate::contention::BankLoad;
+use crate::hazards::{Access, Hazard};
+use crate::record::Record;
+use crate::schedule::{Resources, Wait, Work};
 use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind};
 use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Loads that are compared with those that follow.
-pub(super) const REMEMBERED: usize = 512;
+pub const REMEMBERED: usize = 512;
 
 /// A load behind an operation that kept the queue waiting: places in a segment.
-pub(super) type Swap = (usize, usize);
+pub type Swap = (usize, usize);
 
 /// Whether an operation kept its queue waiting.
-pub(super) fn kept_waiting(record: &Record) -> bool {
+pub fn kept_waiting(record: &Record) -> bool {
     record.idle > 0 && matches!(record.wait, Some(Wait::Hazard(_)))
 }
 
 /// Whether an operation loads something, and another line gives it than the one in front of it.
-pub(super) fn is_other_load(first: LineKey, second: &Record) -> bool {
+pub fn is_other_load(first: LineKey, second: &Record) -> bool {
     (first.1, first.2) != (second.location, second.operation) && written(second).is_some()
 }
 
 /// Loads that could be given before the operation in front of them, which kept their queue waiting. Each with the place of
 /// that operation.
-pub(super) fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
+pub fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
     let mut found = Vec::new();
     for context in [ContextKind::TensorDma, ContextKind::Sub] {
         let own: Vec<usize> = (0..segment.len()).filter(|k| segment[*k].context == context).collect();
@@ -46,7 +47,7 @@ pub(super) fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
 }
 
 /// Gives loads earlier.
-pub(super) fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
+pub fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
     let mut before: HashMap<usize, usize> = swaps.iter().copied().collect();
     let moved: HashSet<usize> = swaps.iter().map(|(_, second)| *second).collect();
     let mut order = Vec::with_capacity(works.len());
@@ -60,20 +61,20 @@ pub(super) fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
 }
 
 /// The tensor that an operation writes to DM or to the register file.
-pub(super) fn written(record: &Record) -> Option<&Access> {
+pub fn written(record: &Record) -> Option<&Access> {
     let is_buffer = |own: &&Access| own.write && matches!(own.memory, MemoryKind::Dm | MemoryKind::Trf);
     record.accesses.iter().find(is_buffer)
 }
 
 /// Whether an operation waited until its destination was not in use any more.
-pub(super) fn waits_for_buffer(record: &Record) -> bool {
+pub fn waits_for_buffer(record: &Record) -> bool {
     let Some(Wait::Hazard(own)) = record.wait else { return false };
     let frees = matches!(own.hazard, Hazard::WriteAfterRead | Hazard::WriteAfterWrite);
     frees && written(record).is_some_and(|written| written.memory == own.memory)
 }
 
 /// Bytes of DM behind all tensors of a segment.
-pub(super) fn free_dm(segment: &[&Record]) -> u64 {
+pub fn free_dm(segment: &[&Record]) -> u64 {
     let accesses = segment.iter().flat_map(|record| record.accesses.iter());
     let ends = accesses.filter(|own| own.memory == MemoryKind::Dm).map(|own| own.of.end);
     (DM_BYTES as u64).saturating_sub(ends.max().unwrap_or(0))
@@ -81,11 +82,7 @@ pub(super) fn free_dm(segment: &[&Record]) -> u64 {
 
 /// The tensors that these operations write, every second one in a buffer of its own. `None`: there is no room for it, or a
 /// tensor is written by several of them.
-pub(super) fn in_two_buffers(
-    segment: &[&Record],
-    of_line: &[usize],
-    mut works: Vec<Work>,
-) -> Option<Vec<Work>> {
+pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Work>) -> Option<Vec<Work>> {
     let first = written(segment[*of_line.first()?])?;
     let (memory, bytes) = (first.memory, first.of.end - first.of.start);
     let has_room = match memory {
@@ -120,14 +117,14 @@ pub(super) fn in_two_buffers(
 }
 
 /// Where a load reads in HBM and writes in DM. `None`: the operation is no load.
-pub(super) fn load(record: &Record) -> Option<(&Access, &Access)> {
+pub fn load(record: &Record) -> Option<(&Access, &Access)> {
     let [source, destination] = &record.accesses[..] else { return None };
     let memories = (source.memory, destination.memory) == (MemoryKind::Hbm, MemoryKind::Dm);
     (record.operation == "to_dm" && memories).then_some((source, destination))
 }
 
 /// Whether two loads bring the same bytes to the same slices.
-pub(super) fn are_same_loads(a: (&Access, &Access), b: (&Access, &Access)) -> bool {
+pub fn are_same_loads(a: (&Access, &Access), b: (&Access, &Access)) -> bool {
     let size = |own: &Access| own.bytes.end - own.bytes.start;
     (&a.0.bytes, a.0.tensor) == (&b.0.bytes, b.0.tensor)
         && (a.1.tensor.element, a.1.tensor.mappings) == (b.1.tensor.element, b.1.tensor.mappings)
@@ -136,7 +133,7 @@ pub(super) fn are_same_loads(a: (&Access, &Access), b: (&Access, &Access)) -> bo
 
 /// Loads of bytes that an earlier load of the segment has brought to the same slices already, and that nobody has written
 /// since: their places, and whether there is room for what the first one brings to stay.
-pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
+pub fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
     let mut found = Vec::new();
     // What the first loads read and write, and whether it has a place where it can stay.
     let mut known: Vec<(&Access, &Access, bool)> = Vec::new();
@@ -168,9 +165,27 @@ pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
 }
 
 /// Without some operations.
-pub(super) fn without(mut works: Vec<Work>, places: &[usize]) -> Vec<Work> {
+pub fn without(mut works: Vec<Work>, places: &[usize]) -> Vec<Work> {
     for place in places {
         works[*place] = nothing(&works[*place]);
     }
     works
+}
+
+/// Whether two operations touch the same bytes, and one of them writes there.
+pub fn conflict(a: &[Access], b: &[Access]) -> bool {
+    a.iter().any(|a| {
+        b.iter().any(|b| {
+            (a.write || b.write)
+                && a.memory == b.memory
+                && a.bytes.start < b.bytes.end
+                && b.bytes.start < a.bytes.end
+        })
+    })
+}
+
+/// An operation that is given no more.
+pub fn nothing(work: &Work) -> Work {
+    let load = Arc::new(BankLoad::Nothing);
+    Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, load, ..work.clone() }
 }

@@ -1,7 +1,7 @@
 //! Passes with other stages.
 
-use super::super::record::{ContractionUse, Record, Timing};
-use super::super::tensor_unit::{Stage, TensorUnitTime, contract_cycles};
+use furiosa_visa_clock::record::{ContractionUse, Record, Timing};
+use furiosa_visa_clock::tensor_unit::{Stage, TensorUnitTime, contract_cycles};
 use furiosa_visa_rules::command::{ContextKind, MemoryKind};
 use furiosa_visa_rules::spec::{FETCH_SIZES, FLIT_BYTES, TRF_BANK_ROWS};
 

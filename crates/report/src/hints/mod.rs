@@ -39,26 +39,24 @@
 //! Those that are kept stand for all. How often something happens is counted over all of them as they end. Of transfers
 //! that differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
-mod occasions;
-mod order;
 mod pass;
 mod replay;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
-use super::dma::Side;
-use super::dma_timing::DmaClock;
-use super::hazards::OperationNumber;
-use super::numbers::Model;
-use super::record::{Record, Timing};
-use super::repeats::are_alike;
 use super::report::Report;
-use super::schedule::Work;
-use core::panic::Location;
+use furiosa_visa_clock::dma::Side;
+use furiosa_visa_clock::dma_timing::DmaClock;
+use furiosa_visa_clock::hazards::OperationNumber;
+pub use furiosa_visa_clock::hint::{Hint, HintKind};
+use furiosa_visa_clock::numbers::Model;
+use furiosa_visa_clock::occasions::{Counts, LineKey, key, order};
+use furiosa_visa_clock::record::{Record, Timing};
+use furiosa_visa_clock::repeats::are_alike;
+use furiosa_visa_clock::schedule::Work;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind};
 use furiosa_visa_rules::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
-pub(crate) use occasions::{Counts, Occasions};
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transfer::{Alike, Spread, WholeUnits};
@@ -69,88 +67,6 @@ const TIMED: usize = 32;
 /// A hint saves at least one in so many cycles of all kernels.
 const LEAST: u64 = 200;
 
-/// What a hint is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HintKind {
-    /// A transfer between HBM and DM in runs below 256 bytes.
-    ShortRuns,
-    /// Writes of parts of units, which are read, changed and written.
-    PartialWrites,
-    /// Reads that begin inside of a unit, each of two units instead of one.
-    SplitReads,
-    /// A load behind an operation that waits.
-    LateLoad,
-    /// A load that waits until its only buffer is free.
-    OneBuffer,
-    /// A cluster that no pass of the kernel uses.
-    IdleCluster,
-    /// A contraction with fewer than 8 rows of the register file.
-    FewRows,
-    /// Packets of one flit, whose other half is filled with zeros.
-    OneFlit,
-    /// A fetch of less than 32 bytes at a time.
-    NarrowFetch,
-    /// The same bytes, loaded again.
-    LoadedAgain,
-}
-
-impl HintKind {
-    /// All of them.
-    pub const ALL: [HintKind; 10] = [
-        HintKind::ShortRuns,
-        HintKind::PartialWrites,
-        HintKind::SplitReads,
-        HintKind::LateLoad,
-        HintKind::OneBuffer,
-        HintKind::IdleCluster,
-        HintKind::FewRows,
-        HintKind::OneFlit,
-        HintKind::NarrowFetch,
-        HintKind::LoadedAgain,
-    ];
-
-    /// In two or three words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            HintKind::ShortRuns => "short DMA runs",
-            HintKind::PartialWrites => "partial writes",
-            HintKind::SplitReads => "split reads",
-            HintKind::LateLoad => "late load",
-            HintKind::OneBuffer => "one buffer",
-            HintKind::IdleCluster => "idle cluster",
-            HintKind::FewRows => "few rows",
-            HintKind::OneFlit => "one flit of two",
-            HintKind::NarrowFetch => "narrow fetch",
-            HintKind::LoadedAgain => "loaded again",
-        }
-    }
-}
-
-/// An edit that makes a program faster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hint {
-    /// What it is about.
-    pub kind: HintKind,
-    /// The kernel. Empty: commands outside of kernels.
-    pub kernel: &'static str,
-    /// The line.
-    pub location: &'static Location<'static>,
-    /// The call.
-    pub operation: &'static str,
-    /// The first operation of the line.
-    pub number: OperationNumber,
-    /// Operations of the line, in all launches.
-    pub operations: u64,
-    /// Their cycles.
-    pub cycles: u64,
-    /// Why it takes so long.
-    pub cause: String,
-    /// What to change.
-    pub edit: String,
-    /// Cycles that it saves in all launches.
-    pub saving: u64,
-}
-
 /// The operations of a line in all launches of a kernel.
 struct Line<'a> {
     records: Vec<&'a Record>,
@@ -159,8 +75,6 @@ struct Line<'a> {
     operations: u64,
     cycles: u64,
 }
-
-type LineKey = (&'static str, &'static Location<'static>, &'static str);
 
 impl Line<'_> {
     /// Cycles by which its operations take less, all together, if those that are kept take so many.
@@ -199,10 +113,6 @@ struct Program<'a> {
     segments: Vec<Segment<'a>>,
     /// As they are, with and without the banks. Computed where it is asked for.
     spans: HashMap<(usize, bool), u64>,
-}
-
-fn key(record: &Record) -> LineKey {
-    (record.kernel.name, record.location, record.operation)
 }
 
 impl<'a> Program<'a> {

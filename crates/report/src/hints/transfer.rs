@@ -8,12 +8,12 @@
 //! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then in the
 //! next one, and all slices have one such piece before the first one has its second.
 
-use super::super::contention::BankLoad;
-use super::super::dma::{
+use furiosa_visa_clock::contention::BankLoad;
+use furiosa_visa_clock::dma::{
     DmaOperation, DmaTime, Engine, EngineQueue, Medium, PairedEntry, PairedSequencer, Side,
 };
-use super::super::dma_timing::DmaClock;
-use super::super::record::{Record, Timing};
+use furiosa_visa_clock::dma_timing::DmaClock;
+use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_rules::command::MemoryKind;
 use furiosa_visa_rules::spec::{
     CLUSTERS, CORE_CYCLE_TICKS, DMA_DM_WRITE_BYTES, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES,

@@ -38,11 +38,11 @@ pub(super) use run::{Link, critical_paths};
 pub use run::{Run, RunChannel, RunKernel, RunOperation};
 pub(super) use whole::Whole;
 
-use super::hazards::OperationNumber;
-use super::hbm::core_cycles;
 use super::hints::Hint;
-use super::ledger::Ledger;
-use super::record::{Observer, Record, Timing};
+use furiosa_visa_clock::hazards::OperationNumber;
+use furiosa_visa_clock::hbm::core_cycles;
+use furiosa_visa_clock::ledger::Ledger;
+use furiosa_visa_clock::record::{Observer, Record, Timing};
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind, MemoryKind};
 use furiosa_visa_rules::spec::{CLUSTERS, DMA_ENGINES};
 use live::LiveBytes;
@@ -391,10 +391,10 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{KEPT, Ledger};
-    use crate::schedule::WINDOW;
     use crate::{Clock, KernelCall, Profile};
     use core::panic::Location;
+    use furiosa_visa_clock::ledger::{KEPT, Ledger};
+    use furiosa_visa_clock::schedule::WINDOW;
     use furiosa_visa_rules::command::{
         Command, Fetch, FillId, Footprint, Memory, Operation, Region, Sink, TensorUnit,
     };

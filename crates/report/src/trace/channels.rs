@@ -8,10 +8,10 @@
 //! ```
 
 use super::RunChannel;
-use crate::dma::DmaTime;
-use crate::hazards::OperationNumber;
-use crate::hbm::{ChannelUse, HbmServed};
-use crate::record::Record;
+use furiosa_visa_clock::dma::DmaTime;
+use furiosa_visa_clock::hazards::OperationNumber;
+use furiosa_visa_clock::hbm::{ChannelUse, HbmServed};
+use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, HBM_STACK_CHANNELS};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ pub(super) fn summary(chip: usize, served: &HbmServed) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dma::{Bound, Coverage, SameMedium};
+    use furiosa_visa_clock::dma::{Bound, Coverage, SameMedium};
     use furiosa_visa_rules::spec::HBM_CHANNELS;
 
     /// A transfer over so many channels.

@@ -6,10 +6,10 @@
 mod columns;
 
 use super::hints::Hint;
-use super::ledger::Ledger;
-use super::record::{Observer, Record, Timing};
 use super::trace::{Run, RunOperation, Whole, channels_of, critical_paths};
 use columns::{Columns, in_script};
+use furiosa_visa_clock::ledger::Ledger;
+use furiosa_visa_clock::record::{Observer, Record, Timing};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
