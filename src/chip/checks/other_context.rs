@@ -1,11 +1,11 @@
-//! Tensors of another context: their addresses are those of its memories, where other bytes lie here.
+//! Rule against tensors of another context: their addresses belong to its memories, and other bytes lie here.
 
 use super::bounds::Call;
 use super::fault::{Fault, FaultKind};
 use crate::chip::systems::known;
 use crate::command::Place;
 
-/// Refuses a tensor of another system than the one with this number.
+/// Refuses a tensor of another system than number `system`.
 pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault> {
     let owner = place.fill().system();
     if owner == 0 || owner == system {
@@ -29,7 +29,7 @@ pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault>
 }
 
 impl Fault {
-    /// The fault with the place at which a system was made.
+    /// The fault, with the place at which a system was made.
     pub(crate) fn made(self, label: &'static str, system: u64) -> Self {
         match known(system).made {
             Some(location) => self.after(label, location),

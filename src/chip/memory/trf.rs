@@ -1,4 +1,4 @@
-//! Where the elements of a register file tensor lie.
+//! Physical places of the elements of a register file tensor.
 //!
 //! ```text
 //!              byte in the bank row    0 .. 4095    4096 .. 8191
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order.
-//! [`crate::chip::TrfLayout`] says the same element by element.
+//! [`crate::chip::TrfLayout`] gives the same places element by element.
 
 use super::{Fresh, Piece, Space, Unit};
 use crate::chip::memory::trf_layout::bank_part;
@@ -16,7 +16,7 @@ use crate::command::{TrfAddress, TrfRegion};
 use crate::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES};
 use core::ops::Range;
 
-/// The bytes of each bank row that belong to a part of the register file: the first one, and how many.
+/// The bytes of each bank row that belong to a part of the register file: the first byte and their number.
 const fn part(address: TrfAddress) -> (usize, usize) {
     let (first, depth) = bank_part(address);
     (first * TRF_COLUMNS * TRF_LINE_BYTES, depth * TRF_COLUMNS * TRF_LINE_BYTES)
@@ -27,7 +27,7 @@ pub(crate) fn row_bytes(region: &TrfRegion) -> usize {
     (region.row_elements * region.element.bits()).div_ceil(8)
 }
 
-/// The physical pieces of `bytes` of a row, in order.
+/// The physical pieces of the bytes `bytes` of a row, in order.
 pub(crate) fn pieces(
     region: &TrfRegion,
     row: usize,
@@ -44,7 +44,7 @@ pub(crate) fn pieces(
     })
 }
 
-/// Elements of a row that lie together.
+/// Neighbouring elements of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The physical byte address of the bank row's part.
