@@ -7,7 +7,7 @@ use core::ops::Range;
 /// The DM of some slices.
 #[derive(Debug)]
 pub(crate) struct Slices<'a> {
-    /// The number of the first one.
+    /// Number of the first slice.
     first: usize,
     units: &'a mut [Unit],
 }
@@ -53,6 +53,7 @@ impl SpaceMut for Slices<'_> {
 pub(crate) struct Pages<'a> {
     /// Number of the chip.
     chip: usize,
+    /// Number of the first page.
     first: usize,
     pages: Vec<&'a mut Block>,
     fresh: Fresh,
