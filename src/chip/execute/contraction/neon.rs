@@ -1,4 +1,5 @@
-//! Integers with NEON, of which every AArch64 has one part and newer ones the products of bytes, four of which a word sums.
+//! Kernels for integers with NEON. Every AArch64 has the basic instructions; newer ones also have products of bytes,
+//! which sum four products in a word.
 //!
 //! Floats use the portable loops, which the compiler turns into NEON.
 
@@ -84,8 +85,8 @@ impl Dots for Neon {
     fn words(self, rows: [[int32x4_t; 2]; 4]) -> [[i32; 4]; WORDS] {
         let mut words = [[0; 4]; WORDS];
         for half in 0..2 {
-            let own: &mut [[i32; 4]; 4] = words[4 * half..].first_chunk_mut().expect("words of two halves");
-            store(rows.map(|row| row[half]), own);
+            let half_words: &mut [[i32; 4]; 4] = words[4 * half..].first_chunk_mut().expect("words of two halves");
+            store(rows.map(|row| row[half]), half_words);
         }
         words
     }
@@ -140,7 +141,7 @@ impl Dots for NeonDot {
     }
 }
 
-/// The weights of a row, where four share a vector.
+/// The weights of a row, if four rows share a vector.
 #[inline(always)]
 fn quarter_of(weights: &[Vector], row: usize) -> &[u8; 16] {
     &weights[row / 4].0.as_chunks().0[row % 4]

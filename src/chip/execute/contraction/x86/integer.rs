@@ -1,7 +1,7 @@
-//! Integers with AVX2 and AVX-VNNI.
+//! Kernels for integers with AVX2 and AVX-VNNI.
 //!
-//! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a signed
-//! byte, so that the stream is made unsigned.
+//! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a
+//! signed byte, so the stream is made unsigned.
 
 use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
@@ -144,7 +144,7 @@ impl Dots for Avx2Vnni {
     }
 }
 
-/// The weights of a row, where two share a vector.
+/// The weights of a row, if two rows share a vector.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn half_of(weights: &[Vector], row: usize) -> __m256i {
