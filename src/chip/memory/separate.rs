@@ -4,7 +4,7 @@
 //!   given     DM   0 ├── tensor 1 ──┤ 64
 //!                       40 ├── tensor 2 ──┤ 104
 //!
-//!   own       DM  64 ├── tensor 1 ──┤  …  ├── tensor 2 ──┤          each handle finds what it wrote
+//!   separate  DM  64 ├── tensor 1 ──┤  …  ├── tensor 2 ──┤          each handle finds what it wrote
 //! ```
 //!
 //! A tensor is identified by its fill id; a handle from a bare address is one more tensor. Values move in the given

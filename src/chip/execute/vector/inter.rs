@@ -125,7 +125,7 @@ impl InterPlan {
         };
         let mut sum: Option<Cow<'s, LaneRow>> = None;
         for offset in outer {
-            let Some(own) = self.fold(path, inner, slice + offset, cluster) else { continue };
+            let Some(next) = self.fold(path, inner, slice + offset, cluster) else { continue };
             match &mut sum {
                 None => sum = Some(next),
                 Some(sum) => self.add(path, sum.to_mut(), &next),

@@ -250,7 +250,7 @@ impl VectorPlan {
     ) {
         let Block { range, of, from, to } = block;
         let Scratch { operand, made, before } = scratch;
-        // Runs the step on lanes `own` of a stream of `of` lanes with these flags.
+        // Runs the step on lanes `lanes_range` of a stream of `of` lanes with these flags.
         let mut apply =
             |input: &Operand, flags: &mut Vec<bool>, lanes_range: Range<usize>, of: usize, to: &mut [Lane]| {
                 let lanes = fetch(input, beside, range.clone(), operand);

@@ -161,7 +161,7 @@ fn side_by_side<const CHAINS: usize, const PLANES: usize>(
     let starts = starts.first_chunk_mut().expect("each chain has a start");
     let totals = match side.group {
         0 => multiply::<CHAINS, PLANES, true>(operands, side, starts),
-        _ => multiply::<CHAINS, PLANES, false>(operands, own, starts),
+        _ => multiply::<CHAINS, PLANES, false>(operands, side, starts),
     };
     let ends = totals.into_iter().zip(results);
     if words * WORD == TAKE {
