@@ -108,7 +108,9 @@ fn in_its_clusters(transfer: &Transfer, call: Call) -> Result<(), Fault> {
     };
     let reach = |side: fn(&TransferLoop) -> usize, start: isize| {
         let inside = transfer.loops.iter().filter(|transfer_loop| side(transfer_loop) < SLICES);
-        let last: usize = inside.map(|transfer_loop| transfer_loop.size.saturating_sub(1).saturating_mul(side(transfer_loop))).sum();
+        let last: usize = inside
+            .map(|transfer_loop| transfer_loop.size.saturating_sub(1).saturating_mul(side(transfer_loop)))
+            .sum();
         start.rem_euclid(SLICES as isize).saturating_add_unsigned(last)
     };
     let fits = |reach: isize| reach < SLICES as isize;
@@ -340,7 +342,8 @@ pub(super) fn moved(
     checks: &CheckOptions,
     call: Call,
 ) -> Result<(), Fault> {
-    let parts: Vec<(&Transfer, Moves<'_>)> = transfers.iter().map(|transfer| (transfer, Moves::new(transfer))).collect();
+    let parts: Vec<(&Transfer, Moves<'_>)> =
+        transfers.iter().map(|transfer| (transfer, Moves::new(transfer))).collect();
     let footprint = &region.footprint;
     let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
     let units = match region.memory {

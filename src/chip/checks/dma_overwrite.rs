@@ -136,7 +136,7 @@ struct Bits(Vec<u64>);
 
 impl Bits {
     fn new(limit: u64) -> Self {
-        // Zeroed pages that nobody touches take no memory.
+        // Untouched zeroed pages take no memory.
         Self(vec![0; limit.div_ceil(64) as usize])
     }
 

@@ -78,7 +78,10 @@ fn check_source(
     }
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
-    let slots = unit.contraction.as_ref().map(|contraction| (contraction.beats().max(1), last_packets(contraction, flits)));
+    let slots = unit
+        .contraction
+        .as_ref()
+        .map(|contraction| (contraction.beats().max(1), last_packets(contraction, flits)));
     // The last packet that a flit depends on when it leaves the accumulator.
     let summed = |flit: usize| match &slots {
         Some((beats, packets)) => packets[flit / beats],
@@ -315,7 +318,8 @@ mod tests {
                 let found = last_fetches(&fetch, tensor, &region);
                 assert_eq!(found, naive(&fetch, tensor, &region), "case {case}: {fetch:?}");
             }
-            let looked_at: usize = packet_loops(&fetch).iter().map(|packet_loop| packet_loop.size - packet_loop.first).product();
+            let looked_at: usize =
+                packet_loops(&fetch).iter().map(|packet_loop| packet_loop.size - packet_loop.first).product();
             shorter += usize::from(looked_at < time);
         }
         assert!(shorter > 500 && interleaved > 500, "{shorter} shorter, {interleaved} interleaved");

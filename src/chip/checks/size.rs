@@ -156,7 +156,7 @@ mod tests {
         // Twelve flits and one result of eight lanes take 12 * 16 + 8 * 8 = 256 bytes.
         let steps = ((4usize << 30) - 256) / 64;
         limit(&contraction(steps), &contraction(steps + 1), "67108861 steps");
-        // One flit of 30 lanes takes 256 bytes beside what the VRF gets.
+        // One flit of 30 lanes takes 256 bytes beside the elements of the VRF.
         let moved = ((4usize << 30) - 256) / 8;
         limit(&copy(1, 30, to_vrf(moved)), &copy(1, 30, to_vrf(moved + 1)), "1 flit");
     }

@@ -14,7 +14,7 @@ use core::ops::Range;
 /// processors do not predict this.
 const COPY_BYTES: usize = 256;
 
-/// Bytes of the shortest run that is copied at once. Processors copy such runs by themselves, without a check of the
+/// Bytes of the shortest run that is copied at once. Processors copy such runs by themselves, without reading the
 /// overwritten bytes.
 const LONG_BYTES: usize = 4096;
 

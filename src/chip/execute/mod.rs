@@ -162,7 +162,8 @@ impl<'a> Pass<'a> {
             None => fetch,
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
-        let contraction = command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
+        let contraction =
+            command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
         let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
         let piece = match (&exchange, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),
@@ -176,7 +177,8 @@ impl<'a> Pass<'a> {
         };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
-        let vector = placed.unit.vector.as_ref().map(|vector| VectorPlan::new(vector, shapes.contracted, path));
+        let vector =
+            placed.unit.vector.as_ref().map(|vector| VectorPlan::new(vector, shapes.contracted, path));
         let end = match (&transpose, &cast) {
             (Some(_), _) => shapes.transposed,
             (None, Some(_)) => shapes.cast,

@@ -52,7 +52,8 @@ impl Pass<'_> {
         // Operands for one group only matter if one of its elements meets them.
         let asks = |vector: &VectorPlan| {
             let all = units.iter().enumerate();
-            all.filter_map(|(number, unit)| unwritten(vector, number, unit)).any(|missing| missing.is_for_some)
+            all.filter_map(|(number, unit)| unwritten(vector, number, unit))
+                .any(|missing| missing.is_for_some)
         };
         let taken = operands.filter(|vector| asks(vector)).map(|vector| self.missing_taken(vector, units));
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
@@ -141,7 +142,8 @@ impl Pass<'_> {
 
     /// Refuses a pass that sums padding together with elements if its product is not zero, before anything is written.
     pub(crate) fn check_padding(&self, units: &[Unit]) -> Result<(), Fault> {
-        let Some(contraction) = self.contraction.as_ref().filter(|contraction| contraction.may_sum_padding()) else {
+        let Some(contraction) = self.contraction.as_ref().filter(|contraction| contraction.may_sum_padding())
+        else {
             return Ok(());
         };
         let mut rows = Vec::new();

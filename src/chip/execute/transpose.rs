@@ -79,7 +79,8 @@ impl TransposePlan {
         let (bytes, flags) = output.push_blank(matrices * self.transpose.out_rows * lanes, Some(&[]));
         match self.transpose.element.container_bits() {
             4 => {
-                let (size, out_size) = (self.transpose.in_flits() * FLIT_BYTES, self.transpose.out_rows * FLIT_BYTES);
+                let (size, out_size) =
+                    (self.transpose.in_flits() * FLIT_BYTES, self.transpose.out_rows * FLIT_BYTES);
                 for (from, to) in stream.bytes().chunks_exact(size).zip(bytes.chunks_exact_mut(out_size)) {
                     self.for_each(lanes, lanes, |place, source| set_nibble(to, place, nibble(from, source)));
                 }
@@ -90,7 +91,9 @@ impl TransposePlan {
         }
         match stream.flags() {
             Some(known) => self.copy((known, lanes), (flags, lanes)),
-            None => flags.chunks_exact_mut(lanes).for_each(|packet| packet[..self.transpose.in_rows].fill(true)),
+            None => {
+                flags.chunks_exact_mut(lanes).for_each(|packet| packet[..self.transpose.in_rows].fill(true))
+            }
         }
     }
 
@@ -145,7 +148,11 @@ mod tests {
                 continue;
             }
             let flit = (o * transpose.in_rows + lane) * packets + c;
-            assert_eq!(found, code(&bytes, flit * lanes + e), "{transpose:?}: matrix {o}, packet {c}, element {e}");
+            assert_eq!(
+                found,
+                code(&bytes, flit * lanes + e),
+                "{transpose:?}: matrix {o}, packet {c}, element {e}"
+            );
             assert_eq!(flag, Some(!missing || known[flit * lanes + e]));
             assert_eq!(flags[out * transpose.in_rows + lane], known[flit * lanes + e]);
             assert_eq!(plan.source(out, lane), (flit, e));

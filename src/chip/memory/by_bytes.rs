@@ -110,7 +110,10 @@ mod tests {
                 assert_eq!(index.len(), all.len(), "seed {seed}");
             }
             index.clear();
-            assert_eq!((index.len(), index.meeting(Hull::of(core::slice::from_ref(&(0..1000)))).count()), (0, 0));
+            assert_eq!(
+                (index.len(), index.meeting(Hull::of(core::slice::from_ref(&(0..1000)))).count()),
+                (0, 0)
+            );
         }
     }
 }

@@ -116,7 +116,8 @@ pub(crate) fn move_runs(
         row.read_runs(source, from.part(first, count), initialised);
         row.write_runs(0, destination, to.part(first, count), end, marked);
     };
-    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits))
+    else {
         return detour(destination, 0, from.count);
     };
     while source_runs.count > 0 {
@@ -124,7 +125,11 @@ pub(crate) fn move_runs(
         let (count, input) = source_runs.leading(source, initialised);
         let moved = match input {
             Some(input) => {
-                match (ByteRuns { count, ..destination_runs }).write((input, source_runs.step), destination, elements) {
+                match (ByteRuns { count, ..destination_runs }).write(
+                    (input, source_runs.step),
+                    destination,
+                    elements,
+                ) {
                     // The block of the destination ends inside the first run.
                     0 => {
                         detour(destination, first, 1);
@@ -155,7 +160,9 @@ pub(crate) fn move_repeated(
     if times == 1 || bits < 8 {
         return false;
     }
-    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
+    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return false;
+    };
     let (next, further) = (next.0 * bits / 8, next.1 * bits / 8);
     let hull = (times - 1) * next + source_runs.hull(source_runs.count);
     let Some(input) = source.piece(source_runs.unit, source_runs.address).and_then(|piece| {
@@ -166,7 +173,10 @@ pub(crate) fn move_repeated(
         return false;
     };
     let hull = (times - 1) * further + destination_runs.hull(destination_runs.count);
-    let Some(piece) = destination.piece_mut(destination_runs.unit, destination_runs.address, elements.end) else { return false };
+    let Some(piece) = destination.piece_mut(destination_runs.unit, destination_runs.address, elements.end)
+    else {
+        return false;
+    };
     if hull > piece.len {
         return false;
     }
@@ -176,10 +186,17 @@ pub(crate) fn move_repeated(
     let output = &mut bytes[start..end];
     for k in 0..times {
         let (input, output) = (&input[k * next..], &mut output[k * further..]);
-        copy_runs((input, source_runs.step), (output, destination_runs.step), source_runs.run, source_runs.count);
+        copy_runs(
+            (input, source_runs.step),
+            (output, destination_runs.step),
+            source_runs.run,
+            source_runs.count,
+        );
     }
     if !elements.marked {
-        let places = |k: usize| (0..destination_runs.count).map(move |j| start + k * further + j * destination_runs.step);
+        let places = |k: usize| {
+            (0..destination_runs.count).map(move |j| start + k * further + j * destination_runs.step)
+        };
         (0..times).flat_map(places).for_each(|at| initialised.set(at..at + destination_runs.run));
     }
     true
@@ -194,7 +211,8 @@ pub(crate) fn send_runs(
     row: &mut Row,
 ) -> bool {
     let bits = elements.bits;
-    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits))
+    else {
         return false;
     };
     let mut first = 0;
@@ -220,7 +238,9 @@ pub(crate) fn receive_runs(
     (output, to): (&mut [u8], Runs),
     bits: usize,
 ) -> bool {
-    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
+    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return false;
+    };
     match source_runs.leading(source, false) {
         (count, Some(input)) if count == source_runs.count => {
             let output = &mut output[destination_runs.address as usize..];
@@ -356,7 +376,7 @@ mod tests {
                 "{element:?}, {times} times {next:?}: {from:?} to {to:?}"
             );
 
-            // The same between the host and a memory.
+            // The same moves between the host and a memory.
             let (bytes, flags) = peek(&hbm, address);
             let mut there = vec![Unit::default()];
             let (host, mut row) = (Runs { address: 0, ..from }, Row::new(element));

@@ -355,7 +355,7 @@ mod tests {
         assert_eq!((extent.unit, extent.bytes.clone()), (0, 63..64));
         assert_eq!(fault.places.len(), 2);
         assert_ne!(fault.places[0].location.line(), 0);
-        // Written again, it is whole again; the other one is not.
+        // A second write makes the first tensor whole again. The other one stays damaged.
         log.record(Write::of(a, &[]), "test", here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
@@ -426,7 +426,7 @@ mod tests {
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
-    /// Tensors at the same bytes, one after another: the log does not grow with them, and none is taken for another.
+    /// Tensors at the same bytes, one after another: the log does not grow with them, and does not confuse them.
     #[test]
     fn overwritten_tensors_are_forgotten_and_still_refused() {
         let mut log = FillLog::default();
@@ -441,7 +441,7 @@ mod tests {
             |log: &FillLog, fill| check(log, tensor(fill)).expect_err("it is overwritten").places.len();
         let known = last - OVERWRITTEN as u64;
         assert_eq!([last - 1, known, known - 1, 1].map(|fill| places(&log, fill)), [2, 2, 1, 1]);
-        // Written again in part, the rest is still lost.
+        // A second write of a part of the tensor does not bring back the rest.
         log.record(Write::of(region(1, 0, 32, 1, 1), &[]), "test", here());
         assert_eq!((places(&log, 1), check(&log, region(1, 0, 32, 1, 1))), (2, Ok(())));
         // A tensor that is still there is not forgotten, however old it is.

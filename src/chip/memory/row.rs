@@ -272,7 +272,7 @@ impl Row {
             let piece = space.piece(unit, address);
             let taken = piece.map_or(len, |piece| piece.len.min(len));
             let output = &mut self.bytes[to..to + taken];
-            // All elements of byte `k`, by the place of the first byte of each.
+            // Marks all elements of byte `k` as unwritten, each with the place of its first byte.
             let miss = |row: &mut Self, k: usize| {
                 let element = (to + k) * per_byte / size;
                 for e in element..(element + per_byte).min(row.len) {
@@ -455,7 +455,7 @@ mod tests {
                 let mut five = Row::new(element);
                 (0..5).for_each(|_| five.read(space, Line { stride: 0, len: 1, ..line }));
                 assert_eq!(copies.bytes(), five.bytes());
-                // The same places, before the start of another tensor: 8 elements are as many bytes as one has bits.
+                // The same places, counted from an address that lies 8 elements later: 8 elements take `bits` bytes.
                 let before = Line { address: address + bits as u64, position: line.position - 8, ..line };
                 for (stride, len) in [(0, 5), (0, 1), (1, 5), (stride, count)] {
                     let (mut there, mut here) = (Row::new(element), Row::new(element));

@@ -121,7 +121,7 @@ pub(crate) const fn bank_part(address: TrfAddress) -> (usize, usize) {
 /// use furiosa_visa_std::chip::{RegisterType, TrfCell, TrfLayout};
 /// use furiosa_visa_std::prelude::*;
 /// let layout = TrfLayout::new(TrfAddress::SecondHalf, 4, RegisterType::Byte).expect("a TRF has 4 rows");
-/// // Row 1 owns the bank rows 2 and 3, of which a half holds 4096 bytes each: byte 4100 is byte 4 of bank row 3.
+/// // Row 1 owns the bank rows 2 and 3, with 4096 bytes each in a half: byte 4100 is byte 4 of bank row 3.
 /// assert_eq!(layout.cell(1, 4100), Some(TrfCell { bank_row: 3, row: 64, column: 0, slot: 8 }));
 /// assert_eq!(layout.row_elements(), 8192);
 /// ```
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Counted in bytes of what is stored: 4 bits, 8 bits (also for a widened `i4`), 8 bits, 16 bits.
+    /// Capacity in stored bytes, with elements of 4 bits, 8 bits (also for a widened `i4`), 8 bits, 16 bits.
     #[test]
     fn rows_hold_the_capacity_of_the_part() {
         for layout in all() {

@@ -47,7 +47,7 @@ pub(in crate::chip) fn host(host: &HostTransfer, upload: bool, call: Call) -> Re
     form.host_array(&host.transfer, host.host_elements, upload)
 }
 
-/// Refuses a look at a register file without a meaning.
+/// Refuses an inspection of a register file without a meaning.
 pub(in crate::chip) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     match &inspection.source {
@@ -109,10 +109,9 @@ fn indexed(dma: &IndexedDma, form: Form) -> Result<(), Fault> {
     form.transfer(&Transfer { source_start: Start::FIRST, destination_start: Start::FIRST, ..*payload })?;
     let all =
         if dma.call.gathers() { [dma.spread(), dma.all_rows()] } else { [dma.all_rows(), dma.spread()] };
-    if all
-        .iter()
-        .any(|transfer| transfer.loops.overflowed() || transfer.guard.digits.overflowed() || transfer.guard.sums.overflowed())
-    {
+    if all.iter().any(|transfer| {
+        transfer.loops.overflowed() || transfer.guard.digits.overflowed() || transfer.guard.sums.overflowed()
+    }) {
         let message = "the loops of the rows and of their payload are more than a move has".to_string();
         return Err(form.refused(message, "use the loops that the mappings give"));
     }
@@ -308,7 +307,10 @@ fn ended(
             form.same(element, destination.footprint.element, "is to be loaded as a tensor of")?;
             form.transfer(transfer)?;
             let crosses = |start: Start| start.units != 0;
-            let steps = transfer.loops.iter().any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
+            let steps = transfer
+                .loops
+                .iter()
+                .any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
             if steps || crosses(transfer.source_start) || crosses(transfer.destination_start) {
                 let message = "the loops go from one slice to another".to_string();
                 return Err(form.refused(message, "keep all loops inside a slice"));

@@ -14,7 +14,9 @@ fn joined(loops: impl IntoIterator<Item = SwitchLoop>) -> Vec<SwitchLoop> {
     let mut nest: Vec<SwitchLoop> = Vec::new();
     for inner in loops.into_iter().filter(|inner| inner.size > 1) {
         match nest.last_mut() {
-            Some(outer) if outer.slices == inner.size * inner.slices && outer.time == inner.size * inner.time => {
+            Some(outer)
+                if outer.slices == inner.size * inner.slices && outer.time == inner.size * inner.time =>
+            {
                 *outer = SwitchLoop { size: outer.size * inner.size, ..inner };
             }
             _ => nest.push(inner),

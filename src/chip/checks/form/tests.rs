@@ -178,10 +178,15 @@ fn transposes() {
         change(unit.transpose.as_mut().expect("a transpose"));
         refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
     };
-    refused_transpose("transpose: refused: a tensor of i8 is to be transposed as a stream of f32", &|transpose| {
-        transpose.element = F32;
+    refused_transpose(
+        "transpose: refused: a tensor of i8 is to be transposed as a stream of f32",
+        &|transpose| {
+            transpose.element = F32;
+        },
+    );
+    refused_transpose("matrices of 0 rows of i8, but the rows fill 1 to 8 bytes", &|transpose| {
+        transpose.in_rows = 0
     });
-    refused_transpose("matrices of 0 rows of i8, but the rows fill 1 to 8 bytes", &|transpose| transpose.in_rows = 0);
     refused_transpose("matrices of 9 rows of i8", &|transpose| transpose.in_rows = 9);
     refused_transpose("matrices of 18446744073709551615 rows", &|transpose| transpose.in_rows = usize::MAX);
     refused_transpose("matrices of 24 columns, taken from packets by 8", &|transpose| transpose.in_cols = 24);
@@ -190,7 +195,9 @@ fn transposes() {
     refused_transpose("16 columns in 2 packets become 3 packets", &|transpose| {
         (transpose.in_cols, transpose.out_rows) = (16, 3)
     });
-    refused_transpose("2 matrices of 2 flits are not the 2 of the stream", &|transpose| transpose.iterations = 2);
+    refused_transpose("2 matrices of 2 flits are not the 2 of the stream", &|transpose| {
+        transpose.iterations = 2
+    });
     refused_transpose("are not the 2 of the stream", &|transpose| transpose.iterations = usize::MAX);
     let mut short = transposed();
     (short.fetch, short.collect) =
@@ -238,13 +245,18 @@ fn switches() {
         guard: Guard::always(5),
     };
     assert_eq!(outcome(Operation::TensorUnit(Box::new(unit.clone()))), Ok(()));
-    refused_switch("switch: refused: rings of 12 slices do not cut 256 slices", |switch| switch.ring_size = 12);
+    refused_switch("switch: refused: rings of 12 slices do not cut 256 slices", |switch| {
+        switch.ring_size = 12
+    });
     refused_switch("rings of 512 slices", |switch| switch.ring_size = 512);
     refused_switch("a stream of 2 packets is switched as one of 3", |switch| switch.in_time = 3);
     // A ring of 8 slices is enough, one of 4 is not.
-    refused_switch("slice 0 is to take packets of slices 0 to 4, which a ring of 4 does not reach", |switch| {
-        switch.ring_size = 4;
-    });
+    refused_switch(
+        "slice 0 is to take packets of slices 0 to 4, which a ring of 4 does not reach",
+        |switch| {
+            switch.ring_size = 4;
+        },
+    );
     refused_switch("slice 2 is to take packets of slices 4 to 8, which a ring of 8", |switch| {
         switch.snoop.digits.set(2, SnoopDigit { base: 1, count: 4, weight: 2 });
     });
@@ -335,11 +347,19 @@ fn contractions() {
     let operation = Operation::TensorUnit(Box::new(product()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }), Ok(()));
 
-    refused_product("packets of 3 flits are used 2 times for 1 column", |contraction| contraction.collect_flits = 3);
+    refused_product("packets of 3 flits are used 2 times for 1 column", |contraction| {
+        contraction.collect_flits = 3
+    });
     refused_product("packets of 1 flit are used 0 times for 1 column", |contraction| contraction.tile = 0);
-    refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |contraction| contraction.tile = 3);
-    refused_product("64 products summed in 5 levels do not give 3 columns", |contraction| contraction.columns = 3);
-    refused_product("64 products summed in 7 levels do not give 1 column", |contraction| contraction.depth = 7);
+    refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |contraction| {
+        contraction.tile = 3
+    });
+    refused_product("64 products summed in 5 levels do not give 3 columns", |contraction| {
+        contraction.columns = 3
+    });
+    refused_product("64 products summed in 7 levels do not give 1 column", |contraction| {
+        contraction.depth = 7
+    });
     refused_product("4 steps go to 4 places in 3 slots", |contraction| contraction.slot_count = 3);
     refused_product("4 steps go to 4 places in 4 slots", |contraction| contraction.slots.base = 1);
     refused_product("4 steps go to 4 places in 4 slots", |contraction| contraction.slots.base = -1);
@@ -347,7 +367,9 @@ fn contractions() {
         contraction.trf_config = config(&[(3, 0), (2, 32)], 32)
     });
     refused_product("4 steps read 4 times 32 elements", |contraction| contraction.trf_config.base = -32);
-    refused_product("128 elements from byte 32 of a row are read", |contraction| contraction.trf_config.packet_size = 128);
+    refused_product("128 elements from byte 32 of a row are read", |contraction| {
+        contraction.trf_config.packet_size = 128
+    });
     refused_product("32 elements from byte 131072 of a row", |contraction| {
         contraction.trf_config.entries.set(1, Entry { size: 2, stride: 1 << 17 });
     });

@@ -197,7 +197,10 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
     let inside = |transfer: &Transfer| {
         form.transfer(transfer)?;
         let ends = [transfer.source_start, transfer.destination_start];
-        let crosses = transfer.loops.iter().any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
+        let crosses = transfer
+            .loops
+            .iter()
+            .any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
         if crosses || ends.iter().any(|end| end.units != 0) {
             return Err(form.refused("the loops of an operand go to another slice".to_string(), HELP));
         }

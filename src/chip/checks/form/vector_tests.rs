@@ -139,7 +139,9 @@ fn axes_of_groups_have_digits() {
         |digit| digit.weight = MOST_IN_SLICE as usize,
         |digit| (digit.extent, digit.weight) = (MOST as usize, 1),
     ];
-    changes.into_iter().for_each(|change| refused(F32, &toggle(change), "an axis has a digit without a meaning"));
+    changes
+        .into_iter()
+        .for_each(|change| refused(F32, &toggle(change), "an axis has a digit without a meaning"));
 }
 
 #[test]
@@ -184,13 +186,21 @@ fn reduces_inside_their_streams() {
     accepted(F32, &reduce(|reduce| reduce.slots = 8));
     refused(F32, &reduce(|reduce| reduce.slots = 9), "keeps 9 sums at once");
     refused(F32, &reduce(|reduce| reduce.reduced.set(0, ReducedLoop { size: 5, input: 6 })), "takes 40");
-    refused(F32, &reduce(|reduce| reduce.reduced.set(0, ReducedLoop { size: 4, input: 9 })), "takes position 34");
+    refused(
+        F32,
+        &reduce(|reduce| reduce.reduced.set(0, ReducedLoop { size: 4, input: 9 })),
+        "takes position 34",
+    );
     refused(
         F32,
         &reduce(|reduce| reduce.kept.set(0, KeptLoop { size: 8, input: 1, output: 2 })),
         "makes position 14",
     );
-    refused(F32, &reduce(|reduce| reduce.guard = Guard::always(4)), "a guard over 4 variables is asked about 5");
+    refused(
+        F32,
+        &reduce(|reduce| reduce.guard = Guard::always(4)),
+        "a guard over 4 variables is asked about 5",
+    );
     refused(F32, &reduce(|reduce| reduce.op = ReduceOperator::MaxI32), "is to work on packets of 4 f32");
     // One time step of four lanes is half a flit.
     let half = reduce(|reduce| {
@@ -286,7 +296,11 @@ fn groups_of_slices_inside_a_cluster() {
         &[reduce(|reduce| reduce.reduced.set(0, SliceLoop { size: 8, units: 1, axis: 24 }))],
         "a reduce over axis 24",
     );
-    refused(F32, &[reduce(|reduce| reduce.repeated.set(0, RepeatedLoop { size: 9, units: 1 }))], "of slice 256");
+    refused(
+        F32,
+        &[reduce(|reduce| reduce.repeated.set(0, RepeatedLoop { size: 9, units: 1 }))],
+        "of slice 256",
+    );
     refused(
         F32,
         &[reduce(|reduce| {

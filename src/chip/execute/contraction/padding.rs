@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   step        0   1   2   3   4          sum 0 = steps 0, 1, 2 and 3, 4: padding that is summed
-//!   T # 5       e   e   e   .   .          sum 1 = padding alone: nobody looks at it
+//!   T # 5       e   e   e   .   .          sum 1 = padding alone: it is not used
 //! ```
 
 use super::general::Scratch;

@@ -2,11 +2,11 @@
 //!
 //! Each run comes from another slice, so its bytes are rarely in the cache. The loops are made for that:
 //!
-//! | what | why |
+//! | loops | reason |
 //! |---|---|
 //! | loops of constant length | few instructions per packet: the reads of several runs are on their way at a time |
 //! | packets of two sources that go side by side are written together | whole lines of the cache are written |
-//! | some slices get packets at a time | what a source holds for one slice and for the next lies together |
+//! | some slices receive packets at a time | the packets of a source for neighbouring slices lie together |
 
 use super::{Exchange, Gather, Offset, Spots};
 use crate::spec::FLIT_BYTES;

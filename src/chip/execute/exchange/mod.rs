@@ -11,8 +11,8 @@
 //! | the pass | packets go |
 //! |---|---|
 //! | reads, exchanges and writes whole packets | from DM to DM: [`direct`] |
-//! | reads whole packets and computes | from DM to a buffer per slice, some slices at a time, which then commit theirs |
-//! | computes before the exchange, or writes what it fetches | to buffers of all slices before any of them is written |
+//! | reads whole packets and computes | from DM to buffers of some slices at a time, which then commit theirs |
+//! | computes before the exchange, or writes over its sources | to buffers of all slices before any is written |
 
 mod direct;
 mod flits;
@@ -135,7 +135,8 @@ impl Exchange {
             })
             .collect();
         loops.reverse();
-        let (between, mut within): (Vec<Gather>, Vec<Gather>) = loops.iter().partition(|gather| gather.slices > 0);
+        let (between, mut within): (Vec<Gather>, Vec<Gather>) =
+            loops.iter().partition(|gather| gather.slices > 0);
         let run = within.pop().unwrap_or(Gather { size: 1, slices: 0, time: 1, step: 1 });
         let (lanes, bytes) = (fetch.padded(), fetch.packet_bytes());
         let starts = (0..switch.in_time.max(step)).map(|step| (step * bytes) as u32).collect();

@@ -34,10 +34,13 @@ impl InterPlan {
     pub(super) fn new(reduce: &InterSliceReduce, before: StreamShape) -> Self {
         let kept = || reduce.kept.iter();
         let slices = nest(
-            kept().filter(|entry| entry.input.units > 0).map(|entry| (entry.size, entry.input.units, entry.output.units)),
+            kept()
+                .filter(|entry| entry.input.units > 0)
+                .map(|entry| (entry.size, entry.input.units, entry.output.units)),
         );
         let positions = kept().filter(|entry| entry.input.units == 0 && entry.output.units == 0);
-        let mut positions = nest(positions.map(|entry| (entry.size, entry.input.elements, entry.output.elements)));
+        let mut positions =
+            nest(positions.map(|entry| (entry.size, entry.input.elements, entry.output.elements)));
         positions.sort_unstable();
         let mut runs: Vec<(usize, usize, usize)> = Vec::new();
         for (from, to) in positions {

@@ -506,7 +506,10 @@ fn give_ids(
             all.extend(lanes.iter().map(id));
             if let Some(flags) = flags.get(block.clone()) {
                 let ids_of_block = &mut all[block];
-                ids_of_block.iter_mut().zip(flags).for_each(|(id, &flag)| *id = if flag { *id } else { NO_ID });
+                ids_of_block
+                    .iter_mut()
+                    .zip(flags)
+                    .for_each(|(id, &flag)| *id = if flag { *id } else { NO_ID });
             }
         }
     }

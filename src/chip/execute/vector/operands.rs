@@ -48,8 +48,11 @@ impl Places {
         let still = |entry: &TransferLoop| entry.source == entry.destination;
         let first = transfer.source_start.is_first() && transfer.destination_start.is_first();
         if first && transfer.guard.is_always() && loops.iter().all(still) {
-            let mut steps: Vec<(usize, usize)> =
-                loops.iter().map(|entry| (entry.source.elements, entry.size)).filter(|&(_, size)| size != 1).collect();
+            let mut steps: Vec<(usize, usize)> = loops
+                .iter()
+                .map(|entry| (entry.source.elements, entry.size))
+                .filter(|&(_, size)| size != 1)
+                .collect();
             steps.sort_unstable();
             let whole = steps
                 .iter()
@@ -251,13 +254,16 @@ impl VectorPlan {
         let Block { range, of, from, to } = block;
         let Scratch { operand, made, before } = scratch;
         // Runs the step on lanes `lanes_range` of a stream of `of` lanes with these flags.
-        let mut apply =
-            |input: &Operand, flags: &mut Vec<bool>, lanes_range: Range<usize>, of: usize, to: &mut [Lane]| {
-                let lanes = fetch(input, beside, range.clone(), operand);
-                let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
-                set_flags(uses_stream, missing, lanes_range, (flags, of));
-                self.path.run(Job::Step(job(input, lanes_of(lanes, operand)), from), to);
-            };
+        let mut apply = |input: &Operand,
+                         flags: &mut Vec<bool>,
+                         lanes_range: Range<usize>,
+                         of: usize,
+                         to: &mut [Lane]| {
+            let lanes = fetch(input, beside, range.clone(), operand);
+            let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
+            set_flags(uses_stream, missing, lanes_range, (flags, of));
+            self.path.run(Job::Step(job(input, lanes_of(lanes, operand)), from), to);
+        };
         let always = || inputs.iter().all(|input| input.ids == ValidBranchIds::ValidAlways);
         let (for_all, each) = match beside.ids {
             Ids::Same(id) => (Some(inputs.iter().find(|input| holds(input.ids, *id))), &[][..]),
@@ -348,8 +354,8 @@ fn fetch(
     Fetched::Each
 }
 
-/// Sets the flags of the results of an operator: a result is unwritten if one of its arguments is. `flags` are those of a
-/// stream of `len` lanes.
+/// Sets the flags of the results of an operator: a result is unwritten if one of its arguments is. `flags` are those of
+/// a stream of `len` lanes.
 pub(super) fn set_flags(
     uses_stream: bool,
     missing: Option<&[bool]>,

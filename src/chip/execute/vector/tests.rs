@@ -51,10 +51,12 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Binary { op, mode, operands } => {
                 for cells in &mut groups {
                     for (k, cell) in cells.iter_mut().enumerate() {
-                        let input = cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
+                        let input =
+                            cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
                         let Some(input) = input else { continue };
-                        let [a, b] =
-                            mode.arguments().map(|of| if of == 0 { cell.0 } else { fetched(&input.source, k) });
+                        let [a, b] = mode
+                            .arguments()
+                            .map(|of| if of == 0 { cell.0 } else { fetched(&input.source, k) });
                         cell.0 = a.zip(b).map(|(a, b)| binary(*op, a, b));
                     }
                 }
@@ -62,7 +64,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Ternary { op, mode, operands } => {
                 for cells in &mut groups {
                     for (k, cell) in cells.iter_mut().enumerate() {
-                        let input = cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
+                        let input =
+                            cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
                         let Some(input) = input else { continue };
                         let constant = Some(input.constant.to_bits());
                         let all = mode.arguments().map(|of| match of {
@@ -116,8 +119,10 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
                     is_sum[sum] = true;
                     if let Some(value) = value.filter(|_| reduce.guard.holds(&at)) {
                         let sum = &mut sums[sum];
-                        *sum =
-                            (Some(sum.0.map_or(value, |before| lanes::combined(reduce.op, before, value))), id);
+                        *sum = (
+                            Some(sum.0.map_or(value, |before| lanes::combined(reduce.op, before, value))),
+                            id,
+                        );
                     }
                 }
                 // An empty sum has no id. Lanes without a sum keep the common id, if there is one.

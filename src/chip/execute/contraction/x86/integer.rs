@@ -61,8 +61,8 @@ impl Dots for Avx2 {
     #[inline(always)]
     fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
         let packet: &[u8; 16] = packet.first_chunk().expect("packets are made of vectors");
-        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 16 bytes, and the load
-        // needs no alignment.
+        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 16 bytes, and the
+        // load needs no alignment.
         unsafe {
             let words = _mm256_cvtepi8_epi16(_mm_loadu_si128(packet.as_ptr().cast()));
             match (PLANES, plane) {

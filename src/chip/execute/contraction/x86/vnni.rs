@@ -221,7 +221,8 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
                     halves[chain] = _mm512_dpbusd_epi32(halves[chain], half, elements);
                 }
                 if PLANES > 1 {
-                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no alignment.
+                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no
+                    // alignment.
                     unsafe { _mm512_storeu_si512(vector.0.as_mut_ptr().cast(), elements) };
                 }
             }
@@ -235,8 +236,8 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
             for (plane, rows) in planes.iter().enumerate() {
                 let rows = [load(&rows[0]), load(&rows[1])];
                 for (sums, packet) in sums.iter_mut().zip(packet_starts) {
-                    // SAFETY: this is the start of a slice with `parts` parts of 16 bytes, of which `part` is one, or of
-                    // `PLANES` vectors of 64 bytes, which have as many; the load needs no alignment.
+                    // SAFETY: this is the start of `parts` parts of 16 bytes in a slice, or of `PLANES` vectors of 64
+                    // bytes with as many parts each, and `part < parts`; the load needs no alignment.
                     let elements = unsafe { _mm_loadu_si128(packet.add(plane * 64 + part * TAKE).cast()) };
                     let stream = _mm512_broadcast_i32x4(elements);
                     for (sums, rows) in sums.iter_mut().zip(rows) {

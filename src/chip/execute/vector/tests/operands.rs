@@ -135,7 +135,10 @@ fn places_begin_where_their_loops_do() {
     let nowhere = u32::MAX;
     assert_eq!(places(|_| ()), [0, 1, 2, 3]);
     assert_eq!(places(|transfer| transfer.source_start = Start { units: 0, elements: 2 }), [2, 3, 4, 5]);
-    assert_eq!(places(|transfer| transfer.destination_start = Start { units: 0, elements: 1 }), [nowhere, 0, 1, 2]);
+    assert_eq!(
+        places(|transfer| transfer.destination_start = Start { units: 0, elements: 1 }),
+        [nowhere, 0, 1, 2]
+    );
     assert_eq!(places(|transfer| *transfer = loops(&[(4, 0, 1)])), [0; 4]);
     assert_eq!(places(|transfer| *transfer = loops(&[(3, 1, 1)])), [0, 1, 2, nowhere]);
     assert_eq!(places(|transfer| *transfer = loops(&[(2, 1, 2), (2, 2, 1)])), [0, 2, 1, 3]);
@@ -180,7 +183,10 @@ fn operands_of_a_group_are_watched() {
         let (_, found) =
             plan.watch_before(Input::Row(&mut input), (&unit, HERE), &mut VectorBuffers::default());
         let looked_at = plan.find_missing_operand(&unit, HERE, true);
-        (looked_at.map(|missing| missing.is_for_some), found.map(|missing| (missing.source.address, missing.element)))
+        (
+            looked_at.map(|missing| missing.is_for_some),
+            found.map(|missing| (missing.source.address, missing.element)),
+        )
     };
     let group = || vec![operand(one, 0)];
     assert_eq!(watched(group(), &[]), (None, None));
