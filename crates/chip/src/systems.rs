@@ -1,4 +1,4 @@
-//! The systems of the process: their numbers and where each was made, for messages about two of them.
+//! The systems of the process: their numbers and the places that made them, for messages about two systems.
 
 use core::panic::Location;
 use furiosa_visa_rules::command::FillId;
@@ -9,9 +9,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 struct Systems {
     count: u64,
-    /// From this number on, systems were made at this place, up to the next entry.
+    /// Places that made systems: each made the systems from its number on, up to the number of the next entry.
     places: Vec<(u64, &'static Location<'static>)>,
-    /// Those that have not ended.
+    /// Numbers of the systems that have not ended.
     living: HashSet<u64>,
 }
 
@@ -21,7 +21,7 @@ fn lock() -> MutexGuard<'static, Systems> {
     SYSTEMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of a system of the process. It ends with this value.
+/// The number of a system of the process. The system counts as living until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct SystemNumber(u64);
 
@@ -50,16 +50,16 @@ impl Drop for SystemNumber {
     }
 }
 
-/// What is known of a system.
+/// Facts about a system.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Where it was made. `None`: there was no such system.
+    /// Place that made it. `None`: there was no such system.
     pub(crate) made: Option<&'static Location<'static>>,
-    /// It has not ended.
+    /// True if it has not ended.
     pub(crate) lives: bool,
 }
 
-/// What is known of the system with this number.
+/// Facts about the system with this number.
 pub(crate) fn known(number: u64) -> Known {
     let systems = lock();
     let after = systems.places.partition_point(|&(first, _)| first <= number);

@@ -1,4 +1,4 @@
-//! Where operations may access memory: alignment, and the places that they write.
+//! Rules for memory accesses of operations: alignment, and the places that they write.
 
 use super::bounds::{Call, in_memory};
 use core::panic::Location;
@@ -18,7 +18,7 @@ use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, MAX_CHIPS, SLICES};
 use furiosa_visa_rules::text::Text;
 
-/// Refuses a tensor whose address is no multiple of its element.
+/// Refuses a tensor whose address is no multiple of its element size.
 pub(crate) fn element_aligned(region: &Region, call: Call) -> Result<(), Fault> {
     let element = region.footprint.element;
     let bytes = element.bits().div_ceil(8) as u64;
@@ -35,7 +35,7 @@ fn misaligned(region: &Region, message: String, help: &'static str, call: Call) 
     call.fault(FaultKind::Misaligned, message, help).at(region.memory, 0, bytes)
 }
 
-/// Refuses a transfer that the DMA engines cannot do, or that writes where it should not.
+/// Refuses a transfer that the DMA engines cannot do, or that writes outside of its tensor or twice.
 pub(crate) fn dma(dma: &Dma, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
     let Dma { source, destination, transfer, pcie } = dma;
     if checks.contexts && *pcie {
@@ -75,7 +75,7 @@ pub(super) fn ends_aligned(source: &Region, destination: &Region, call: Call) ->
     Ok(())
 }
 
-/// Refuses a copy between units whose tensors its engines do not reach, or that writes where it should not.
+/// Refuses a copy between units whose tensors its engines do not reach, or that writes outside of its tensor or twice.
 pub(crate) fn unit_copy(copy: &UnitCopy, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
     let UnitCopy { call: kind, source, destination, moves, .. } = copy;
     let reached = if *kind == CopyCall::HbmChipShuffle { Memory::Hbm } else { Memory::Dm };
@@ -100,27 +100,29 @@ pub(crate) fn unit_copy(copy: &UnitCopy, checks: &CheckOptions, call: Call) -> R
     moved(moves, destination, checks, call)
 }
 
-/// Refuses loops of the sub context that go from one cluster to another one.
+/// Refuses loops of the sub context that go from one cluster to another.
 fn in_its_clusters(transfer: &Transfer, call: Call) -> Result<(), Fault> {
     let (from, to) = (transfer.source_start.units, transfer.destination_start.units);
-    let stays = |own: &TransferLoop| {
-        let [a, b] = [own.source.units, own.destination.units];
-        own.size < 2 || a == b || a.max(b) < SLICES
+    let stays = |transfer_loop: &TransferLoop| {
+        let [a, b] = [transfer_loop.source.units, transfer_loop.destination.units];
+        transfer_loop.size < 2 || a == b || a.max(b) < SLICES
     };
     let reach = |side: fn(&TransferLoop) -> usize, start: isize| {
-        let inside = transfer.loops.iter().filter(|own| side(own) < SLICES);
-        let last: usize = inside.map(|own| own.size.saturating_sub(1).saturating_mul(side(own))).sum();
+        let inside = transfer.loops.iter().filter(|transfer_loop| side(transfer_loop) < SLICES);
+        let last: usize = inside
+            .map(|transfer_loop| transfer_loop.size.saturating_sub(1).saturating_mul(side(transfer_loop)))
+            .sum();
         start.rem_euclid(SLICES as isize).saturating_add_unsigned(last)
     };
     let fits = |reach: isize| reach < SLICES as isize;
     let evidently = from.div_euclid(SLICES as isize) == to.div_euclid(SLICES as isize)
         && transfer.loops.iter().all(stays)
-        && fits(reach(|own| own.source.units, from))
-        && fits(reach(|own| own.destination.units, to));
+        && fits(reach(|transfer_loop| transfer_loop.source.units, from))
+        && fits(reach(|transfer_loop| transfer_loop.destination.units, to));
     if evidently {
         return Ok(());
     }
-    // Which positions are live decides.
+    // The loops do not decide it: only live positions count.
     let mut crosses = false;
     Moves::new(transfer).for_each_strip(8, |Strip { source, destination, .. }| {
         crosses |= source.unit / SLICES != destination.unit / SLICES;
@@ -135,7 +137,8 @@ fn in_its_clusters(transfer: &Transfer, call: Call) -> Result<(), Fault> {
     Err(call.fault(FaultKind::Unsupported, message, "use a DMA or a shuffle: `&mut ctx.tdma`"))
 }
 
-/// Refuses a pass that accesses memory at addresses that its engines do not have, or that writes where it should not.
+/// Refuses a pass that accesses memory at addresses that its engines do not have, or that writes outside of its tensor
+/// or twice.
 pub(crate) fn tensor_unit(
     unit: &TensorUnit,
     checks: &CheckOptions,
@@ -195,7 +198,7 @@ fn commit_aligned(region: &Region, config: &Config, call: Call) -> Result<(), Fa
     let mut inner = 1;
     for entry in config.entries.as_slice().iter().rev() {
         let (size, window) = (inner * entry.size, config.packet_size);
-        // What lies inside a packet is written at once; the rest of an entry that goes on steps by whole packets.
+        // A packet is written at once. The part of an entry outside of the packet steps by whole packets.
         if size > window && entry.size > 1 {
             let step = entry.stride.unsigned_abs() * if inner < window { window / inner } else { 1 };
             if !(step * bits).is_multiple_of(8 * unit) {
@@ -237,13 +240,13 @@ fn committed(
     if (inside || !checks.views) && (once || !checks.overlapping_writes) {
         return Ok(());
     }
-    // Which time steps hold an element decides: a packet is written with its padding. The loops do not say where steps of
-    // padding go.
+    // The loops do not decide it: packets are written with their padding, and only time steps with live elements count.
+    // The loops may place steps of padding anywhere.
     let window = config.packet_size.max(1);
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, region.footprint.chips);
     let (mut mask, mut fault) = (Vec::new(), None);
-    // Per element, the last time step that wrote it, and whether it wrote it as an element.
+    // Per element: the last time step that wrote it, and true if that lane held an element.
     let mut writer: Vec<Option<(usize, bool)>> = vec![None; region.elements_to_end()];
     for time in 0..config.positions() / window {
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);
@@ -261,7 +264,7 @@ fn committed(
                     fault = fault.take().or_else(|| Some(outside(region, position, &what(), call)))
                 }
                 None => {}
-                // What is written over padding stays.
+                // An element keeps its writer when padding is written over it.
                 Some(Some((earlier, true))) if checks.overlapping_writes => {
                     let other = format!("time step {earlier}");
                     let found = || twice(region, at, position as usize, [&other, &what()], call);
@@ -277,7 +280,8 @@ fn committed(
     Ok(())
 }
 
-/// Where the lanes of a packet go. A packet lies together: its padding, of which the loops need not tell, beside its elements.
+/// Positions of the lanes of a packet. A packet lies together, so that its padding lies beside its elements, even where
+/// the loops place it elsewhere.
 pub(super) fn packet_positions(
     walk: &Walk,
     time: usize,
@@ -293,7 +297,7 @@ pub(super) fn packet_positions(
     positions
 }
 
-/// The first unit in which an element can be.
+/// The first unit that can hold an element.
 pub(super) fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
     let mut units = (0..chips * CLUSTERS * SLICES).map(Coordinates::of_slice);
     let takes_part = |at: &Coordinates| {
@@ -339,13 +343,14 @@ pub(super) fn moved(
     checks: &CheckOptions,
     call: Call,
 ) -> Result<(), Fault> {
-    let parts: Vec<(&Transfer, Moves<'_>)> = transfers.iter().map(|own| (own, Moves::new(own))).collect();
+    let parts: Vec<(&Transfer, Moves<'_>)> =
+        transfers.iter().map(|transfer| (transfer, Moves::new(transfer))).collect();
     let footprint = &region.footprint;
     let whole = footprint.clusters == CLUSTERS && footprint.slices == SLICES;
     let units = match region.memory {
         Memory::Hbm => footprint.chips,
         Memory::Dm | Memory::Vrf if whole => footprint.chips * CLUSTERS * SLICES,
-        // Not all slices up to the last one: each is looked at.
+        // The tensor may lie in a part of the slices, so each one is checked below.
         Memory::Dm | Memory::Vrf => 1,
     };
     let elements = region.elements_to_end();
@@ -395,15 +400,15 @@ pub(super) fn moved(
     }
 }
 
-/// Whether no two moves write in the same unit. Each writes in a unit of its tensor, once.
+/// Tells if no two moves write in the same unit. Each move writes in units of its tensor, and writes each element once.
 fn in_units_of_their_own(parts: &[(&Transfer, Moves<'_>)]) -> bool {
     let mut units: Vec<isize> = Vec::new();
     for (transfer, moves) in parts {
-        let mut own = moves.units(Side::Destination);
-        own.sort_unstable();
-        own.dedup();
+        let mut written = moves.units(Side::Destination);
+        written.sort_unstable();
+        written.dedup();
         units.extend(
-            own.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)),
+            written.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)),
         );
     }
     let all = units.len();
@@ -412,7 +417,7 @@ fn in_units_of_their_own(parts: &[(&Transfer, Moves<'_>)]) -> bool {
     units.len() == all
 }
 
-/// Whether a tensor lies in a unit, too.
+/// Tells if a tensor lies in a unit.
 fn spans(region: &Region, at: Coordinates) -> bool {
     let footprint = &region.footprint;
     at.chip < footprint.chips
@@ -424,7 +429,7 @@ pub(crate) fn uploaded(host: &HostTransfer, checks: &CheckOptions, call: Call) -
     moved(core::slice::from_ref(&host.transfer), &host.region, checks, call)
 }
 
-/// Refuses a pass that writes in slices in which its tensor does not lie. `width`: the lanes that are written.
+/// Refuses a pass that writes in slices outside of its tensor. `width`: number of lanes that are written.
 fn in_its_slices(
     unit: &TensorUnit,
     region: &Region,
@@ -432,10 +437,10 @@ fn in_its_slices(
     call: Call,
 ) -> Result<(), Fault> {
     let covers = |source: &Region| {
-        let (own, other) = (&region.footprint, &source.footprint);
-        own.chips >= other.chips && own.clusters >= other.clusters && own.slices >= other.slices
+        let (written, other) = (&region.footprint, &source.footprint);
+        written.chips >= other.chips && written.clusters >= other.clusters && written.slices >= other.slices
     };
-    // A slice that fetches nothing may get packets of others.
+    // A slice that fetches nothing may receive packets of others.
     let exchanges = unit.switch.is_some();
     let whole = region.footprint.clusters == CLUSTERS && region.footprint.slices == SLICES;
     if unit.fetch.sources().all(covers) && (whole || !exchanges) {
@@ -463,7 +468,7 @@ fn in_its_slices(
     }
 }
 
-/// A write in a unit in which the tensor does not lie.
+/// Fault for a write in a unit outside of the tensor.
 fn outside_units(region: &Region, unit: usize, call: Call) -> Fault {
     let footprint = &region.footprint;
     let place = Place::Region(*region).describe();

@@ -1,4 +1,4 @@
-//! What a command must keep to before it is executed.
+//! Rules that a command must keep before it is executed: memories, sizes and types.
 
 use core::panic::Location;
 use furiosa_visa_rules::command::Place;
@@ -29,8 +29,8 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let before = region.part.units[0];
     let lives = |chip: usize| chip >= before && footprint.guard.may_hold(&[chip - before]);
     if let Some(chip) = (chips..footprint.chips).find(|&chip| lives(chip)) {
-        let own = Text::new().count(chips, "chip");
-        let message = format!("the tensor needs chip {chip}, but the system has {own}");
+        let present = Text::new().count(chips, "chip");
+        let message = format!("the tensor needs chip {chip}, but the system has {present}");
         let help = "build the context with more chips, or use a chip mapping that fits the system";
         return Err(call.fault(FaultKind::OutOfBounds, message, help));
     }
@@ -66,7 +66,7 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     let Some(end) = end else {
         return fault(origin, region.base()..u64::MAX);
     };
-    // Padding may stick out: the last tiles of a tensor keep its size.
+    // Padding may stick out: the last tiles of a tensor keep its full size.
     let outside = capacity.max(region.base())..end;
     let units = if place.differs_by_unit() { footprint.chips * CLUSTERS * SLICES } else { 1 };
     for at in (0..units).map(Coordinates::of_slice) {
@@ -85,7 +85,7 @@ pub(crate) fn in_bounds(region: &Region, chips: usize, call: Call) -> Result<(),
     Ok(())
 }
 
-/// Refuses a commit whose padding leaves the memory: it is written as elements are.
+/// Refuses a commit whose padding leaves the memory: padding is written as elements are.
 fn committed_in_bounds(written: &Place, chips: usize, call: Call) -> Result<(), Fault> {
     let Place::Region(region) = written else { return Ok(()) };
     in_bounds(region, chips, call).map_err(|mut fault| {
@@ -109,7 +109,8 @@ pub(crate) fn in_memory(region: &Region, reached: &[Memory], call: Call) -> Resu
     Err(call.fault(FaultKind::Unsupported, message, "give it a tensor in a memory that it reaches"))
 }
 
-/// Refuses a register file tensor of so many rows, or, with `bounds`, one that does not fit its region.
+/// Refuses a register file tensor with an invalid number of rows. With `bounds`, also refuses one that does not fit its
+/// region.
 pub(crate) fn fits(region: &TrfRegion, bounds: bool, call: Call) -> Result<(), Fault> {
     let (rows, row_bytes) = (region.rows, region.row_bytes());
     if !furiosa_visa_rules::spec::TRF_ROWS.contains(&rows) {

@@ -1,7 +1,8 @@
-//! A move that writes over its own source.
+//! Rule against a move that writes over its source.
 //!
-//! Up to eight DMA engines read and write one move side by side, in no order that a program can rely on. A byte that the
-//! move reads may have been written before it is read. So no byte that it reads may be written, but with itself.
+//! Up to eight DMA engines read and write one move side by side, in no order that a program can rely on. A byte that
+//! the move reads may have been written before. So the move must not write a byte that it reads, except with the same
+//! byte.
 //!
 //! ```text
 //!   read      0 ├─ A: 0 ─┼─ A: 1 ─┤ 128
@@ -20,14 +21,14 @@ use furiosa_visa_rules::spec::{CLUSTERS, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES,
 /// Bits of the set of written bytes that are kept at a time.
 const WINDOW_BITS: u64 = 1 << 29;
 
-/// Refuses moves, side by side between the same two tensors, that write bytes which they also read, with other bytes.
-/// `apart`: other tensors have other bytes.
+/// Refuses moves between the same two tensors, running side by side, that write other bytes over bytes that they read.
+/// `apart`: each tensor has separate bytes.
 pub(crate) fn check(parts: &[Dma], apart: bool, call: Call) -> Result<(), Fault> {
     let Some(Dma { source, destination, .. }) = parts.first() else { return Ok(()) };
     if source.memory != destination.memory || apart && !separate::shares(source, destination) {
         return Ok(());
     }
-    let moves: Vec<_> = parts.iter().map(|own| (own, Moves::new(&own.transfer))).collect();
+    let moves: Vec<_> = parts.iter().map(|dma| (dma, Moves::new(&dma.transfer))).collect();
     let pairs = moves.iter().flat_map(|read| moves.iter().map(move |written| (read, written)));
     let first = pairs
         .filter(|(read, written)| !(core::ptr::eq(read.0, written.0) && stays(read.0)))
@@ -42,12 +43,12 @@ pub(crate) fn check(parts: &[Dma], apart: bool, call: Call) -> Result<(), Fault>
 /// A move and its loops.
 type Part<'a> = (&'a Dma, Moves<'a>);
 
-/// Whether every loop takes the same steps on both sides, from the same place: each element is written with itself.
+/// Tells if every loop takes the same steps on both sides, from the same place: each element is written over itself.
 fn stays(dma: &Dma) -> bool {
     let Dma { source, destination, transfer, .. } = dma;
     source.address == destination.address
         && transfer.source_start == transfer.destination_start
-        && transfer.loops.iter().all(|own| own.source == own.destination)
+        && transfer.loops.iter().all(|transfer_loop| transfer_loop.source == transfer_loop.destination)
 }
 
 /// The units and bytes that both sides may use.
@@ -57,7 +58,7 @@ struct Shared {
     bytes: Range<u64>,
 }
 
-/// The units and bytes between the first and the last element of one side. Those before the start are not live.
+/// The units and bytes between the first and the last element of one side. Positions before the start are padding.
 fn hull(moves: &Moves<'_>, side: Side, region: &Region, start: Start) -> Shared {
     let bits = region.footprint.element.bits();
     let last_unit = start.units.saturating_add_unsigned(moves.last_unit(side));
@@ -85,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// The first byte, unit by unit, that is read, and written with another one.
+    /// The first byte, unit by unit, that is read and overwritten by another byte.
     fn first_overwritten(&self, read: &Part<'_>, written: &Part<'_>) -> Option<(usize, u64)> {
         if self.units.is_empty() || self.bytes.is_empty() {
             return None;
@@ -97,13 +98,13 @@ impl Shared {
         windows.filter_map(|window| self.first_in(read, written, &window)).min()
     }
 
-    /// The first one of these bytes.
+    /// The first such byte in `window`.
     fn first_in(&self, read: &Part<'_>, written: &Part<'_>, window: &Range<u64>) -> Option<(usize, u64)> {
         let Dma { source, destination, .. } = read.0;
         let bits = source.footprint.element.bits();
         let width = window.end - window.start;
         let mut kept = Bits::new(self.units.len() as u64 * width);
-        // Where a byte of a unit is kept, less its address.
+        // Bit of byte 0 of `window` in a unit.
         let row = |unit: usize| (unit - self.units.start) as u64 * width;
         let inside = |(unit, bytes): (usize, Range<u64>)| {
             let bytes = bytes.start.max(window.start)..bytes.end.min(window.end);
@@ -135,7 +136,7 @@ struct Bits(Vec<u64>);
 
 impl Bits {
     fn new(limit: u64) -> Self {
-        // Zeroed pages that nobody touches take no memory.
+        // Untouched zeroed pages take no memory.
         Self(vec![0; limit.div_ceil(64) as usize])
     }
 
@@ -152,7 +153,7 @@ impl Bits {
         Self::words(range).for_each(|(word, mask)| self.0[word] |= mask);
     }
 
-    /// The least number of a range that is in the set.
+    /// The smallest number of a range that is in the set.
     fn first(&self, range: Range<u64>) -> Option<u64> {
         Self::words(range).find_map(|(word, mask)| {
             let bits = self.0[word] & mask;
@@ -161,7 +162,7 @@ impl Bits {
     }
 }
 
-/// Where a run lies on one side.
+/// Place of a run on one side.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     unit: usize,
@@ -177,7 +178,7 @@ impl Spot {
     }
 }
 
-/// Elements that lie together on both sides.
+/// Neighbouring elements on both sides.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     from: Spot,
@@ -186,7 +187,7 @@ struct Run {
 }
 
 impl Run {
-    /// Whether each element is written where it was read.
+    /// Tells if each element is written to the place that it was read from.
     fn stays(&self, source: &Region, destination: &Region) -> bool {
         let bit = |region: &Region, position: usize| {
             u128::from(region.address) * 8 + position as u128 * region.footprint.element.bits() as u128
@@ -205,7 +206,7 @@ fn for_each_run(moves: &Moves<'_>, bits: usize, mut visit: impl FnMut(Run)) {
     });
 }
 
-/// A byte that is read and written.
+/// Fault for a byte that is read and overwritten.
 fn fault(
     (source, destination): (&Region, &Region),
     (unit, byte): (usize, u64),
@@ -218,9 +219,9 @@ fn fault(
     };
     let element = |region: &Region| {
         let position = (byte.saturating_sub(region.address) * 8) as usize / region.footprint.element.bits();
-        let own = Place::Region(*region).in_part(at);
+        let coordinates = Place::Region(*region).in_part(at);
         let variables = |at: Coordinates| [at.chip, at.cluster, at.slice, position];
-        let named = own.and_then(|at| region.footprint.guard.element(&variables(at)));
+        let named = coordinates.and_then(|at| region.footprint.guard.element(&variables(at)));
         named.unwrap_or_else(|| format!("element {position}"))
     };
     let place = |region: &Region| Place::Region(*region).describe();
@@ -242,7 +243,7 @@ fn fault(
     Place::Region(*source).blame(fault, at, byte..byte + 1)
 }
 
-/// Where the destination fits beside the source, as a clause.
+/// Address at which the destination does not meet the source, as a clause.
 fn free_address(source: &Region, destination: &Region) -> Option<String> {
     let (memory, bytes) = (source.memory, destination.footprint.bytes() as u64);
     let capacity = match memory {
@@ -276,7 +277,7 @@ mod tests {
         Region::whole(memory, address, FillId::ANY, footprint)
     }
 
-    /// The first byte that is found.
+    /// The first byte that the check finds.
     fn found(dma: &Dma) -> Option<(usize, u64)> {
         let call = Call { operation: "DMA", location: Location::caller() };
         let fault = check(core::slice::from_ref(dma), false, call).err()?;
@@ -284,7 +285,7 @@ mod tests {
         fault.extent.map(|extent| (extent.unit, extent.bytes.start))
     }
 
-    /// Element by element: bytes that are read, and bytes that get an element from elsewhere.
+    /// The same byte, found element by element: the first one that is read and gets an element from another place.
     fn expected(dma: &Dma) -> Option<(usize, u64)> {
         let bits = dma.source.footprint.element.bits();
         let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
@@ -331,9 +332,9 @@ mod tests {
             let memory = [Memory::Hbm, Memory::Dm][random.random_range(0..2)];
             let mut side = || region(memory, random.random_range(0..3) * 8, element);
             let (source, destination) = (side(), side());
-            // One write to a place: the model keeps the last one.
+            // The model keeps the last write to a place, so each place is written once.
             let mut transfer = transfer(&loops);
-            let total: usize = loops.iter().map(|own| own.0).product();
+            let total: usize = loops.iter().map(|&(size, ..)| size).product();
             if naive(&transfer).len() != total {
                 continue;
             }
@@ -346,7 +347,7 @@ mod tests {
                 (transfer.source_start, transfer.destination_start) = (start(), start());
             }
             if random.random_range(0..2) == 0 {
-                // Of one loop, only the first iterations hold an element.
+                // Only the first iterations of one loop hold an element.
                 let variable = random.random_range(0..loops.len());
                 let limit = random.random_range(0..=loops[variable].0);
                 transfer.guard.digits.push(GuardDigit {
@@ -367,14 +368,14 @@ mod tests {
         assert!(counts.iter().all(|&count| count > 300) && guarded > 500, "{counts:?}, {guarded} guarded");
     }
 
-    /// The help names an address only where the destination fits, and no option that is on.
+    /// The help names an address only where the destination fits, and does not name an option that is on.
     #[test]
     fn the_help_can_be_followed() {
         let help = |address: u64, elements: usize, apart: bool| {
-            let mut own = region(Memory::Dm, address, ElementType::I8);
-            own.footprint.elements = elements;
+            let mut tensor = region(Memory::Dm, address, ElementType::I8);
+            tensor.footprint.elements = elements;
             let transfer = transfer(&[(2, 0, 0, 0, 1), (8, 0, 1, 0, 2)]);
-            let dma = Dma { source: own, destination: own, transfer, pcie: false };
+            let dma = Dma { source: tensor, destination: tensor, transfer, pcie: false };
             let call = Call { operation: "DMA", location: Location::caller() };
             check(&[dma], apart, call).expect_err("byte 1 is read and written").to_string()
         };
@@ -389,18 +390,18 @@ mod tests {
         assert!(text.contains("that the move does not read; only a copy"), "{text}");
     }
 
-    /// The set of written bytes is kept in parts: whatever lies in a later one is found, too.
+    /// The set of written bytes is kept in parts. Bytes in a later part are found, too.
     #[test]
     fn tensors_larger_than_a_window() {
         let rows = (1 << 30) / 4096;
-        // Every row goes one row down; then each to the free half of the row after it.
+        // Every row goes one row down, or to the free half of the row after it.
         for (shift, expected) in [(4096, Some((0, 4096))), (4096 + 2048, None)] {
             let layout = transfer(&[(rows, 0, 4096, 0, 4096), (16, 0, 1, 0, 1)]);
             let (source, destination) =
                 (region(Memory::Hbm, 0, ElementType::I8), region(Memory::Hbm, shift, ElementType::I8));
             assert_eq!(found(&Dma { source, destination, transfer: layout, pcie: false }), expected);
         }
-        // Two rows that are far apart; the second one meets itself.
+        // Two rows that are far apart. The second one meets itself.
         let far = 40 << 30;
         let layout = transfer(&[(2, 0, far, 0, far - 32), (64, 0, 1, 0, 1)]);
         let (source, destination) =

@@ -1,4 +1,4 @@
-//! What a fetch must keep to before it is executed: the stages of its adapter, and interleaving.
+//! Rules that a fetch must keep before it is executed: the stages of its adapter, and interleaving.
 
 use super::bounds::Call;
 use core::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{ChipKind, DM_BYTES, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
 
-/// Refuses a fetch that no adapter does, one that the adapter of its context does not do, and one past the end of DM.
+/// Refuses a fetch that no adapter does, that the adapter of its context does not do, or that leaves DM.
 pub(super) fn check(
     unit: &TensorUnit,
     kind: ChipKind,
@@ -60,7 +60,7 @@ pub(super) fn check(
     }
 }
 
-/// Refuses dead positions before the first byte of the memory. They are read as all others.
+/// Refuses padding positions before the first byte of the memory. They are read as all others.
 fn from_the_first_address(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
     let bits = source.footprint.element.bits() as i128;
     let before = -(fetch.config.first() as i128 * bits).div_euclid(8);
@@ -77,7 +77,8 @@ fn from_the_first_address(source: &Region, fetch: &Fetch, call: Call) -> Result<
     Err(call.fault(FaultKind::OutOfBounds, message, help))
 }
 
-/// Refuses positions behind the last byte of DM, dead or not. A fetch may read past its tensor, not past the memory.
+/// Refuses positions behind the last byte of DM, padding included. A fetch may read past its tensor, but not past the
+/// memory.
 fn to_the_last_address(source: &Region, fetch: &Fetch, call: Call) -> Result<(), Fault> {
     let bits = source.footprint.element.bits() as i128;
     let bytes = ((fetch.config.last() as i128 + 1) * bits + 7).div_euclid(8);
@@ -157,7 +158,7 @@ fn indexed(table: &Table, stored: ElementType, call: Call) -> Result<(), Fault> 
     Ok(())
 }
 
-/// The numbers of an integer type that zero points are subtracted from, if the output holds every difference.
+/// Range of an integer type from which zero points are subtracted. `None`: the output does not hold every difference.
 fn range(stored: ElementType, output: ElementType) -> Option<RangeInclusive<i32>> {
     use ElementType::{I4, I5, I8, I9, I16, I32};
     match (stored, output) {
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(outcome(&at(I4, -4, 2, 2)), Ok(()));
         refused(&at(I4, -4, 1, 2), FaultKind::OutOfBounds, "starts 2 bytes before");
         assert_eq!(outcome(&at(I8, 5, 0, 0)), Ok(()));
-        // A loop that goes back counts, too.
+        // A loop with a negative stride counts, too.
         let mut back = at(I8, -1, 192, 192);
         back.fetch.config.entries.set(0, Entry { size: 4, stride: -64 });
         refused(&back, FaultKind::OutOfBounds, "starts 193 bytes before");

@@ -1,4 +1,4 @@
-//! Gathers and scatters: what the index holds, and what it may not share with what is written.
+//! Rules for gathers and scatters: the values of the index, and its overlap with the destination.
 
 use super::access::{element_aligned, ends_aligned, moved};
 use super::bounds::{Call, in_memory};
@@ -11,22 +11,22 @@ use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
 use furiosa_visa_rules::command::{Duplicates, IndexedDma, Memory, Region, RowKey};
 use std::collections::HashMap;
 
-/// Refuses a move by an index that the DMA engines cannot do, or that writes where it should not.
-pub(crate) fn access(own: &IndexedDma, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
-    in_memory(own.table(), &[Memory::Hbm], call)?;
-    in_memory(own.side(), &[Memory::Dm], call)?;
-    in_memory(&own.index, &[Memory::Hbm, Memory::Dm], call)?;
+/// Refuses a move by an index that the DMA engines cannot do, or that writes outside of its tensor or twice.
+pub(crate) fn access(dma: &IndexedDma, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    in_memory(dma.table(), &[Memory::Hbm], call)?;
+    in_memory(dma.side(), &[Memory::Dm], call)?;
+    in_memory(&dma.index, &[Memory::Hbm, Memory::Dm], call)?;
     if checks.alignment {
-        ends_aligned(&own.source, &own.destination, call)?;
-        element_aligned(&own.index, call)?;
+        ends_aligned(&dma.source, &dma.destination, call)?;
+        element_aligned(&dma.index, call)?;
     }
-    let written = if own.call.gathers() { own.spread() } else { own.all_rows() };
-    moved(core::slice::from_ref(&written), &own.destination, checks, call)
+    let written = if dma.call.gathers() { dma.spread() } else { dma.all_rows() };
+    moved(core::slice::from_ref(&written), &dma.destination, checks, call)
 }
 
-/// Refuses an index whose bytes are written by the same move. `apart`: other tensors have other bytes.
-pub(crate) fn keeps_index(own: &IndexedDma, apart: bool, call: Call) -> Result<(), Fault> {
-    let IndexedDma { index, destination, .. } = own;
+/// Refuses an index whose bytes are written by the same move. `apart`: each tensor has separate bytes.
+pub(crate) fn keeps_index(dma: &IndexedDma, apart: bool, call: Call) -> Result<(), Fault> {
+    let IndexedDma { index, destination, .. } = dma;
     if index.memory != destination.memory || apart && !separate::shares(index, destination) {
         return Ok(());
     }
@@ -42,7 +42,7 @@ pub(crate) fn keeps_index(own: &IndexedDma, apart: bool, call: Call) -> Result<(
     Err(index.blame(fault, at, bytes))
 }
 
-/// Where an element of the index is.
+/// Unit of an element of the index.
 fn coordinates(index: &Region, key: &RowKey) -> Coordinates {
     match index.memory {
         Memory::Hbm => Coordinates { chip: key.unit, cluster: 0, slice: 0 },
@@ -50,20 +50,20 @@ fn coordinates(index: &Region, key: &RowKey) -> Coordinates {
     }
 }
 
-/// The place of an element of the index, for faults.
+/// The fault, with the bytes of an element of the index as its place.
 fn blamed(index: &Region, key: &RowKey, fault: Fault) -> Fault {
     let start = index.address.saturating_add(key.position as u64 * 4);
     Place::Region(*index).blame(fault, coordinates(index, key), start..start.saturating_add(4))
 }
 
-/// An element of the index by its coordinates: `i![S: 3], position 3 of m![S]`.
+/// Name of an element of the index by its coordinates: `i![S: 3], position 3 of m![S]`.
 fn named(index: &Region, key: &RowKey) -> String {
     let Coordinates { chip, cluster, slice } = coordinates(index, key);
     let name = index.footprint.guard.element(&[chip, cluster, slice, key.position]);
     name.unwrap_or_else(|| format!("element {} of unit {}", key.position, key.unit))
 }
 
-/// The byte offsets of so many rows, as far as an index can hold them: `0, 64, … to 2496`.
+/// Text of the byte offsets of `count` rows, as far as an index can hold them: `0, 64, … to 2496`.
 fn byte_offsets(scale: i64, count: i64) -> String {
     let last = (count - 1).min(i64::from(i32::MAX) / scale);
     let text = match last {
@@ -78,16 +78,16 @@ fn byte_offsets(scale: i64, count: i64) -> String {
     }
 }
 
-/// The rows that the elements of an index name. `origin` says why an element of the index is not initialised.
+/// Rows that the elements of an index name. `origin` gives the reason why an element of the index is uninitialised.
 pub(crate) fn rows(
-    own: &IndexedDma,
+    dma: &IndexedDma,
     keys: &[RowKey],
     values: &[Option<i32>],
     checks: &CheckOptions,
     origin: impl Fn(&Place, Coordinates, u64) -> Origin,
     call: Call,
 ) -> Result<Vec<usize>, Fault> {
-    let index = &own.index;
+    let index = &dma.index;
     let row = |(key, value): (&RowKey, &Option<i32>)| {
         let Some(value) = value else {
             if !checks.uninitialised {
@@ -103,8 +103,8 @@ pub(crate) fn rows(
             let fault = written.iter().fold(fault, |fault, at| fault.after("it was written here", at));
             return Err(blamed(index, key, fault));
         };
-        // Byte offsets name rows by their first byte.
-        let (offset, scale, count) = (i64::from(*value), own.scale as i64, own.count as i64);
+        // A byte offset names a row by its first byte.
+        let (offset, scale, count) = (i64::from(*value), dma.scale as i64, dma.count as i64);
         let inside = (0..count).contains(&offset.div_euclid(scale));
         if inside && offset % scale == 0 {
             return Ok((offset / scale) as usize);
@@ -118,7 +118,7 @@ pub(crate) fn rows(
             (format!("byte {offset}"), format!("byte offsets of rows: {}", byte_offsets(scale, count)))
         };
         let name = named(index, key);
-        let place = Place::Region(*own.table()).describe();
+        let place = Place::Region(*dma.table()).describe();
         if !inside {
             let message = format!(
                 "the index says {what} at {name}, but the table in {place} has {count} rows{}",
@@ -146,16 +146,16 @@ pub(crate) fn rows(
     keys.iter().zip(values).map(row).collect()
 }
 
-/// Refuses a scatter that writes different rows to the same place. `placed`: where its bytes are.
+/// Refuses a scatter that writes different rows to the same place. `placed`: the move at the addresses of its bytes.
 pub(crate) fn duplicates(
-    own: &IndexedDma,
+    dma: &IndexedDma,
     placed: &IndexedDma,
     keys: &[RowKey],
     list: &[usize],
     units: &Vec<Unit>,
     call: Call,
 ) -> Result<(), Fault> {
-    if own.call.gathers() || own.duplicates != Duplicates::Equal {
+    if dma.call.gathers() || dma.duplicates != Duplicates::Equal {
         return Ok(());
     }
     let strips = RowStrips::new(placed);
@@ -168,13 +168,13 @@ pub(crate) fn duplicates(
         let message = format!(
             "row {row} of the table in {} is written twice, with rows that differ: the index names it at {} and at {}, and \
              engines write side by side",
-            Place::Region(*own.table()).describe(),
-            named(&own.index, earlier),
-            named(&own.index, key),
+            Place::Region(*dma.table()).describe(),
+            named(&dma.index, earlier),
+            named(&dma.index, key),
         );
         let help =
             "name each row once, or say that the last one wins: `dma_scatter_rows(…, Duplicates::LastWins)`";
-        return Err(blamed(&own.index, key, call.fault(FaultKind::OverlappingWrites, message, help)));
+        return Err(blamed(&dma.index, key, call.fault(FaultKind::OverlappingWrites, message, help)));
     }
     Ok(())
 }

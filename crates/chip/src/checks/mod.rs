@@ -1,4 +1,4 @@
-//! What a command must keep to before it is executed, and the faults that say so.
+//! Rules that a command must keep before it is executed, and the faults for broken rules.
 
 pub(crate) mod access;
 pub(crate) mod bounds;

@@ -1,11 +1,11 @@
-//! Tensors of another context: their addresses are those of its memories, where other bytes lie here.
+//! Rule against tensors of another context: their addresses belong to its memories, and other bytes lie here.
 
 use super::bounds::Call;
 use crate::systems::known;
 use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::{Fault, FaultKind};
 
-/// Refuses a tensor of another system than the one with this number.
+/// Refuses a tensor of another system than number `system`.
 pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault> {
     let owner = place.fill().system();
     if owner == 0 || owner == system {

@@ -1,15 +1,15 @@
-//! A pass that writes over what it reads itself.
+//! Rule against a pass that writes over bytes that it still reads.
 //!
 //! Fetch and commit run at the same time: the commit of a flit may follow as soon as the packets that it depends on
-//! have been fetched. What it writes must not be needed by a later packet.
+//! have been fetched. It must not write bytes that a later packet needs.
 //!
 //! ```text
 //!   packet        0   1   2   3          fetched from bytes 0.., 32.., 64.., 96..
 //!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
 //! ```
 //!
-//! Where packets are exchanged, a slice commits packets of others. Of its own it has fetched those that were emitted
-//! before, in the slice whose packets come last.
+//! A slice of an exchange commits packets of other slices. It is certain to have fetched only those of
+//! its packets that were emitted before, in the slice whose packets come last.
 
 mod register_file;
 
@@ -28,8 +28,8 @@ use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness};
 use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::sequencer::{Config, Entry};
 
-/// Refuses a pass that writes bytes that its own stream reads later: what it fetches, and what it takes from register files.
-/// `apart`: other tensors have other bytes.
+/// Refuses a pass that writes bytes that its stream reads later, from DM or from register files. `apart`: each tensor
+/// has separate bytes.
 pub(crate) fn check(
     unit: &TensorUnit,
     apart: bool,
@@ -51,19 +51,20 @@ pub(crate) fn check(
     }
 }
 
-/// The last step that a flit depends on which leaves all engines. `worked`: the same of a flit that leaves the Vector Engine.
+/// The last step that a flit depends on when it leaves all engines. `worked`: the same for a flit that leaves the
+/// Vector Engine.
 fn last_step(unit: &TensorUnit, flit: usize, worked: impl Fn(usize) -> usize) -> usize {
-    // A matrix leaves when all of it is there. Sums need not come in the order of their packets.
+    // A matrix leaves when all its flits have arrived. Sums may come in another order than their packets.
     match &unit.transpose {
-        Some(own) => {
-            let first = flit / own.out_rows * own.in_flits();
-            (first..first + own.in_flits()).map(worked).max().unwrap_or(0)
+        Some(transpose) => {
+            let first = flit / transpose.out_rows * transpose.in_flits();
+            (first..first + transpose.in_flits()).map(worked).max().unwrap_or(0)
         }
         None => worked(flit),
     }
 }
 
-/// Refuses a commit that writes bytes of one of the tensors, which its own stream fetches later.
+/// Refuses a commit that writes bytes of one of the source tensors, if the same stream fetches them later.
 fn check_source(
     unit: &TensorUnit,
     (tensor, source): (usize, &Region),
@@ -72,7 +73,7 @@ fn check_source(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let (from, to) = (source.address, destination.address);
-    // All positions, also those behind the elements of a tile.
+    // Range of all positions, including those behind the elements of a tile.
     let reach = |region: &Region| region.address.saturating_add(region.footprint.bytes() as u64);
     let (from_end, to_end) = (reach(source), reach(destination));
     if to >= from_end || from >= to_end {
@@ -80,15 +81,18 @@ fn check_source(
     }
     let last_fetch = last_fetches(&unit.fetch, tensor, source);
     let flits = unit.collect.map_or(1, |collect| collect.flits);
-    let slots = unit.contraction.as_ref().map(|own| (own.beats().max(1), last_packets(own, flits)));
-    // The last packet that a flit depends on, as it leaves the accumulator.
+    let slots = unit
+        .contraction
+        .as_ref()
+        .map(|contraction| (contraction.beats().max(1), last_packets(contraction, flits)));
+    // The last packet that a flit depends on when it leaves the accumulator.
     let summed = |flit: usize| match &slots {
         Some((beats, packets)) => packets[flit / beats],
         None => flit / flits,
     };
-    let inputs = unit.vector.as_ref().map(|own| own.last_inputs(unit.shapes().contracted, summed));
+    let inputs = unit.vector.as_ref().map(|vector| vector.last_inputs(unit.shapes().contracted, summed));
     let worked = |flit: usize| inputs.as_ref().map_or_else(|| summed(flit), |inputs| inputs[flit]);
-    // The packets that were fetched for certain when a flit is committed.
+    // Number of packets that are certain to be fetched when a flit is committed.
     let ready = |flit: usize| {
         let last = last_step(unit, flit, worked);
         unit.switch.as_ref().map_or(last + 1, |switch| emitted_by_all(switch, last))
@@ -100,7 +104,7 @@ fn check_source(
     let at = first_unit(&live, destination.footprint.chips);
     let mut mask = Vec::new();
     for flit in 0..unit.shapes().transposed.time {
-        // Padding is written, too: of packets, and time steps, but for those between the elements of a tile.
+        // Padding is written, too: lanes of a packet and whole time steps, except those between the elements of a tile.
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, flit, 0], &mut mask);
         if liveness == Liveness::Nothing && destination.part != Part::WHOLE {
             continue;
@@ -109,7 +113,7 @@ fn check_source(
         let ready = ready(flit);
         let elements = packet_positions(&walk, flit, window, is_live);
         let inside = |element: &i64| (0..destination.footprint.elements as i64).contains(element);
-        // Of steps of padding, the loops need not tell where they go.
+        // The loops may place steps of padding anywhere.
         if liveness == Liveness::Nothing && !elements.iter().all(inside) {
             continue;
         }
@@ -147,36 +151,36 @@ fn check_source(
     Ok(())
 }
 
-/// Whether a byte of a slice is needed by an element of a tensor.
+/// Tells if an element of a tensor needs a byte of a slice.
 fn holds_element(source: &Region, at: Coordinates, byte: u64) -> bool {
     let mut found = false;
     Place::Region(*source).live_bytes(at, &(byte..byte + 1), |_| found = true);
     found
 }
 
-/// Packets that all slices of a ring have emitted when a slice gets the packet of a step.
+/// Number of packets that all slices of a ring have emitted when a slice receives the packet of a step.
 fn emitted_by_all(switch: &Switch, step: usize) -> usize {
     if switch.ring_size == 1 {
         return step + 1;
     }
     if let Emission::Nested { slice0, time0 } = switch.emission {
-        // In the outer digit of the slices, the last ones have emitted nothing before it is their turn.
+        // In the outer digit of the slices, the last slices emit nothing before their turn.
         let (slice1, turn) = (switch.ring_size / slice0, slice0 * time0);
         let (time1, last) = (step / turn / slice1, step / turn % slice1 + 1 == slice1);
         return time1 * time0 + if last { step / slice0 % time0 } else { 0 };
     }
     let (mut rest, mut time) = (step, 0);
-    for own in switch.time_digits.iter().rev() {
-        time += rest % own.size * own.time;
-        rest /= own.size;
+    for digit in switch.time_digits.iter().rev() {
+        time += rest % digit.size * digit.time;
+        rest /= digit.size;
     }
     time
 }
 
-/// A loop, as far as the last iterations decide.
+/// A loop, reduced to the last iterations that decide.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
-    /// The first iteration that is looked at.
+    /// The first iteration that is visited.
     first: usize,
     size: usize,
     /// Positions per iteration.
@@ -185,7 +189,7 @@ struct Loop {
     inner: usize,
 }
 
-/// Visits loops, outermost first: the position and the number of every iteration that decides, in order.
+/// Visits loops, outermost first, with the position and the number of every iteration that decides, in order.
 fn visit(loops: &[Loop], position: isize, number: usize, found: &mut impl FnMut(isize, usize)) {
     let Some((&Loop { first, size, stride, inner }, rest)) = loops.split_first() else {
         return found(position, number);
@@ -193,11 +197,11 @@ fn visit(loops: &[Loop], position: isize, number: usize, found: &mut impl FnMut(
     (first..size).for_each(|k| visit(rest, position + k as isize * stride, number + k * inner, found));
 }
 
-/// For every byte of one of the sources, the last packet that fetches it.
+/// The last packet that fetches each byte of one of the sources.
 fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
     let turns = Turns::new(fetch);
     let bits = source.footprint.element.bits();
-    // Of a tile, what lies behind its last element is another one's, and not needed.
+    // The bytes behind the last element of a tile belong to another tensor and are not needed.
     let Range { start, end } = source.bytes();
     let mut last = vec![None; (end - start) as usize];
     let walk = Walk::new(&fetch.config);
@@ -216,7 +220,7 @@ fn last_fetches(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usi
     last
 }
 
-/// The loops over the packets of a fetch. Of those that stay in place, the iterations that fetch a byte last are left.
+/// The loops over the packets of a fetch. A loop with stride 0 keeps only the iterations that fetch a byte last.
 fn packet_loops(fetch: &Fetch) -> Vec<Loop> {
     let all = || vec![Loop { first: 0, size: fetch.time, stride: 0, inner: 1 }];
     let packet = fetch.packet.max(1);
@@ -230,7 +234,7 @@ fn packet_loops(fetch: &Fetch) -> Vec<Loop> {
             break;
         }
         let (outer, below) = (inner, inner / entry.size.max(1));
-        // An entry of which a part lies inside of a packet.
+        // A part of the entry may lie inside of a packet.
         let step = below.max(packet);
         let nested = step.is_multiple_of(below.max(1)) && step.is_multiple_of(packet);
         if !nested || !outer.is_multiple_of(step) {
@@ -244,13 +248,13 @@ fn packet_loops(fetch: &Fetch) -> Vec<Loop> {
     loops
 }
 
-/// For every slot of the accumulator, the last packet that it depends on.
+/// The last packet that each slot of the accumulator depends on.
 fn last_packets(contraction: &Contraction, flits: usize) -> Vec<usize> {
     let mut inner = contraction.slots.positions();
     let loops: Vec<_> = (contraction.slots.entries.iter())
         .map(|&Entry { size, stride }| {
             inner /= size;
-            // Of the steps that a slot gets, the last one is looked at.
+            // Only the last step that goes to a slot counts.
             let first = if stride == 0 { size - 1 } else { 0 };
             Loop { first, size, stride, inner }
         })
@@ -279,7 +283,7 @@ mod tests {
         Region::whole(Memory::Dm, 0, FillId(1), footprint)
     }
 
-    /// Packet by packet.
+    /// [`last_fetches`], packet by packet.
     fn naive(fetch: &Fetch, tensor: usize, source: &Region) -> Vec<Option<usize>> {
         let mut last = vec![None; source.footprint.bytes()];
         let walk = Walk::new(&fetch.config);
@@ -317,7 +321,8 @@ mod tests {
                 let found = last_fetches(&fetch, tensor, &region);
                 assert_eq!(found, naive(&fetch, tensor, &region), "case {case}: {fetch:?}");
             }
-            let looked_at: usize = packet_loops(&fetch).iter().map(|own| own.size - own.first).product();
+            let looked_at: usize =
+                packet_loops(&fetch).iter().map(|packet_loop| packet_loop.size - packet_loop.first).product();
             shorter += usize::from(looked_at < time);
         }
         assert!(shorter > 500 && interleaved > 500, "{shorter} shorter, {interleaved} interleaved");

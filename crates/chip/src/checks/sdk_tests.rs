@@ -2,15 +2,15 @@ use super::*;
 use furiosa_visa_rules::command::{Step, Transfer};
 
 fn copied(loops: &[(usize, (usize, usize), usize)], copies: bool) -> bool {
-    let own = |&(size, (units, elements), to): &(usize, (usize, usize), usize)| TransferLoop {
+    let transfer_loop = |&(size, (units, elements), to): &(usize, (usize, usize), usize)| TransferLoop {
         size,
         source: Step { units, elements },
         destination: Step { units: to, elements: 0 },
     };
-    copies_to_clusters(&loops.iter().map(own).collect::<Vec<_>>(), copies)
+    copies_to_clusters(&loops.iter().map(transfer_loop).collect::<Vec<_>>(), copies)
 }
 
-/// Units go chip by chip, cluster by cluster, slice by slice; loops may span several of them.
+/// Units are numbered chip by chip, cluster by cluster, slice by slice. A loop may span several of these levels.
 #[test]
 fn copies_are_found_in_the_loops_over_clusters() {
     let (still, one) = ((0, 0), (0, 64));
@@ -35,7 +35,7 @@ fn copies_are_found_in_the_loops_over_clusters() {
     assert!(copied(&[(512, (1, 0), 1)], true));
 }
 
-/// A tensor holds copies alone if all its writes made some. The tensors that were written last are remembered.
+/// A tensor holds copies only if all its writes made copies. The tensors that were written last are remembered.
 #[test]
 fn writes_are_remembered() {
     let here = Location::caller();
@@ -57,7 +57,7 @@ fn writes_are_remembered() {
     assert_eq!((known(&copies)[1], copies.0.len()), (false, REMEMBERED));
 }
 
-/// A loop of a command that was built by hand may be as long as can be, and have no live value.
+/// A loop of a command that was built by hand may be very long and have no live value.
 #[test]
 fn long_loops_end() {
     use furiosa_visa_rules::command::Footprint;

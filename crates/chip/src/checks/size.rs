@@ -6,31 +6,31 @@ use furiosa_visa_rules::command::{Sink, TensorUnit};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use furiosa_visa_rules::text::Text;
 
-/// Bytes that a pass may take of the simulating machine.
+/// Bytes of the host's memory that a pass may take.
 const MOST_BYTES: u128 = 4 << 30;
 
 /// Bytes that are kept per step of a contraction: its read, its slot, its packet, and its place in two orders.
 const BYTES_PER_STEP: u128 = 64;
 
-/// Bytes that are kept per flit of a stream: its address, and which of its lanes are live.
+/// Bytes that are kept per flit of a stream: its address, and a mark per lane that is live.
 const BYTES_PER_FLIT: u128 = 16;
 
-/// Bytes that are kept per lane of what leaves a pass: the element, and whether it was written.
+/// Bytes that are kept per lane at the end of a pass: the element, and a mark that it was written.
 const BYTES_PER_LANE: u128 = 8;
 
 /// The bytes that the values of a pass take.
 fn needed(unit: &TensorUnit) -> u128 {
     let (collected, end) = (unit.shapes().collected.time, unit.shapes().transposed);
-    let steps = unit.contraction.as_ref().map_or(0, |own| own.steps);
+    let steps = unit.contraction.as_ref().map_or(0, |contraction| contraction.steps);
     let moved = match &unit.sink {
         Sink::Vrf { transfer, .. } => {
-            let sizes = transfer.loops.iter().map(|own| own.size as u128);
+            let sizes = transfer.loops.iter().map(|transfer_loop| transfer_loop.size as u128);
             sizes.fold(1, u128::saturating_mul)
         }
         Sink::Commit { .. } | Sink::Trf { .. } => 0,
     };
     let lanes = (end.time as u128).saturating_mul(end.lanes as u128).saturating_add(moved);
-    // What is exchanged is kept for all slices at once: the elements, and whether each was written.
+    // Exchanged elements are kept for all slices at once, each with a mark that it was written.
     let flits = unit.collect.map_or(1, |collect| collect.flits) as u128;
     let exchanged = unit.switch.as_ref().map_or(0, |_| {
         let slices = (unit.chips() * CLUSTERS * SLICES) as u128;
@@ -38,8 +38,8 @@ fn needed(unit: &TensorUnit) -> u128 {
     });
     let lanes_per_flit = (FLIT_BYTES * 8 / unit.fetch.output.bits()) as u128;
     let bytes_per_flit = lanes_per_flit * (unit.fetch.output.container_bits() as u128 + 8) / 8;
-    // The place of every element of an operand, and of a sum; what goes through the Vector Engine.
-    let vector = unit.vector.as_ref().map_or(0, |own| own.kept(unit.shapes().contracted));
+    // Places of the elements of operands and of sums, and the elements in the Vector Engine.
+    let vector = unit.vector.as_ref().map_or(0, |vector| vector.kept(unit.shapes().contracted));
     let terms = [
         (vector, BYTES_PER_LANE),
         (steps as u128, BYTES_PER_STEP),
@@ -95,7 +95,7 @@ mod tests {
         TrfRegion { address, fill, element: ElementType::I8, rows: 1, row_elements: 64, guard }
     }
 
-    /// `time` packets of so many lanes, without collect.
+    /// `time` packets of `lanes` lanes, without collect.
     fn copy(time: usize, lanes: usize, sink: Sink) -> TensorUnit {
         let fetch = Fetch::new(region(Memory::Dm), Config::new(lanes), time, lanes, ElementType::I8);
         TensorUnit { collect: None, ..TensorUnit::new(fetch, sink) }
@@ -113,7 +113,7 @@ mod tests {
         Sink::Vrf { destination: region(Memory::Vrf), transfer, guard: Guard::always(5) }
     }
 
-    /// A contraction of so many steps, of one packet and one result of eight lanes.
+    /// A contraction of `steps` steps, of one packet and one result of eight lanes.
     fn contraction(steps: usize) -> TensorUnit {
         let config = Config::new(32);
         let contraction = Contraction {
@@ -157,7 +157,7 @@ mod tests {
         // Twelve flits and one result of eight lanes take 12 * 16 + 8 * 8 = 256 bytes.
         let steps = ((4usize << 30) - 256) / 64;
         limit(&contraction(steps), &contraction(steps + 1), "67108861 steps");
-        // One flit of 30 lanes takes 256 bytes beside what the VRF gets.
+        // One flit of 30 lanes takes 256 bytes beside the elements of the VRF.
         let moved = ((4usize << 30) - 256) / 8;
         limit(&copy(1, 30, to_vrf(moved)), &copy(1, 30, to_vrf(moved + 1)), "1 flit");
     }

@@ -1,22 +1,22 @@
 //! Table, cast and zero point of the fetch adapter.
 //!
-//! Stored types of 4 and 8 bits have so few codes that all stages together are one table.
+//! Stored types of 4 and 8 bits have so few codes that one table covers all stages together.
 
 use crate::memory::row::{Row, nibble, set_nibble};
 use core::ops::Range;
 use furiosa_visa_rules::command::{Fetch, Turns};
 use furiosa_visa_rules::scalar::{ElementType, convert_block};
 
-/// What happens to elements between memory and packet.
+/// Change of elements between memory and packet.
 #[derive(Debug)]
 pub(super) enum Adapter {
-    /// Nothing.
+    /// No change.
     Same,
     /// A cast.
     Convert(ElementType),
     /// The element of the stream for each code of the stored type, per tensor.
     Codes(ElementType, [Box<[u32]>; 2]),
-    /// A cast to `i32`, less a number per tensor.
+    /// A cast to `i32`, minus a number per tensor.
     Subtract([i32; 2]),
 }
 
@@ -32,12 +32,12 @@ impl Adapter {
         }
     }
 
-    /// Whether elements leave as they are stored.
+    /// Tells if elements leave as they are stored.
     pub(super) fn changes_nothing(&self) -> bool {
         matches!(self, Adapter::Same)
     }
 
-    /// Adapts packets of so many elements, which hold the stored elements of some time steps.
+    /// Adapts packets of `packet` elements. `from` holds the stored elements of the time steps `time`.
     pub(super) fn run(
         &self,
         from: &Row,
@@ -89,7 +89,7 @@ fn codes(fetch: &Fetch, tensor: usize) -> Box<[u32]> {
     let mut converted = vec![0; codes.len() * bits / 8];
     convert_block(element, fetch.output, &bytes, &mut converted);
     let zero_point = fetch.zero_points.map_or(0, |zero_points| zero_points[tensor]);
-    // Zero points belong to integers, whose differences are those of their codes.
+    // Zero points belong to integers, and differences of integers are differences of their codes.
     let difference = |code: u32| code.wrapping_sub(zero_point as u32);
     (0..codes.len()).map(|k| difference(code(&converted, bits, k))).collect()
 }
@@ -114,7 +114,7 @@ fn set_code(bytes: &mut [u8], bits: usize, k: usize, code: u32) {
     }
 }
 
-/// Puts the entry for each element of a range in its place.
+/// Writes the entry for each element of a range.
 fn look_up(from: &Row, range: Range<usize>, codes: &[u32], bits: usize, output: &mut [u8]) {
     let input = from.bytes();
     match from.element().bits() {
@@ -172,7 +172,7 @@ mod tests {
         bytes
     }
 
-    /// Every element less a zero point, for the ends of both ranges.
+    /// Elements minus a zero point, for the ends of both ranges.
     #[test]
     fn differences_fit_their_types() {
         for (stored, output) in [(I4, I5), (I4, I32), (I4, I9), (I8, I9), (I8, I32), (I16, I32)] {
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A table of random entries, then the cast, for every width of both.
+    /// A table of random entries and then a cast, for every width of both.
     #[test]
     fn entries_are_cast_like_elements() {
         for (stored, entry, output) in

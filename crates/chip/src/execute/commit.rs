@@ -1,4 +1,4 @@
-//! The end of a stream: the Commit Engine writes to DM, or a register file is filled.
+//! The end of a stream: the Commit Engine writes to DM, or a register file is loaded.
 
 use super::packets::Packets;
 use crate::memory::row::{Line, Row};
@@ -11,23 +11,23 @@ use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 
-/// What does not differ between slices.
+/// The part of a sink that is the same in all slices.
 #[derive(Debug)]
 pub(crate) struct SinkPlan {
     target: Target,
     live: LiveRows,
     /// Lanes per packet.
     lanes: usize,
-    /// Packets.
+    /// Number of packets.
     time: usize,
-    /// The tensor, where elements that are not written become uninitialised.
+    /// The tensor, if its unwritten elements become uninitialised.
     beginning: Option<Place>,
 }
 
 #[derive(Debug)]
 enum Target {
-    /// To DM: the leading `window` lanes of each packet, from the starts on. `bytes`: the first one and the last one, and
-    /// all between them. `whole`: packets make up the tensor, so that its padding is written.
+    /// Commits to DM: writes the leading `window` lanes of each packet, from its start in `starts`. `bytes`: range from
+    /// the first to the last byte. `whole`: packets make up the tensor, so that its padding is written.
     Commit {
         region: Region,
         walk: Walk,
@@ -36,9 +36,9 @@ enum Target {
         bytes: Range<i64>,
         whole: bool,
     },
-    /// To the TRF: the register file with this number.
+    /// Loads the TRF: the register file with this number.
     Trf(TrfRegion, usize),
-    /// To the VRF, in packets' order.
+    /// Loads the VRF, in the order of packets.
     Vrf { region: Region, runs: Vec<VrfRun> },
 }
 
@@ -52,7 +52,7 @@ struct VrfRun {
     stride: usize,
 }
 
-/// The runs of a transfer from the stream, in the order of the stream.
+/// Runs of a transfer from the stream, in the order of the stream.
 fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
     let mut moves = Vec::new();
     transfer.for_each_element(|from, to| moves.push((from as usize, to as usize)));
@@ -75,8 +75,8 @@ fn vrf_runs(transfer: &Transfer, time: usize, lanes: usize) -> Vec<VrfRun> {
     runs
 }
 
-/// The first of the leading `width` lanes of a packet that is live in a slice and that nobody wrote: packet and lane. The
-/// stream, of which the flags are given, has packets of `per_flit` elements, the first of which is number `first`.
+/// The first unwritten lane that is live in a slice, among the leading `width` lanes of packets: packet and lane.
+/// `flags` are those of the stream. It has packets of `per_flit` elements, and its first packet is number `first`.
 pub(crate) fn find_missing(
     live: &LiveRows,
     width: usize,
@@ -102,8 +102,8 @@ pub(crate) fn find_missing(
 }
 
 impl SinkPlan {
-    /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: the register file
-    /// that it goes to if it goes to one.
+    /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: number of the register file, for
+    /// loads of one.
     pub(crate) fn new(sink: &Sink, file: usize, time: usize, lanes: usize) -> Self {
         match sink {
             Sink::Commit { destination, config, guard, commit_size: _ } => {
@@ -111,7 +111,7 @@ impl SinkPlan {
                 let window = (config.positions() / time.max(1)).min(lanes);
                 let positions = config.positions();
                 let live = LiveRows::new(guard, 4, window);
-                // A packet is contiguous; its start says everything.
+                // A packet is contiguous if one run holds it. Then its start is enough.
                 let mut contiguous = true;
                 walk.for_each(0..window, |run| {
                     contiguous &= run.len == window && (run.stride == 1 || window == 1)
@@ -140,7 +140,7 @@ impl SinkPlan {
         }
     }
 
-    /// The same, of a tensor that begins with it: elements that are not written become uninitialised.
+    /// The sink of a tensor that begins with it: unwritten elements become uninitialised.
     pub(super) fn begins(mut self) -> Self {
         self.beginning = Some(match &self.target {
             Target::Commit { region, .. } | Target::Vrf { region, .. } => Place::Region(*region),
@@ -149,12 +149,12 @@ impl SinkPlan {
         self
     }
 
-    /// Whether elements that are not written become uninitialised.
+    /// Tells if unwritten elements become uninitialised.
     pub(super) fn is_beginning(&self) -> bool {
         self.beginning.is_some()
     }
 
-    /// Whether the tensor can have an element in a slice.
+    /// Tells if the tensor can have an element in a slice.
     pub(super) fn holds(&self, at: Coordinates) -> bool {
         let units = [at.chip, at.cluster, at.slice];
         match &self.target {
@@ -166,7 +166,7 @@ impl SinkPlan {
         }
     }
 
-    /// In a slice, a tensor that begins with it is uninitialised.
+    /// Makes a tensor that begins with this sink uninitialised in a slice.
     pub(super) fn begin(&self, at: Coordinates, unit: &mut Unit) {
         let Some(place) = &self.beginning else { return };
         if !self.holds(at) {
@@ -188,7 +188,7 @@ impl SinkPlan {
         }
     }
 
-    /// Leading lanes of each packet that are written.
+    /// Number of leading lanes of each packet that are written.
     pub(crate) fn width(&self) -> usize {
         match &self.target {
             Target::Commit { window, .. } => *window,
@@ -196,7 +196,7 @@ impl SinkPlan {
         }
     }
 
-    /// Where the pieces of so many bytes of a stream of this type are written, if each is written as it is to DM.
+    /// Pieces of `bytes` bytes of a stream of type `element` in DM, if each piece is written there unchanged.
     pub(super) fn packets(&self, element: ElementType, bytes: usize) -> Option<Packets> {
         let Target::Commit { region, walk, window, .. } = &self.target else { return None };
         let is_whole = *window == self.lanes || *window * element.bits() == bytes * 8;
@@ -207,7 +207,7 @@ impl SinkPlan {
         Packets::of(starts, bytes)
     }
 
-    /// The tensor and the number of the register file that is filled, if one is.
+    /// The tensor and the number of the register file that is loaded. `None`: none is.
     pub(super) fn register_file(&self) -> Option<(&TrfRegion, usize)> {
         match &self.target {
             Target::Trf(region, file) => Some((region, *file)),
@@ -215,8 +215,8 @@ impl SinkPlan {
         }
     }
 
-    /// How many bytes follow one another at least where the stream is written in DM, and the leading bytes of each packet that
-    /// are written.
+    /// Smallest number of contiguous bytes where the stream is written to DM, and the number of leading bytes of each
+    /// packet that are written.
     pub(super) fn run_bytes(&self) -> Option<(usize, usize)> {
         let Target::Commit { region, walk, window, .. } = &self.target else { return None };
         let bits = region.footprint.element.bits();
@@ -224,7 +224,7 @@ impl SinkPlan {
         is_whole.then_some((walk.neighbours() * bits / 8, window * bits / 8))
     }
 
-    /// Where the tensor ends that is written in DM. 0: it is none.
+    /// End of the tensor that is written to DM. 0: there is none.
     pub(super) fn end(&self) -> usize {
         match &self.target {
             Target::Commit { region, .. } => region.end() as usize,
@@ -232,7 +232,7 @@ impl SinkPlan {
         }
     }
 
-    /// Whether all leading lanes of all packets are written in a slice, or none. `None`: some are.
+    /// True if all leading lanes of all packets are written in a slice, false if none are. `None`: some are.
     pub(super) fn takes(&self, at: Coordinates) -> Option<bool> {
         match self.live.of_rows(&mut [at.chip, at.cluster, at.slice, 0, 0])? {
             Liveness::All => Some(true),
@@ -241,28 +241,28 @@ impl SinkPlan {
         }
     }
 
-    /// Whether a byte of DM in a range may be written.
+    /// Tells if a byte of a range of DM may be written.
     pub(crate) fn writes(&self, range: &Range<usize>) -> bool {
         let Target::Commit { bytes, .. } = &self.target else { return false };
         bytes.start < range.end as i64 && (range.start as i64) < bytes.end
     }
 
-    /// Which lanes hold an element.
+    /// The lanes that hold an element.
     pub(crate) fn live(&self) -> &LiveRows {
         &self.live
     }
 
-    /// Packets of the stream.
+    /// Number of packets of the stream.
     pub(crate) fn time(&self) -> usize {
         self.time
     }
 
-    /// Whether some slice may write other lanes than the leading ones of a packet.
+    /// Tells if some slice may write lanes of a packet past the leading ones.
     pub(crate) fn may_take_padding(&self, leading: impl Fn(usize) -> usize) -> bool {
         self.live.may_exceed(self.time, self.width(), leading)
     }
 
-    /// The first live lane of a packet past those that are filled.
+    /// The first live lane of a packet that lies past its filled lanes.
     pub(crate) fn first_live_lane(
         &self,
         units: impl Iterator<Item = Coordinates>,
@@ -308,7 +308,7 @@ impl SinkPlan {
             Target::Commit { region, walk, window, starts, whole, .. } => {
                 let (address, end) = (region.address, region.end());
                 if *whole && !all {
-                    // Packets are written with their padding, which is anything.
+                    // Packets are written with their padding, whose values are undefined.
                     unit.dm.forget(address as usize..end as usize);
                 }
                 let write = |dm: &mut Block, first: usize, position: i64, stride: usize, len: usize| {

@@ -1,7 +1,7 @@
 //! DMA transfers between and inside HBM and DM, and copies between slices, clusters and chips.
 //!
-//! Large moves between HBM and DM happen on several threads with the feature `parallel`, in parts that write to memory of their
-//! own: slices of DM, or pages of HBM. Which thread moves an element decides nothing about it.
+//! With the feature `parallel`, several threads share large moves between HBM and DM. Each thread writes to separate
+//! memory: slices of DM, or pages of HBM. The result does not depend on the thread that moves an element.
 
 use crate::memory::copy::{Elements, move_repeated, move_runs};
 use crate::memory::patch::PatchBuffers;
@@ -45,7 +45,8 @@ fn runs(strip: &Strip, End { unit, position, stride }: End, address: Address) ->
     Runs { unit, address, position, stride, run: strip.run, count: strip.count }
 }
 
-/// Moves the elements. Everything has been checked. `begins`: the destination is new, and what is left out of it is uninitialised.
+/// Moves the elements. Everything has been checked. `begins`: the destination is new, and elements that the move leaves
+/// out become uninitialised.
 pub(crate) fn run(dma: &Dma, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
     match (dma.source.memory, dma.destination.memory) {
         (Memory::Hbm, Memory::Dm) => {
@@ -68,7 +69,7 @@ pub(crate) fn run(dma: &Dma, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<U
     }
 }
 
-/// Copies the elements of all parts. Everything has been checked. `begins` as in [`run`].
+/// Copies the elements of all parts. Everything has been checked. `begins` is used as in [`run`].
 pub(crate) fn run_unit_copy(copy: &UnitCopy, begins: bool, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) {
     let parts: Vec<Dma> = copy.parts().collect();
     match copy.source.memory {
@@ -78,8 +79,8 @@ pub(crate) fn run_unit_copy(copy: &UnitCopy, begins: bool, hbm: &mut Vec<Hbm>, u
     }
 }
 
-/// Inside one memory, in parts from one tensor to another. Where the tensors overlap, all parts are read before anything is
-/// written.
+/// Moves elements inside one memory, in parts from one tensor to another. If the tensors overlap, all parts are read
+/// before anything is written.
 fn all_inside(parts: &[Dma], begins: bool, memory: &mut impl SpaceMut) {
     let Some(Dma { source, destination, .. }) = parts.first() else { return };
     if !spans_meet(&Place::Region(*source).spans(), &Place::Region(*destination).spans()) {
@@ -100,24 +101,24 @@ fn all_inside(parts: &[Dma], begins: bool, memory: &mut impl SpaceMut) {
         forget_elements(memory, destination);
     }
     let (mut first, end) = (0, destination.end());
-    for (own, part) in known.iter().zip(parts) {
-        own.moves.for_each_strip(own.bits, |strip| {
-            row.write_runs(first, memory, strip.to(destination.address), end, own.dense);
+    for (facts, part) in known.iter().zip(parts) {
+        facts.moves.for_each_strip(facts.bits, |strip| {
+            row.write_runs(first, memory, strip.to(destination.address), end, facts.dense);
             first += strip.run * strip.count;
         });
-        own.mark(part, memory);
+        facts.mark(part, memory);
     }
 }
 
-/// What is known about a move before it starts.
+/// Facts about a move before it starts.
 #[derive(Debug)]
 struct Known<'a> {
     moves: Moves<'a>,
-    /// The bits of an element.
+    /// Bits of an element.
     bits: usize,
-    /// Somebody wrote every element of the source.
+    /// True if every element of the source is written.
     initialised: bool,
-    /// The destination has no gaps, so that it can be marked as initialised all at once.
+    /// True if the destination has no gaps, so that it can be marked as initialised all at once.
     dense: bool,
 }
 
@@ -143,12 +144,12 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Bytes of the least move that several threads share.
+/// Bytes of the smallest move that several threads share.
 #[cfg(feature = "parallel")]
 const SHARED_BYTES: usize = 1 << 18;
 
 impl Known<'_> {
-    /// How many threads share the move.
+    /// Number of threads that share the move.
     fn threads(&self) -> usize {
         #[cfg(feature = "parallel")]
         if has_threads() && self.moves.elements().saturating_mul(self.bits) / 8 >= SHARED_BYTES {
@@ -157,7 +158,7 @@ impl Known<'_> {
         1
     }
 
-    /// From HBM to slices, to some of them in each of so many threads.
+    /// Moves elements from HBM to slices. Each of `threads` threads takes some of the slices.
     fn to_slices(&self, dma: &Dma, hbm: &Vec<Hbm>, units: &mut Vec<Unit>, threads: usize) {
         if !self.share_slices(dma, hbm, units, threads) {
             between(dma, self, &self.moves, (hbm, units));
@@ -165,7 +166,7 @@ impl Known<'_> {
         self.mark(dma, units);
     }
 
-    /// From slices to HBM, to some pages in each of so many threads.
+    /// Moves elements from slices to HBM. Each of `threads` threads takes some of the pages.
     fn to_hbm(&self, dma: &Dma, units: &Vec<Unit>, hbm: &mut Vec<Hbm>, threads: usize) {
         if !self.share_pages(dma, units, hbm, threads) {
             between(dma, self, &self.moves, (units, hbm));
@@ -174,7 +175,7 @@ impl Known<'_> {
     }
 }
 
-/// A single thread shares nothing.
+/// Without threads, nothing is shared.
 #[cfg(not(feature = "parallel"))]
 impl Known<'_> {
     fn share_slices(&self, _: &Dma, _: &Vec<Hbm>, _: &mut [Unit], _: usize) -> bool {
@@ -188,7 +189,7 @@ impl Known<'_> {
 
 #[cfg(feature = "parallel")]
 impl Known<'_> {
-    /// Moves all elements in parts that write to slices of their own. Whether it could.
+    /// Moves all elements in parts that write to separate slices. Returns false if there are no such parts.
     fn share_slices(&self, dma: &Dma, hbm: &Vec<Hbm>, units: &mut [Unit], threads: usize) -> bool {
         if threads < 2 {
             return false;
@@ -203,10 +204,11 @@ impl Known<'_> {
         true
     }
 
-    /// Moves all elements to the HBM of a chip that they fill, in parts that write to pages of their own. Whether it could.
+    /// Moves all elements to a range of one chip's HBM that they fill, in parts that write to separate pages. Returns
+    /// false if there are no such parts.
     fn share_pages(&self, dma: &Dma, units: &Vec<Unit>, hbm: &mut [Hbm], threads: usize) -> bool {
         const PAGE: u64 = PAGE_BYTES as u64;
-        // Of a destination without gaps, all pages are written, and marks are set when all is done.
+        // In a destination without gaps, all pages are written, and the marks are set at the end.
         if threads < 2 || !self.dense {
             return false;
         }
@@ -214,7 +216,7 @@ impl Known<'_> {
         let size = self.bits / 8;
         let address = |element: usize| dma.destination.address + (element * size) as u64;
         let (start, end) = (address(0), address(self.moves.hull(Side::Destination)));
-        // Up to the first page that begins in it.
+        // Elements before the first page that begins in the destination.
         let before = (start.next_multiple_of(PAGE) - start) as usize;
         if start + before as u64 >= end || !before.is_multiple_of(size) {
             return false;
@@ -234,7 +236,7 @@ impl Known<'_> {
     }
 }
 
-/// Part of a move from one memory to another.
+/// Moves a part of a move from one memory to another.
 fn between(
     dma: &Dma,
     known: &Known<'_>,
@@ -264,7 +266,7 @@ fn between(
     });
 }
 
-/// Inside one memory, between tensors that share no byte.
+/// Moves elements inside one memory, between tensors that share no byte.
 fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
     let element = dma.source.footprint.element;
     let known = Known::new(dma, memory);
@@ -364,7 +366,7 @@ mod tests {
         }
     }
 
-    /// The whole source is initialised, so that nothing is looked up per run.
+    /// The whole source is initialised, so no run is checked.
     #[test]
     fn complete_sources_mark_their_destination() {
         let dense = transfer(&[(4, 0, 24, 1, 0), (12, 0, 96, 0, 24), (24, 0, 1, 0, 1)]);
@@ -428,9 +430,9 @@ mod tests {
         let layouts = [
             transfer(&[(4, 0, 32, 1, 0), (8, 0, 4, 0, 4), (4, 0, 1, 0, 1)]),
             transfer(&[(4, 0, 1, 0, 24), (2, 0, 200, 2, 0), (2, 0, 100, 1, 0), (20, 0, 4, 0, 1)]),
-            // All slices get the same.
+            // All slices receive the same elements.
             transfer(&[(3, 0, 0, 1, 0), (16, 0, 3, 0, 1)]),
-            // Nothing to cut.
+            // A single slice: no parts.
             transfer(&[(16, 0, 3, 0, 1)]),
         ];
         for (layout, count) in layouts.iter().flat_map(|layout| (2..6).map(move |count| (layout, count))) {
@@ -456,7 +458,7 @@ mod tests {
         }
     }
 
-    /// Random orders of digits on both sides, everything written: the elements and their marks.
+    /// Random orders of digits on both sides, with everything written: compares the elements and their marks.
     #[test]
     fn short_runs_move_in_patches() {
         let seed = 43;
@@ -471,7 +473,7 @@ mod tests {
                 (Memory::Dm, Memory::Dm),
             ][case % 4];
             let sizes = [1 << random.random_range(0..4), 3, random.random_range(2..9), 3, 4];
-            // Elements of each digit; of the last one units, where the memory has them.
+            // Steps of each digit in elements. The last digit counts units, if the memory has them.
             let mut layout = |memory, gap: usize| {
                 let mut order = vec![1, 2, 3];
                 order.shuffle(&mut random);
@@ -514,9 +516,9 @@ mod tests {
             for there in (0..4).flat_map(|unit| (0..last + 8).map(move |position| (unit, position))) {
                 let found = at(destination, dma.destination.address, there);
                 match expected.get(&there) {
-                    Some(&own) => {
-                        let own = at(source, dma.source.address, own);
-                        assert_eq!(found, own, "seed {seed}, case {case}: {there:?} of {layout:?}");
+                    Some(&from) => {
+                        let wanted = at(source, dma.source.address, from);
+                        assert_eq!(found, wanted, "seed {seed}, case {case}: {there:?} of {layout:?}");
                     }
                     None if destination == Memory::Hbm && there.0 > 0 => {}
                     None => assert!(!found.1, "seed {seed}, case {case}: nothing was written to {there:?}"),
@@ -526,7 +528,7 @@ mod tests {
         assert!(moved > 60, "{moved} moves were made in patches");
     }
 
-    /// Blocks of 8 bytes of 5 slices, transposed to 2.5 MiB, from the middle of a page on.
+    /// Blocks of 8 bytes of 5 slices, transposed to 2.5 MiB that start in the middle of a page.
     #[cfg(feature = "parallel")]
     #[test]
     fn pages_are_written_at_the_same_time() {
@@ -552,7 +554,7 @@ mod tests {
             let mut hbm = vec![Hbm::default()];
             let known = Known::new(&dma, &units);
             assert!(known.share_pages(&dma, &units, &mut hbm, count), "there are pages to share");
-            // Once more, with marks.
+            // The same move again, with marks.
             known.to_hbm(&dma, &units, &mut hbm, count);
             let mut row = Row::new(ElementType::I8);
             row.read(&hbm, Line { unit: 0, address: bytes as u64, position: 0, stride: 1, len: 5 * bytes });
@@ -569,7 +571,7 @@ mod tests {
                 assert!(row.flags().is_some(), "nothing was written to byte {position}");
             }
         }
-        // From an address that no page begins at, in parts of pages.
+        // A destination that starts inside a page is not shared here.
         let odd = Dma { destination: region(Memory::Hbm, 8, ElementType::I8, 5 * bytes), ..dma };
         assert!(!Known::new(&odd, &units).share_pages(&odd, &units, &mut [Hbm::default()], 2));
     }

@@ -1,4 +1,4 @@
-//! Faults of a pass whose operands are not what they should be.
+//! Faults of a pass for invalid operands.
 
 use super::contraction::{Missing, SummedCell};
 use super::vector::MissingOperand;
@@ -17,7 +17,7 @@ use furiosa_visa_rules::spec::FETCH_MASK_NIBBLES;
 const MASKED_BYTES: usize = FETCH_MASK_NIBBLES / 2;
 
 impl Pass<'_> {
-    /// An element that nobody wrote.
+    /// Fault for an unwritten element.
     pub(super) fn missing(&self, unit: usize, missing: Missing, origin: &OriginOf<'_>) -> Fault {
         let at = Coordinates::of_slice(unit);
         let (operation, used) = match (&self.contraction, self.fetch.converts()) {
@@ -69,14 +69,14 @@ impl Pass<'_> {
         }
     }
 
-    /// The slice that fetched a flit, and its number there.
+    /// The slice that fetched a flit, and the number of the flit there.
     fn before_exchange(&self, at: Coordinates, flit: usize) -> (Coordinates, usize) {
         let Some(exchange) = &self.exchange else { return (at, flit) };
         let (at, step) = exchange.source(at, flit / self.flits);
         (at, step * self.flits + flit % self.flits)
     }
 
-    /// An operand of the Vector Engine that nobody wrote.
+    /// Fault for an unwritten operand of the Vector Engine.
     pub(super) fn missing_operand(
         &self,
         unit: usize,
@@ -115,7 +115,7 @@ impl Pass<'_> {
         (*source, element, start..source.address + ((element + 1) * bits).div_ceil(8))
     }
 
-    /// Padding that is summed together with elements, the first of which is at this step and cell.
+    /// Fault for padding that is summed together with elements. `sum`: step and cell of the first of these elements.
     pub(super) fn summed(&self, at: Coordinates, padded: &SummedCell, sum: Option<[usize; 2]>) -> Fault {
         let Contraction { step_guard, trf, .. } =
             self.command.contraction.as_ref().expect("only a contraction sums");
@@ -164,7 +164,7 @@ impl Pass<'_> {
              leave `pad_value` out or make it the zero point; or give the axis its full size and store zeros"
         );
         let fault = Fault::new(FaultKind::PaddingSummed, "contraction", self.location, message, help);
-        // The operand that could be zero and is not.
+        // Blames the operand that could be zero and is not.
         if x == Some(0.0) || added {
             return Place::Trf(*trf).blame(fault, at, weight_bytes(trf, row, element));
         }

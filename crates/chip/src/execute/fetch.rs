@@ -1,4 +1,4 @@
-//! The Fetch Engine: elements in sequencer order, adapted; and the Collect Engine, which pads packets to flits.
+//! The Fetch Engine reads elements in sequencer order and adapts them. The Collect Engine pads packets to flits.
 
 use super::adapter::Adapter;
 use super::mask::MaskPlan;
@@ -11,14 +11,16 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
-/// Bytes of a block of packets: small enough for the second cache, large enough to forget the cost of a block.
+/// Bytes of a block of packets: small enough for the second cache, and large enough that the cost per block does not
+/// matter.
 const BLOCK_BYTES: usize = 32 * 1024;
 
-/// What does not differ between slices.
+/// The part of a fetch that is the same in all slices.
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
-    /// The address of each tensor, and how they take turns.
+    /// The address of each tensor.
     addresses: [u64; 2],
+    /// The order in which the tensors take turns.
     turns: Turns,
     stored: ElementType,
     output: ElementType,
@@ -34,7 +36,7 @@ pub(crate) struct FetchPlan {
 }
 
 impl FetchPlan {
-    /// Prepares a fetch and what collect does to its packets.
+    /// Prepares a fetch and the padding of its packets by collect.
     pub(crate) fn new(fetch: &Fetch, collect: Option<&Collect>) -> Self {
         let per_flit = FLIT_BYTES * 8 / fetch.output.bits();
         let padded = collect.map_or(fetch.packet, |collect| collect.flits * per_flit);
@@ -55,7 +57,7 @@ impl FetchPlan {
         }
     }
 
-    /// The same with blocks of whole groups of so many packets.
+    /// The same fetch, with blocks that hold whole groups of `packets` packets.
     pub(crate) fn in_groups(mut self, packets: usize) -> Self {
         // Interleaved tensors take turns in pairs.
         let group = if packets.is_multiple_of(2) { packets } else { 2 * packets };
@@ -79,12 +81,12 @@ impl FetchPlan {
         self.padded * self.output.container_bits() / 8
     }
 
-    /// Whether elements change on their way into the stream.
+    /// Tells if elements change on their way into the stream.
     pub(crate) fn converts(&self) -> bool {
         !self.adapter.changes_nothing()
     }
 
-    /// Whether the mask covers an element of a packet.
+    /// Tells if the mask covers an element of a packet.
     pub(crate) fn is_masked(&self, step: usize, element: usize) -> bool {
         let Some(mask) = &self.mask else { return false };
         let len = self.packet;
@@ -99,17 +101,18 @@ impl FetchPlan {
         self.output
     }
 
-    /// The pieces of so many bytes in the order of the stream, if the stream is nothing but these bytes of the memory.
+    /// Pieces of `bytes` bytes in the order of the stream, if the stream consists of bytes of DM only.
     pub(super) fn packets(&self, bytes: usize) -> Option<Packets> {
         if self.padded == self.packet { self.pieces(bytes) } else { None }
     }
 
-    /// Whether elements of one tensor enter the stream as they are.
+    /// Tells if elements of a single tensor enter the stream unchanged.
     fn is_plain(&self) -> bool {
         self.adapter.changes_nothing() && self.mask.is_none() && self.turns.is_single()
     }
 
-    /// The leading bytes of each of so many flits per packet that are no padding. `None`: packets differ, or end in a byte.
+    /// Number of leading bytes of each flit that are not padding. `flits`: flits per packet. `None`: flits differ, or
+    /// the elements end inside a byte.
     pub(super) fn live_bytes(&self, flits: usize) -> Option<usize> {
         let bits = match self.padded == self.packet {
             true => self.packet * self.output.bits() / flits,
@@ -119,12 +122,12 @@ impl FetchPlan {
         (bits > 0 && bits.is_multiple_of(8)).then_some(bits / 8)
     }
 
-    /// How many bytes follow one another at least where they are read.
+    /// Smallest number of contiguous bytes that are read.
     pub(super) fn run_bytes(&self) -> usize {
         self.walk.neighbours() * self.stored.bits() / 8
     }
 
-    /// The pieces of so many bytes that packets are made of, where fetch does nothing but read them.
+    /// Pieces of `bytes` bytes that make up the packets, if fetch only reads them.
     pub(super) fn pieces(&self, bytes: usize) -> Option<Packets> {
         if !self.is_plain() {
             return None;
@@ -133,7 +136,7 @@ impl FetchPlan {
         Packets::of(self.walk.addresses(count, bytes, self.addresses[0], self.stored.bits())?, bytes)
     }
 
-    /// Reads the packets of some time steps into `stream`; `stored` and `packets` are scratch.
+    /// Reads the packets of some time steps into `stream`. `buffers` is scratch.
     pub(crate) fn run(&self, dm: &Block, time: Range<usize>, buffers: &mut FetchBuffers, stream: &mut Row) {
         let whole = self.padded == self.packet;
         let FetchBuffers { stored, packets } = buffers;
@@ -199,7 +202,7 @@ impl Default for FetchBuffers {
     }
 }
 
-/// Copies packets of some size, in elements and bytes, into larger ones. What is added is zero and uninitialised.
+/// Copies packets of some size, in elements and bytes, into larger ones. Added lanes are zero and uninitialised.
 pub(crate) fn repack(
     from: &Row,
     (elements, bytes): (usize, usize),

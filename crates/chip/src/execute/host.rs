@@ -1,4 +1,4 @@
-//! Transfers between the host and HBM, and looks at register files.
+//! Transfers between the host and HBM, and reads of register files.
 
 use super::dma::StripRuns as _;
 use crate::memory::copy::{Elements, copied, receive_runs, send_runs};
@@ -11,13 +11,13 @@ use furiosa_visa_rules::command::moves::{End, Moves, Side};
 use furiosa_visa_rules::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
 use furiosa_visa_rules::scalar::ElementType;
 
-/// The host's positions of the elements of `count` runs.
+/// Host positions of the elements of `count` runs.
 fn positions(end: End, run: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..count).flat_map(move |k| (0..run).map(move |e| end.position + k * end.stride + e))
 }
 
-/// Writes a host array to HBM. Everything has been checked. `begins`: elements of the tensor that it leaves out are
-/// uninitialised.
+/// Writes a host array to HBM. Everything has been checked. `begins`: elements of the tensor that the array leaves out
+/// become uninitialised.
 pub(crate) fn upload(transfer: &HostTransfer, begins: bool, buffer: &HostBuffer, hbm: &mut Vec<Hbm>) {
     if begins {
         forget_elements(hbm, &transfer.region);
@@ -27,7 +27,7 @@ pub(crate) fn upload(transfer: &HostTransfer, begins: bool, buffer: &HostBuffer,
     let bits = element.bits();
     let moves = Moves::new(transfer);
     let initialised = buffer.initialised.is_none();
-    // A destination without gaps is marked as initialised all at once.
+    // A destination without gaps is marked as initialised at the end, all at once.
     let marked = initialised && bits >= 8 && moves.fills_destination();
     let elements = Elements { bits, initialised, marked, end: region.end() };
     let mut row = Row::new(element);
@@ -71,14 +71,15 @@ pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
     to_host(&transfer.transfer, hbm, region.address, region.footprint.element, transfer.host_elements)
 }
 
-/// What a transfer from a memory that nobody wrote to gives: zeros, all of them uninitialised.
+/// Result of a transfer from unwritten memory: zeros, all of them uninitialised.
 pub(crate) fn nothing(transfer: &HostTransfer) -> HostBuffer {
     let (bits, elements) = (transfer.region.footprint.element.bits(), transfer.host_elements);
-    // Zeroed pages that nobody touches take no time.
+    // Untouched zeroed pages take no time.
     HostBuffer { bytes: vec![0; (elements * bits).div_ceil(8)], initialised: Some(vec![false; elements]) }
 }
 
-/// Looks at a register file: for the TRF, the one with this number. Elements that the transfer does not reach are zero and uninitialised.
+/// Reads a register file. `file`: number of the TRF. Elements that the transfer does not reach are zero and
+/// uninitialised.
 pub(crate) fn inspect(inspection: &Inspection, file: usize, units: &[Unit]) -> HostBuffer {
     let Inspection { source, transfer, host_elements } = inspection;
     match source {
@@ -110,7 +111,7 @@ fn to_host(
         return HostBuffer { bytes, initialised: None };
     }
     let mut bytes = vec![0; (host_elements * bits).div_ceil(8)];
-    // Which elements are there, unless all are so far.
+    // A flag per element: true if it is initialised. `None`: all are so far.
     let mut initialised = (!reaches_all).then(|| vec![false; host_elements]);
     let mut row = Row::new(element);
     moves.for_each_strip(bits, |strip| {
@@ -178,7 +179,7 @@ mod tests {
         }
     }
 
-    /// A command may have an empty loop. Its array has one element, as the loops have a first place.
+    /// A command may have an empty loop. Its array has one element, because the loops have a first place.
     #[test]
     fn nothing_moves_by_an_empty_loop() {
         let of = |size| host(ElementType::I8, 1, &[(size, 0, 1, 0, 1)]);

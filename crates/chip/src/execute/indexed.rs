@@ -7,7 +7,7 @@ use furiosa_visa_rules::command::moves::{End, Moves, Strip};
 use furiosa_visa_rules::command::{IndexedDma, Memory, Region, RowKey, Start};
 use furiosa_visa_rules::scalar::ElementType;
 
-/// What elements of the index hold, `None` where nobody wrote. `index`: where its bytes are.
+/// Values of elements of the index, `None` for an unwritten one. `index`: the index at the address of its bytes.
 pub(crate) fn read_index(
     index: &Region,
     keys: &[RowKey],
@@ -32,8 +32,8 @@ fn read_from(space: &impl Space, index: &Region, keys: &[RowKey]) -> Vec<Option<
     keys.iter().map(&mut read).collect()
 }
 
-/// Stands in a list for an element of the index that names no row of the table, or that nobody wrote: nothing moves. Only with
-/// the checks turned off that refuse it.
+/// List entry for an element of the index that is unwritten or names no row of the table: nothing moves. It only occurs
+/// if the checks against it are turned off.
 pub(crate) const NO_ROW: usize = usize::MAX;
 
 /// The strips of one row, from its first element on.
@@ -47,22 +47,22 @@ pub(crate) struct RowStrips {
 }
 
 impl RowStrips {
-    pub(crate) fn new(own: &IndexedDma) -> Self {
-        let mut payload = own.payload;
+    pub(crate) fn new(dma: &IndexedDma) -> Self {
+        let mut payload = dma.payload;
         (payload.source_start, payload.destination_start) = (Start::FIRST, Start::FIRST);
         let mut strips = Vec::new();
-        let bits = own.source.footprint.element.bits();
+        let bits = dma.source.footprint.element.bits();
         Moves::new(&payload).for_each_strip(bits, |strip| strips.push(strip));
         Self {
             strips,
-            source_start: own.payload.source_start,
-            destination_start: own.payload.destination_start,
-            gathers: own.call.gathers(),
-            stride: own.stride,
+            source_start: dma.payload.source_start,
+            destination_start: dma.payload.destination_start,
+            gathers: dma.call.gathers(),
+            stride: dma.stride,
         }
     }
 
-    /// The runs of row `row` of the table for an element of the index: where they are read and where they are written.
+    /// The runs of row `row` of the table for an element of the index, each with its source and destination.
     fn runs<'a>(
         &'a self,
         key: &RowKey,
@@ -89,10 +89,10 @@ impl RowStrips {
         })
     }
 
-    /// Whether two rows hold the same, bit for bit. `own`: where their bytes are.
-    pub(crate) fn are_equal(&self, own: &IndexedDma, [a, b]: [&RowKey; 2], units: &Vec<Unit>) -> bool {
-        let element = own.source.footprint.element;
-        let addresses = [own.source.address, own.destination.address];
+    /// Tells if two rows hold the same bits. `dma`: the move at the addresses of its bytes.
+    pub(crate) fn are_equal(&self, dma: &IndexedDma, [a, b]: [&RowKey; 2], units: &Vec<Unit>) -> bool {
+        let element = dma.source.footprint.element;
+        let addresses = [dma.source.address, dma.destination.address];
         let (mut first, mut second) = (Row::new(element), Row::new(element));
         self.runs(a, 0, addresses).zip(self.runs(b, 0, addresses)).all(|((one, _), (other, _))| {
             for (row, runs) in [(&mut first, one), (&mut second, other)] {
@@ -105,38 +105,38 @@ impl RowStrips {
     }
 }
 
-/// Moves the rows of a list, in the order of the index. Everything has been checked. `begins`: elements of the destination that
-/// it leaves out are uninitialised.
+/// Moves the rows of a list, in the order of the index. Everything has been checked. `begins`: elements of the
+/// destination that the move leaves out become uninitialised.
 pub(crate) fn run(
-    own: &IndexedDma,
+    dma: &IndexedDma,
     begins: bool,
     (keys, list): (&[RowKey], &[usize]),
     hbm: &mut Vec<Hbm>,
     units: &mut Vec<Unit>,
 ) {
-    if begins && own.destination.memory == Memory::Hbm {
-        forget_elements(hbm, &own.destination);
+    if begins && dma.destination.memory == Memory::Hbm {
+        forget_elements(hbm, &dma.destination);
     } else if begins {
-        forget_elements(units, &own.destination);
+        forget_elements(units, &dma.destination);
     }
-    if own.call.gathers() {
-        between(own, keys, list, hbm, units);
+    if dma.call.gathers() {
+        between(dma, keys, list, hbm, units);
     } else {
-        between(own, keys, list, units, hbm);
+        between(dma, keys, list, units, hbm);
     }
 }
 
 fn between(
-    own: &IndexedDma,
+    dma: &IndexedDma,
     keys: &[RowKey],
     list: &[usize],
     source: &impl Space,
     destination: &mut impl SpaceMut,
 ) {
-    let element = own.source.footprint.element;
-    let strips = RowStrips::new(own);
-    let addresses = [own.source.address, own.destination.address];
-    let end = own.destination.end();
+    let element = dma.source.footprint.element;
+    let strips = RowStrips::new(dma);
+    let addresses = [dma.source.address, dma.destination.address];
+    let end = dma.destination.end();
     let mut moved = Row::new(element);
     for (key, &row) in keys.iter().zip(list).filter(|(_, row)| **row != NO_ROW) {
         for (from, to) in strips.runs(key, row, addresses) {

@@ -1,6 +1,6 @@
-//! Loads of the register file that do nothing but move bytes inside of each slice: from where they are fetched to their rows.
+//! Loads of the register file that only move bytes inside of each slice, from DM to their rows.
 //!
-//! No stream is made of them. What lies together on both sides is copied at once.
+//! They build no stream. Bytes that lie together on both sides are copied at once.
 
 use super::fetch::FetchPlan;
 use super::packets::Packets;
@@ -10,28 +10,28 @@ use core::ops::Range;
 use furiosa_visa_rules::command::TrfRegion;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
-/// Bytes of a short run that are copied at a time: copies of some more bytes begin with the last ones, which no processor
-/// foresees.
+/// Bytes of a short run that are copied at a time. A copy of slightly more bytes would begin with its last bytes, and
+/// processors do not predict this.
 const COPY_BYTES: usize = 256;
 
-/// Bytes of the shortest run that is copied at once: those that processors copy by themselves, without a look at what is
-/// overwritten.
+/// Bytes of the shortest run that is copied at once. Processors copy such runs by themselves, without reading the
+/// overwritten bytes.
 const LONG_BYTES: usize = 4096;
 
-/// Where bytes go, the same in all slices.
+/// Moves of bytes, the same in all slices.
 #[derive(Debug)]
 struct Load {
-    /// In the order of DM.
+    /// The runs, in the order of DM.
     runs: Vec<Run>,
-    /// All bytes of DM that are read, and those between them.
+    /// Range from the first to the last byte of DM that is read.
     read: Range<usize>,
-    /// Bytes of the register file before it are written sooner or later.
+    /// End of the bytes of the register file that this load and later ones write.
     end: usize,
     /// The number of the register file.
     file: usize,
 }
 
-/// Bytes that lie together in DM and in the register file.
+/// Neighbouring bytes in DM and in the register file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
     from: Range<usize>,
@@ -39,7 +39,7 @@ struct Run {
 }
 
 impl Pass<'_> {
-    /// Runs all slices, if bytes do nothing but move to the register file. Whether it could.
+    /// Runs all slices, if bytes only move to the register file. Returns false otherwise.
     pub(super) fn run_load(&self, units: &mut [Unit]) -> bool {
         let Some(load) = self.straight_load() else { return false };
         self.for_each_slice(units, |at, unit, buffers: &mut Buffers| match self.sink.takes(at) {
@@ -50,7 +50,7 @@ impl Pass<'_> {
         true
     }
 
-    /// Where bytes go, if nothing else is done to them.
+    /// The moves of bytes. `None`: the pass does more than move bytes.
     fn straight_load(&self) -> Option<Load> {
         let (region, file) = self.sink.register_file()?;
         let is_plain = planes::plane_type(region.element).is_none() && self.fetch.output() == region.element;
@@ -65,13 +65,13 @@ impl Pass<'_> {
     }
 }
 
-/// The stream in pieces of so many bytes: whole packets, or flits.
+/// Pieces of the stream and their size in bytes: whole packets, or flits.
 fn pieces(fetch: &FetchPlan) -> Option<(Packets, usize)> {
     let pieces = |bytes| Some((fetch.packets(bytes)?, bytes));
     pieces(fetch.packet_bytes()).or_else(|| pieces(FLIT_BYTES))
 }
 
-/// Where pieces of so many bytes go that fill all rows, one after the other. `None`: they do not.
+/// Moves of pieces of `bytes` bytes that fill all rows, one after the other. `None`: they do not fill the rows.
 fn runs(region: &TrfRegion, packets: &Packets, bytes: usize) -> Option<Vec<Run>> {
     let row_bytes = region.row_bytes();
     let is_whole = (region.row_elements * region.element.bits()).is_multiple_of(8);
@@ -86,13 +86,13 @@ fn runs(region: &TrfRegion, packets: &Packets, bytes: usize) -> Option<Vec<Run>>
             let (row, first) = (place / row_bytes, place % row_bytes);
             let last = row_bytes.min(first + end - place);
             for to in region.pieces(row, first..last) {
-                let own = Run { from: from..from + to.len(), to };
-                from = own.from.end;
+                let next = Run { from: from..from + to.len(), to };
+                from = next.from.end;
                 match runs.last_mut() {
-                    Some(run) if (run.from.end, run.to.end) == (own.from.start, own.to.start) => {
-                        (run.from.end, run.to.end) = (own.from.end, own.to.end);
+                    Some(run) if (run.from.end, run.to.end) == (next.from.start, next.to.start) => {
+                        (run.from.end, run.to.end) = (next.from.end, next.to.end);
                     }
-                    _ => runs.push(own),
+                    _ => runs.push(next),
                 }
             }
             place += last - first;
@@ -102,7 +102,7 @@ fn runs(region: &TrfRegion, packets: &Packets, bytes: usize) -> Option<Vec<Run>>
 }
 
 impl Load {
-    /// Moves the bytes of a slice, if all were written. Whether it could.
+    /// Moves the bytes of a slice, if all are written. Returns false otherwise.
     fn run(&self, unit: &mut Unit) -> bool {
         let (dm, file) = unit.dm_and_trf_mut(self.file);
         if !dm.all_initialised(self.read.clone()) {
@@ -142,7 +142,7 @@ mod tests {
         };
         let packets = |starts: &[u32], bytes| Packets::of(starts.to_vec(), bytes).expect("some packets");
         let run = |from: usize, to: usize, bytes: usize| Run { from: from..from + bytes, to: to..to + bytes };
-        // Rows of three flits, in packets of two: the second one is cut.
+        // Rows of three flits, in packets of two: the second packet is cut.
         assert_eq!(
             runs(&region(2, 96), &packets(&[0, 64, 256], 64), 64),
             Some(vec![run(0, 0, 96), run(96, 4 * 8192, 32), run(256, 4 * 8192 + 32, 64)])
@@ -153,7 +153,7 @@ mod tests {
             runs(&region(1, 8192), &packets(&starts, 32), 32),
             Some(vec![run(0, 0, 4096), run(4096, 8192, 4096)])
         );
-        // A flit is missing, or one is too many.
+        // One flit is missing, or there is one too many.
         assert_eq!(runs(&region(2, 96), &packets(&[0, 32, 64, 96, 128], 32), 32), None);
         assert_eq!(runs(&region(2, 96), &packets(&[0, 32, 64, 96, 128, 160, 192], 32), 32), None);
     }

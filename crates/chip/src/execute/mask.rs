@@ -5,7 +5,7 @@ use core::ops::Range;
 use furiosa_visa_rules::command::{MaskConfig, Turns};
 use furiosa_visa_rules::sequencer::Config;
 
-/// An entry of the sequencer, by rows of the innermost one.
+/// An entry of the sequencer, in rows of the innermost entry.
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
     /// Rows per index.
@@ -54,7 +54,7 @@ impl MaskPlan {
         }
     }
 
-    /// Masks packets of so many elements, which hold the stored elements of some time steps.
+    /// Masks packets of `packet` elements. `elements` holds the stored elements of the time steps `time`.
     pub(super) fn run(&self, time: Range<usize>, (turns, packet): (Turns, usize), elements: &mut Row) {
         let (first, end) = (time.start * packet / self.row, time.end * packet / self.row);
         let last = self.last.size - 1;
@@ -83,7 +83,7 @@ mod tests {
     use furiosa_visa_rules::scalar::ElementType;
     use furiosa_visa_rules::sequencer::walk::tests::config;
 
-    /// The masked elements of all packets, read in blocks of so many.
+    /// The masked elements of all packets, read in blocks of `block` packets.
     fn masked(mask: &MaskConfig, entries: &[(usize, isize)], packet: usize, block: usize) -> Vec<bool> {
         let config = config(entries, packet);
         let plan = MaskPlan::new(mask, &config);
@@ -96,7 +96,7 @@ mod tests {
             row.push(&vec![0; len], len, Some(&vec![false; len]));
             plan.run(time, (Turns::every(1), packet), &mut row);
             let flags = row.flags().expect("there are flags");
-            // What is masked counts as initialised, and has the value of its tensor.
+            // Masked elements count as initialised, and have the pad value of their tensor.
             for (k, (&byte, &flag)) in row.bytes().iter().zip(flags).enumerate() {
                 let tensor = (start + k / packet) % 2;
                 assert_eq!(byte, if flag { mask.pad_value[tensor] as u8 } else { 0 });

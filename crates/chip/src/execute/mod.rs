@@ -1,8 +1,8 @@
-//! Values: what a command does to the bytes of the memories.
+//! Values: the effect of a command on the bytes of the memories.
 //!
 //! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
-//! blocks of packets go through the stages; the end of the stream is written after everything was read. Of a pass that
-//! exchanges packets between slices, see [`exchange`].
+//! blocks of packets go through the stages; the end of the stream is written after everything was read. For passes that
+//! exchange packets between slices, see [`exchange`].
 
 mod adapter;
 mod cast;
@@ -56,26 +56,26 @@ use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// Slices that a thread takes at least.
+/// Smallest number of slices that a thread takes.
 #[cfg(feature = "parallel")]
 const LEAST_SLICES: usize = 4;
 
-/// Whether there is more than one thread. To hand a pass to a single one takes longer than many a pass.
+/// Tells if there is more than one thread. Handing a pass to a single thread takes longer than many a pass.
 #[cfg(feature = "parallel")]
 fn has_threads() -> bool {
     rayon::current_num_threads() > 1
 }
 
-/// What decides how a pass is computed, besides its command.
+/// Inputs of a pass besides its command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PassOptions {
-    /// Which products of padding are zero.
+    /// The products of padding that are zero.
     pub(crate) rule: PaddingRule,
-    /// Whether sums take in padding that is not zero.
+    /// True if sums include padding that is not zero.
     pub(crate) computed: bool,
-    /// The instructions.
+    /// The host's instructions to use.
     pub(crate) path: Path,
-    /// What it is to the tensor that it fills.
+    /// Relation of the pass to the tensor that it fills.
     pub(crate) beginning: Beginning,
 }
 
@@ -83,21 +83,21 @@ pub(crate) struct PassOptions {
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     command: &'a TensorUnit,
-    /// The same where its tensors have their bytes.
+    /// The same command, with tensors at the addresses of their bytes.
     placed: Placed<'a>,
     location: &'static Location<'static>,
     fetch: FetchPlan,
     /// Flits per fetched packet.
     flits: usize,
-    /// Which slices fetch: those in which a source can hold an element.
+    /// Per slice: true if it fetches, because a source can hold an element there.
     senders: Vec<bool>,
-    /// Which slices have a stream after the exchange.
+    /// Per slice: true if it has a stream after the exchange.
     receivers: Vec<bool>,
-    /// Where the packets of a slice come from, if not from the slice itself.
+    /// Sources of the packets of a slice. `None`: the slice itself.
     exchange: Option<Exchange>,
     contraction: Option<ContractionPlan>,
-    /// Where the first engine behind fetch finds its packets, if they need not be fetched into a buffer: Switch Engine,
-    /// contraction, or Vector Engine.
+    /// Packets of the first engine after fetch in DM, if they need not be fetched into a buffer. The engine is the
+    /// Switch Engine, the contraction, or the Vector Engine.
     packets: Option<Packets>,
     vector: Option<VectorPlan>,
     cast: Option<Cast>,
@@ -105,17 +105,17 @@ pub(crate) struct Pass<'a> {
     sink: SinkPlan,
 }
 
-/// Tells why an element is uninitialised: its tensor, its slice, its first byte.
+/// Gives the reason why an element is uninitialised, from its tensor, its slice and its first byte.
 pub(crate) type OriginOf<'a> = dyn Fn(&Place, Coordinates, u64) -> Origin + Sync + 'a;
 
-/// What a thread needs to run slices; used again for the next slice.
+/// Buffers of a thread that runs slices. They are used again for the next slice.
 #[derive(Debug)]
 struct Buffers {
     fetch: FetchBuffers,
     contraction: ContractionBuffers,
     stream: Row,
     vector: VectorBuffers,
-    /// What enters and what leaves the Vector Engine.
+    /// The stream before and after the Vector Engine.
     whole: [Row; 2],
     converted: Row,
     cast: Row,
@@ -145,7 +145,7 @@ impl Default for Buffers {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass in so many slices. `placed` says where the bytes of its tensors are.
+    /// Prepares a pass in `units` slices. `placed` holds the addresses of the bytes of its tensors.
     pub(crate) fn new(
         command: &'a TensorUnit,
         placed: Placed<'a>,
@@ -157,12 +157,13 @@ impl<'a> Pass<'a> {
         let transpose = command.transpose.as_ref().map(TransposePlan::new);
         let fetch = FetchPlan::new(&placed.unit.fetch, command.collect.as_ref());
         let fetch = match &transpose {
-            // Blocks of whole matrices.
-            Some(own) => fetch.in_groups(own.in_flits() / gcd(own.in_flits(), flits)),
+            // Blocks hold whole matrices.
+            Some(transpose) => fetch.in_groups(transpose.in_flits() / gcd(transpose.in_flits(), flits)),
             None => fetch,
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
-        let contraction = command.contraction.as_ref().map(|own| ContractionPlan::new(own, path, options));
+        let contraction =
+            command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
         let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
         let piece = match (&exchange, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),
@@ -171,12 +172,13 @@ impl<'a> Pass<'a> {
         };
         let packets = piece.and_then(|bytes| fetch.packets(bytes));
         let contraction = match (contraction, &packets, &exchange) {
-            (Some(own), Some(packets), None) => Some(own.in_place(&packets.starts)),
-            (own, ..) => own,
+            (Some(contraction), Some(packets), None) => Some(contraction.in_place(&packets.starts)),
+            (contraction, ..) => contraction,
         };
         let cast = command.cast.filter(|cast| cast.input != cast.output);
         let shapes = command.shapes();
-        let vector = placed.unit.vector.as_ref().map(|own| VectorPlan::new(own, shapes.contracted, path));
+        let vector =
+            placed.unit.vector.as_ref().map(|vector| VectorPlan::new(vector, shapes.contracted, path));
         let end = match (&transpose, &cast) {
             (Some(_), _) => shapes.transposed,
             (None, Some(_)) => shapes.cast,
@@ -187,7 +189,7 @@ impl<'a> Pass<'a> {
         let receivers = match &exchange {
             None => senders.clone(),
             Some(exchange) => {
-                // A sum between slices takes parts of slices in which it does not end.
+                // A sum between slices takes parts of slices that do not hold its result.
                 let crosses = vector.as_ref().is_some_and(VectorPlan::crosses_slices);
                 receivers(command, exchange, crosses, units)
             }
@@ -217,12 +219,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Packets of a stream after the exchange.
+    /// Number of packets of a stream after the exchange.
     fn steps(&self) -> usize {
         self.exchange.as_ref().map_or(self.command.fetch.time, Exchange::steps)
     }
 
-    /// Whether the pass computes with what it reads. If not, it copies, uninitialised elements too.
+    /// Tells if the pass computes with its elements. If not, it copies them, uninitialised ones too.
     fn computes(&self) -> bool {
         let vector = self.command.vector.as_ref().is_some_and(Vector::computes);
         self.contraction.is_some() || vector || self.cast.is_some() || self.fetch.converts()
@@ -230,11 +232,11 @@ impl<'a> Pass<'a> {
 
     /// Runs all slices. Everything has been checked.
     pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
-        let crossing = self.vector.as_ref().filter(|own| own.crosses_slices());
-        // Where the rest of a tensor becomes uninitialised, nothing is written before all of its slice is read.
+        let crossing = self.vector.as_ref().filter(|vector| vector.crosses_slices());
+        // If the rest of a tensor becomes uninitialised, its slice must be read completely before anything is written.
         let plain = !self.sink.is_beginning();
         match (crossing, &self.exchange) {
-            (Some(own), _) => self.run_across(own, units, exchanged.rows()),
+            (Some(vector), _) => self.run_across(vector, units, exchanged.rows()),
             (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
             (None, Some(_)) => {
                 let sent = self.sent_rows(units, exchanged.rows());
@@ -250,12 +252,13 @@ impl<'a> Pass<'a> {
         exchanged.trim();
     }
 
-    /// Runs slices that exchange nothing behind the Switch Engine, with what all slices sent, if they exchange packets there.
+    /// Runs slices that exchange nothing after the Switch Engine. `sent`: the packets of all slices, if they exchange
+    /// packets there.
     fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
         self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
     }
 
-    /// Does something with all slices that have a stream behind the Switch Engine.
+    /// Does some work with all slices that have a stream after the Switch Engine.
     fn for_each_slice(&self, units: &mut [Unit], work: impl Fn(Coordinates, &mut Unit, &mut Buffers) + Sync) {
         let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
             if self.receivers[number] {
@@ -272,22 +275,22 @@ impl<'a> Pass<'a> {
         units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
     }
 
-    /// Runs all slices up to an exchange of the Vector Engine, exchanges, and goes on behind it.
-    fn run_across(&self, own: &VectorPlan, units: &mut [Unit], rows: &mut Vec<Row>) {
+    /// Runs all slices up to an exchange of the Vector Engine, exchanges, and runs the rest.
+    fn run_across(&self, plan: &VectorPlan, units: &mut [Unit], rows: &mut Vec<Row>) {
         let before = |sent: Option<&Sent<'_>>, buffers: &mut Buffers, number: usize, unit: &Unit| {
             let at = Coordinates::of_slice(number);
             self.receivers[number].then(|| {
                 self.begin(at, unit, buffers);
                 self.fetch_and_compute(at, unit, sent, buffers);
                 let Buffers { contraction: sums, vector, whole: [whole, _], .. } = buffers;
-                own.run_before(self.vector_input(unit, sums, whole), (unit, at), vector)
+                plan.run_before(self.vector_input(unit, sums, whole), (unit, at), vector)
             })
         };
         let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
             let at = Coordinates::of_slice(number);
             let Some(stream) = stream.take() else { return self.sink.begin(at, unit) };
             let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, mask, .. } = buffers;
-            own.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
+            plan.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
             self.narrow(whole, converted, narrow, output);
             self.sink.run(output, at, unit, mask);
         };
@@ -303,7 +306,7 @@ impl<'a> Pass<'a> {
                 })
                 .collect();
             drop(sent);
-            let mut streams = own.exchange(&streams);
+            let mut streams = plan.exchange(&streams);
             units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
                 Buffers::default,
                 |buffers, (number, (unit, stream))| {
@@ -318,7 +321,7 @@ impl<'a> Pass<'a> {
             let streams: Vec<Option<LaneRow>> =
                 all.map(|(number, unit)| before(sent.as_ref(), &mut buffers, number, unit)).collect();
             drop(sent);
-            let mut streams = own.exchange(&streams);
+            let mut streams = plan.exchange(&streams);
             let all = units.iter_mut().zip(&mut streams).enumerate();
             all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
         }
@@ -330,8 +333,8 @@ impl<'a> Pass<'a> {
     ///   fetch ──▶ exchange ──▶ contract, cast … sink
     /// ```
     ///
-    /// Up to the exchange all slices are only read. Where each keeps its packets, block after block goes through all phases.
-    /// Where packets are exchanged, a slice gathers all of its own at once.
+    /// All slices are only read up to the exchange. Without an exchange, block after block goes through all phases.
+    /// With one, a slice gathers all its packets at once.
     fn run_slice(&self, at: Coordinates, unit: &mut Unit, sent: Option<&Sent<'_>>, buffers: &mut Buffers) {
         self.begin(at, unit, buffers);
         self.fetch_and_compute(at, unit, sent, buffers);
@@ -340,13 +343,13 @@ impl<'a> Pass<'a> {
 
     /// Empties the buffers for a slice, and reads its weights.
     fn begin(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) {
-        // The Vector Engine replaces all of it.
+        // The Vector Engine replaces the whole output.
         if self.vector.is_none() || !self.is_end() {
             buffers.output.clear(self.cast.map_or(self.fetch.output(), |cast| cast.output));
         }
         buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
-            // Packets that are taken in place are on their way while weights are laid out.
+            // Packets that are taken in place are prefetched while weights are laid out.
             if let (Some(packets), None) = (&self.packets, &self.exchange) {
                 prefetch::pages(unit.dm.bytes(), packets.range.clone());
                 contraction.ask(unit.dm.bytes());
@@ -356,22 +359,22 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether packets go to the sink as they were fetched.
+    /// Tells if packets go to the sink as they were fetched.
     fn copies(&self) -> bool {
         self.contraction.is_none() && self.vector.is_none() && self.is_end()
     }
 
-    /// Whether what leaves the engines that compute goes to the sink as it is.
+    /// Tells if the output of the engines that compute goes to the sink unchanged.
     fn is_end(&self) -> bool {
         self.cast.is_none() && self.transpose.is_none()
     }
 
-    /// Whether packets go to the Vector Engine as they were fetched.
+    /// Tells if packets go to the Vector Engine as they were fetched.
     fn gathers(&self) -> bool {
         self.contraction.is_none() && self.vector.is_some()
     }
 
-    /// The time steps that are there at a time: all of them where it is said so, and where packets are exchanged.
+    /// The time steps of each block. All of them form one block if `at_once` is set or if packets are exchanged.
     fn blocks(&self, at_once: bool) -> impl Iterator<Item = Range<usize>> + use<> {
         let at_once = at_once || self.exchange.is_some();
         let whole = at_once.then_some(0..self.steps());
@@ -379,7 +382,7 @@ impl<'a> Pass<'a> {
         whole.into_iter().chain(blocks.into_iter().flatten())
     }
 
-    /// First phase: the packets of some time steps of a slice.
+    /// First phase: loads the packets of some time steps of a slice.
     fn load(
         &self,
         at: Coordinates,
@@ -394,7 +397,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// All phases before the end, block by block; all at once where packets go on as they are, or are taken from DM.
+    /// Runs all phases before the end, block by block. All blocks run at once if packets go on unchanged or are taken
+    /// from DM.
     fn fetch_and_compute(
         &self,
         at: Coordinates,
@@ -417,7 +421,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Third phase, block by block: what the engines make of packets that were fetched.
+    /// Third phase, block by block: runs the engines on the fetched packets.
     fn compute(&self, at: Coordinates, block: Range<usize>, buffers: &mut Buffers) {
         let Buffers { contraction: sums, stream, converted, cast: narrow, transposed, output, .. } = buffers;
         if let Some(contraction) = &self.contraction {
@@ -431,14 +435,14 @@ impl<'a> Pass<'a> {
             cast::run(step, result, converted, narrow);
             result = narrow;
         }
-        if let Some(own) = &self.transpose {
-            own.run(result, transposed);
+        if let Some(transpose) = &self.transpose {
+            transpose.run(result, transposed);
             result = transposed;
         }
         output.push(result.bytes(), result.len(), result.flags());
     }
 
-    /// The stream that enters the Vector Engine, where all of it lies in DM as it is fetched.
+    /// The stream that enters the Vector Engine, if all of it lies in DM as it would be fetched.
     fn stream_in_place<'u>(&self, unit: &'u Unit) -> Option<&'u [u8]> {
         let range =
             self.packets.as_ref().filter(|_| self.gathers() && self.exchange.is_none())?.range.clone();
@@ -446,7 +450,7 @@ impl<'a> Pass<'a> {
         whole.then(|| &unit.dm.bytes()[range])
     }
 
-    /// What enters the Vector Engine.
+    /// The stream that enters the Vector Engine.
     fn vector_input<'u>(
         &self,
         unit: &'u Unit,
@@ -459,7 +463,7 @@ impl<'a> Pass<'a> {
         self.stream_in_place(unit).map_or(Input::Row(whole), Input::Memory)
     }
 
-    /// All phases before the end at once, where a contraction may take its packets where they lie. Whether it has.
+    /// Runs all phases before the end at once, if a contraction may take its packets in place. Returns false otherwise.
     fn contract_in_place(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) -> bool {
         let (Some(contraction), Some(packets), None) = (&self.contraction, &self.packets, &self.exchange)
         else {
@@ -473,7 +477,7 @@ impl<'a> Pass<'a> {
         whole
     }
 
-    /// The end of the third phase: results leave the accumulator, and the sink is written.
+    /// End of the third phase: results leave the accumulator, and the sink is written.
     fn finish(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
         let Buffers {
             contraction: sums,
@@ -487,9 +491,9 @@ impl<'a> Pass<'a> {
             ..
         } = buffers;
         let is_end = self.is_end();
-        if let Some(own) = &self.vector {
+        if let Some(plan) = &self.vector {
             let input = self.vector_input(unit, sums, before);
-            own.run(input, (unit, at), vector, if is_end { output } else { behind });
+            plan.run(input, (unit, at), vector, if is_end { output } else { behind });
             self.narrow(behind, converted, narrow, output);
         } else if let Some(contraction) = &self.contraction {
             contraction.finish(sums, if is_end { output } else { stream });
@@ -498,21 +502,21 @@ impl<'a> Pass<'a> {
         self.sink.run(output, at, unit, mask);
     }
 
-    /// Cast and Transpose Engine, behind the engines that compute. Where there are none, the output is there already.
+    /// Runs the Cast and Transpose Engine, after the engines that compute. Without them, the output is there already.
     fn narrow(&self, stream: &Row, converted: &mut Row, narrow: &mut Row, output: &mut Row) {
         match (&self.cast, &self.transpose) {
             (None, None) => {}
             (Some(step), None) => cast::run(step, stream, converted, output),
-            (None, Some(own)) => own.run(stream, output),
-            (Some(step), Some(own)) => {
+            (None, Some(transpose)) => transpose.run(stream, output),
+            (Some(step), Some(transpose)) => {
                 cast::run(step, stream, converted, narrow);
-                own.run(narrow, output);
+                transpose.run(narrow, output);
             }
         }
     }
 }
 
-/// Which of so many slices fetch: those in which a source can hold an element.
+/// Per slice of `units`: true if it fetches, because a source can hold an element there.
 fn senders(command: &TensorUnit, units: usize) -> Vec<bool> {
     let takes_part = |at: Coordinates| {
         command.fetch.sources().any(|source| {
@@ -525,8 +529,8 @@ fn senders(command: &TensorUnit, units: usize) -> Vec<bool> {
     (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
 }
 
-/// Which of so many slices have a stream after an exchange: those that get packets and in which the end of the stream can
-/// hold an element. `crosses`: another slice may use it.
+/// Per slice of `units`: true if it has a stream after an exchange. It receives packets, and the end of the stream can
+/// hold an element there. `crosses`: another slice may use its stream.
 fn receivers(command: &TensorUnit, exchange: &Exchange, crosses: bool, units: usize) -> Vec<bool> {
     let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &command.sink;
     let receives = |at: Coordinates| {
@@ -535,7 +539,7 @@ fn receivers(command: &TensorUnit, exchange: &Exchange, crosses: bool, units: us
     (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
 }
 
-/// Whether a unit can hold an element.
+/// Tells if a unit can hold an element.
 fn may_be_live(guard: &Guard, at: Coordinates) -> bool {
     guard.may_hold(&[at.chip, at.cluster, at.slice])
 }

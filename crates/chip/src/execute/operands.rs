@@ -1,4 +1,4 @@
-//! Before a pass runs: whether somebody wrote what it computes with, and whether it sums padding.
+//! Checks before a pass runs: its operands must be written, and sums must not take in padding.
 
 use super::commit::find_missing;
 use super::contraction::Missing;
@@ -18,8 +18,8 @@ use super::{LEAST_SLICES, has_threads};
 use rayon::prelude::*;
 
 impl Pass<'_> {
-    /// Refuses a pass that computes with live elements that nobody wrote, or commits lanes that hold nothing, before
-    /// anything is written.
+    /// Refuses a pass that computes with unwritten live elements, or commits lanes that hold nothing, before anything
+    /// is written.
     pub(crate) fn check_initialised(&self, units: &[Unit], origin: &OriginOf<'_>) -> Result<(), Fault> {
         self.check_lanes()?;
         if !self.computes() {
@@ -30,7 +30,7 @@ impl Pass<'_> {
         let is_open = |number: usize| {
             padding || !read.as_ref().is_some_and(|read| self.is_initialised(&units[number], read))
         };
-        // Slices of which it takes a look at the stream to know.
+        // Slices whose stream must be inspected to decide.
         let open: Vec<bool> = if let Some(exchange) = &self.exchange {
             let takes_part = |number: &usize| self.senders[*number] || self.receivers[*number];
             let mut receivers = (0..units.len()).filter(|&number| self.receivers[number]);
@@ -42,24 +42,25 @@ impl Pass<'_> {
         };
         let mut rows = Vec::new();
         let sent = if open.contains(&true) { self.sent(units, &mut rows) } else { None };
-        let operands = self.vector.as_ref().filter(|own| own.has_tensors());
+        let operands = self.vector.as_ref().filter(|vector| vector.has_tensors());
         if operands.is_none() && !open.contains(&true) {
             return Ok(());
         }
-        let unwritten = |own: &VectorPlan, number: usize, unit: &Unit| {
-            own.find_missing_operand(unit, Coordinates::of_slice(number), self.receivers[number])
+        let unwritten = |vector: &VectorPlan, number: usize, unit: &Unit| {
+            vector.find_missing_operand(unit, Coordinates::of_slice(number), self.receivers[number])
         };
-        // Those that are for a group only: whether one of its elements meets them.
-        let asks = |own: &VectorPlan| {
+        // Operands for one group only matter if one of its elements meets them.
+        let asks = |vector: &VectorPlan| {
             let all = units.iter().enumerate();
-            all.filter_map(|(number, unit)| unwritten(own, number, unit)).any(|missing| missing.is_for_some)
+            all.filter_map(|(number, unit)| unwritten(vector, number, unit))
+                .any(|missing| missing.is_for_some)
         };
-        let taken = operands.filter(|own| asks(own)).map(|own| self.missing_taken(own, units));
+        let taken = operands.filter(|vector| asks(vector)).map(|vector| self.missing_taken(vector, units));
         let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
             let at = Coordinates::of_slice(number);
             let operand = match &taken {
                 Some(taken) => taken[number],
-                None => operands.and_then(|own| unwritten(own, number, unit)),
+                None => operands.and_then(|vector| unwritten(vector, number, unit)),
             };
             if let Some(missing) = operand {
                 return Some(self.missing_operand(number, missing, origin));
@@ -88,8 +89,9 @@ impl Pass<'_> {
         first_fault(units, find)
     }
 
-    /// Per slice, the first operand that nobody wrote and that an element of the stream meets: the pass runs without an end.
-    fn missing_taken(&self, own: &VectorPlan, units: &[Unit]) -> Vec<Option<MissingOperand>> {
+    /// The first unwritten operand per slice that an element of the stream meets. The pass runs without its end to find
+    /// out.
+    fn missing_taken(&self, plan: &VectorPlan, units: &[Unit]) -> Vec<Option<MissingOperand>> {
         let (mut rows, mut buffers) = (Vec::new(), Buffers::default());
         let sent = self.sent(units, &mut rows);
         let mut found = vec![None; units.len()];
@@ -101,20 +103,20 @@ impl Pass<'_> {
                 self.fetch_and_compute(at, unit, sent.as_ref(), &mut buffers);
                 let Buffers { contraction: sums, vector, whole: [whole, _], .. } = &mut buffers;
                 let input = self.vector_input(unit, sums, whole);
-                let (stream, missing) = own.watch_before(input, (unit, at), vector);
+                let (stream, missing) = plan.watch_before(input, (unit, at), vector);
                 found[number] = missing;
                 stream
             }));
         }
-        for (number, stream) in own.exchange(&streams).into_iter().enumerate() {
+        for (number, stream) in plan.exchange(&streams).into_iter().enumerate() {
             let Some(stream) = stream.filter(|_| found[number].is_none()) else { continue };
             let at = (&units[number], Coordinates::of_slice(number));
-            found[number] = own.watch_behind(stream, at, &mut buffers.vector);
+            found[number] = plan.watch_behind(stream, at, &mut buffers.vector);
         }
         found
     }
 
-    /// The first element of a block of flits from `first` on that the Vector Engine or the sink takes and nobody wrote.
+    /// The first unwritten element that the Vector Engine or the sink takes, in a block of flits from `first` on.
     fn find_missing_in_stream(
         &self,
         first: usize,
@@ -126,21 +128,22 @@ impl Pass<'_> {
         let flags = stream.flags()?;
         let (live, width, flits) = (self.sink.live(), self.sink.width(), (flags, first, per_flit));
         let (flit, lane) = match (&self.vector, &self.transpose) {
-            (Some(own), _) => find_missing(own.live(), per_flit, flits, at, mask)?,
+            (Some(vector), _) => find_missing(vector.live(), per_flit, flits, at, mask)?,
             (None, None) => find_missing(live, width, flits, at, mask)?,
-            (None, Some(own)) => {
-                own.run_flags(flags, per_flit, transposed_flags);
-                let packets = (&transposed_flags[..], own.first_packet(first), own.rows());
+            (None, Some(transpose)) => {
+                transpose.run_flags(flags, per_flit, transposed_flags);
+                let packets = (&transposed_flags[..], transpose.first_packet(first), transpose.rows());
                 let (packet, row) = find_missing(live, width, packets, at, mask)?;
-                own.source(packet, row)
+                transpose.source(packet, row)
             }
         };
         Some(Missing::Stream { flit, lane })
     }
 
-    /// Refuses a pass that sums padding together with elements where its product is not zero, before anything is written.
+    /// Refuses a pass that sums padding together with elements if its product is not zero, before anything is written.
     pub(crate) fn check_padding(&self, units: &[Unit]) -> Result<(), Fault> {
-        let Some(contraction) = self.contraction.as_ref().filter(|own| own.may_sum_padding()) else {
+        let Some(contraction) = self.contraction.as_ref().filter(|contraction| contraction.may_sum_padding())
+        else {
             return Ok(());
         };
         let mut rows = Vec::new();
@@ -172,15 +175,14 @@ impl Pass<'_> {
         })
     }
 
-    /// The leading lanes of a flit that were fetched: collect adds the rest.
+    /// Number of leading lanes of a flit that were fetched. Collect adds the rest.
     pub(super) fn fetched_lanes(&self, flit: usize) -> usize {
         let per_flit = self.fetch.padded() / self.flits.max(1);
         let before = flit % self.flits.max(1) * per_flit;
         self.command.fetch.packet.saturating_sub(before).min(per_flit)
     }
 
-    /// Whether the pass may compute with lanes that collect adds: then it does not suffice that all was written that it
-    /// reads.
+    /// Tells if the pass may compute with lanes that collect adds. Then written sources are not enough.
     fn may_take_padding(&self) -> bool {
         let padded = self.fetch.padded() != self.command.fetch.packet;
         padded
@@ -190,46 +192,47 @@ impl Pass<'_> {
                     contraction.may_take_padding(flits, |flit| self.fetched_lanes(flit))
                 }
                 None => match &self.vector {
-                    Some(own) => {
+                    Some(vector) => {
                         let (flits, lanes) =
                             (self.steps() * self.flits, self.fetch.padded() / self.flits.max(1));
-                        own.live().may_exceed(flits, lanes, |flit| self.fetched_lanes(flit))
+                        vector.live().may_exceed(flits, lanes, |flit| self.fetched_lanes(flit))
                     }
                     None => self.sink.may_take_padding(|time| self.filled_lanes(time)),
                 },
             }
     }
 
-    /// The leading lanes of a packet that hold an element of the stream: the rest is what collect, cast and transpose add.
+    /// Number of leading lanes of a packet that hold an element of the stream. Collect, cast and transpose add the
+    /// rest.
     fn filled_lanes(&self, time: usize) -> usize {
         let before = |flit: usize| match &self.command.contraction {
-            // The engine knows of its lanes which of them hold something.
+            // The Vector Engine tracks its filled lanes itself.
             _ if self.vector.is_some() => BEAT_LANES,
             None => self.fetched_lanes(flit),
-            // Rows and columns that a contraction does not use are sums of nothing.
+            // Rows and columns that a contraction does not use are empty sums, so all lanes are filled.
             Some(_) => BEAT_LANES,
         };
         match &self.transpose {
             None => before(time),
-            Some(own) => {
+            Some(transpose) => {
                 let is_filled = |&row: &usize| {
-                    let (flit, lane) = own.source(time, row);
+                    let (flit, lane) = transpose.source(time, row);
                     lane < before(flit)
                 };
-                (0..own.rows()).take_while(is_filled).count()
+                (0..transpose.rows()).take_while(is_filled).count()
             }
         }
     }
 
-    /// Refuses a commit of lanes as elements that hold no element of the stream.
+    /// Refuses a commit of lanes as elements, if they hold no element of the stream.
     fn check_lanes(&self) -> Result<(), Fault> {
         let Sink::Commit { destination, .. } = &self.command.sink else { return Ok(()) };
         // Packets of flits are alike, and so are matrices that begin with the same flit of a packet.
         let different = match &self.command.transpose {
             None => self.flits,
-            Some(own) => {
-                let matrices = self.flits / gcd(own.in_flits(), self.flits).max(1);
-                self.sink.time().min(matrices * own.out_rows)
+            Some(transpose) => {
+                let matrices = self.flits / gcd(transpose.in_flits(), self.flits).max(1);
+                self.sink.time().min(matrices * transpose.out_rows)
             }
         };
         if (0..different).all(|time| self.filled_lanes(time) >= self.sink.width()) {
@@ -252,15 +255,15 @@ impl Pass<'_> {
         Err(fault.at(MemoryKind::Dm, at.slice_number(), byte..byte + destination.footprint.bytes() as u64))
     }
 
-    /// What the sequencers read in every slice, padding and what lies behind a tensor in DM too. `None`: they start
-    /// before their memory.
+    /// Bytes that the sequencers read in every slice, including padding and bytes behind a tensor in DM. `None`: they
+    /// start before their memory.
     fn places_read(&self) -> Option<PlacesRead> {
         let mut weights = Vec::new();
         if let Some(contraction) = &self.command.contraction {
             let (region, config) = (&contraction.trf, &contraction.trf_config);
             let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
             let first = usize::try_from(config.first()).ok()?;
-            // What lies behind a row is padding.
+            // Bytes behind a row are padding.
             let end = (config.last() as usize + read_bytes).min(region.row_bytes());
             let bytes = first.min(end)..end;
             weights = (0..region.rows).flat_map(|row| region.pieces(row, bytes.clone())).collect();
@@ -275,7 +278,7 @@ impl Pass<'_> {
         Some(PlacesRead { weights, dm: self.placed.unit.fetch.sources().map(piece).collect() })
     }
 
-    /// Whether everything was written in a slice that the sequencers read.
+    /// Tells if all bytes that the sequencers read are written in a slice.
     fn is_initialised(&self, unit: &Unit, read: &PlacesRead) -> bool {
         let file = self.placed.files.read;
         read.weights.iter().all(|piece| unit.trf(file).all_initialised(piece.clone()))
@@ -285,7 +288,7 @@ impl Pass<'_> {
 
 /// Bytes that the sequencers read, the same in all slices.
 struct PlacesRead {
-    /// In the register file of the weights.
+    /// Bytes in the register file of the weights.
     weights: Vec<Range<usize>>,
     dm: Vec<Range<usize>>,
 }

@@ -1,27 +1,27 @@
-//! Pieces of a stream where they lie in DM: before they are fetched, or after they were committed.
+//! Pieces of a stream in place in DM: before they are fetched, or after they were committed.
 
 use core::ops::Range;
 
-/// Pieces of the stream that an engine takes from DM, or leaves there.
+/// Pieces of the stream that an engine reads from DM or writes there.
 #[derive(Debug)]
 pub(super) struct Packets {
-    /// The address of each.
+    /// The address of each piece.
     pub(super) starts: Vec<u32>,
-    /// All bytes of all pieces, and what lies between them.
+    /// The range from the first to the last byte of all pieces.
     pub(super) range: Range<usize>,
-    /// They lie one behind the other.
+    /// True if each piece follows the one before it without a gap.
     pub(super) is_even: bool,
 }
 
 impl Packets {
-    /// Pieces of so many bytes at these addresses.
+    /// Pieces of `bytes` bytes at the addresses `starts`.
     pub(super) fn of(starts: Vec<u32>, bytes: usize) -> Option<Self> {
         let range = *starts.iter().min()? as usize..*starts.iter().max()? as usize + bytes;
         let is_even = starts.windows(2).all(|pair| pair[1] as usize == pair[0] as usize + bytes);
         Some(Self { starts, range, is_even })
     }
 
-    /// The bytes of all pieces in order, neighbours joined. `None`: two pieces have a byte in common.
+    /// The ranges of all pieces in order, with neighbours joined. `None`: two pieces share a byte.
     pub(super) fn joined(&self, bytes: usize) -> Option<Vec<Range<usize>>> {
         if self.is_even {
             return Some(vec![self.range.clone()]);
@@ -39,13 +39,13 @@ impl Packets {
         Some(all)
     }
 
-    /// The pieces counted from an address on.
+    /// The addresses of the pieces, counted from `address`.
     pub(super) fn behind(&self, address: usize) -> Vec<u32> {
         self.starts.iter().map(|&start| start - address as u32).collect()
     }
 }
 
-/// An address between bytes that are read and bytes that are written, so that the one can be done during the other.
+/// An address between the bytes that are read and the bytes that are written, so that both can be borrowed at once.
 ///
 /// ```text
 ///   DM    0 … │ what is read │ … cut … │ what is written │ …        or the other way round
@@ -57,7 +57,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// `None`: the two have a byte in common, or one lies in the other.
+    /// Finds the address. `None`: the two ranges share a byte, or one lies in the other.
     pub(super) fn between(read: &Range<usize>, written: &Range<usize>) -> Option<Self> {
         if read.end <= written.start {
             Some(Self { at: written.start, reads_first: true })
@@ -68,12 +68,12 @@ impl Cut {
         }
     }
 
-    /// The addresses from which the two sides count.
+    /// The addresses from which the read side and the written side count.
     pub(super) fn starts(self) -> (usize, usize) {
         if self.reads_first { (0, self.at) } else { (self.at, 0) }
     }
 
-    /// The side that is read, and the one that is written.
+    /// The side that is read, and the side that is written.
     pub(super) fn sides(self, bytes: &mut [u8]) -> (&[u8], &mut [u8]) {
         let (low, high) = bytes.split_at_mut(self.at.min(bytes.len()));
         if self.reads_first { (low, high) } else { (high, low) }

@@ -1,11 +1,11 @@
-//! Which instructions of the host the engines are computed with.
+//! Selection of the host's instructions for the engines.
 //!
-//! All paths give the same bits: floats are added in the same order, and integers wrap. A path is chosen while the program
-//! runs, the fastest of the machine unless [`ChipOptions::path`](crate::ChipOptions::path) says otherwise.
+//! All paths give the same bits: floats are added in the same order, and integers wrap. The path is chosen at run time:
+//! the fastest of the machine, unless [`ChipOptions::path`](crate::ChipOptions::path) selects another.
 
 use core::fmt;
 
-/// The instructions of the host that values are computed with. All give the same results.
+/// The host's instructions that values are computed with. All give the same results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputePath {
     /// x86-64 with AVX-512 F, BW, DQ, VL and VNNI.
@@ -18,7 +18,7 @@ pub enum ComputePath {
     NeonDot,
     /// AArch64 with NEON.
     Neon,
-    /// What the program was compiled for.
+    /// The instructions that the program was compiled for.
     Portable,
 }
 
@@ -27,7 +27,7 @@ impl ComputePath {
     pub const ALL: &'static [Self] =
         &[Self::Avx512, Self::Avx2Vnni, Self::Avx2, Self::NeonDot, Self::Neon, Self::Portable];
 
-    /// The name that `VISA_PATH` knows.
+    /// The name of the path in `VISA_PATH`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
@@ -39,7 +39,7 @@ impl ComputePath {
         }
     }
 
-    /// The paths that this machine has, the fastest first. The last one is [`ComputePath::Portable`].
+    /// The paths of this machine, the fastest first. The last one is [`ComputePath::Portable`].
     ///
     /// ```
     /// use furiosa_visa_std::chip::ComputePath;
@@ -49,7 +49,7 @@ impl ComputePath {
         Self::ALL.iter().copied().filter(|&path| Path::of(path).is_some())
     }
 
-    /// The names of the paths that this machine has, for messages.
+    /// The names of the paths of this machine, for messages.
     pub fn available_names() -> String {
         let names: Vec<_> = Self::available().map(|path| format!("`{path}`")).collect();
         names.join(", ")
@@ -62,7 +62,7 @@ impl fmt::Display for ComputePath {
     }
 }
 
-/// A path that this machine has. Each engine says in its own `path` module what it does there.
+/// A path of this machine. The `path` module of each engine implements it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     #[cfg(target_arch = "x86_64")]
@@ -79,7 +79,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// A path, if this machine has it.
+    /// A path. `None`: this machine does not have it.
     pub(crate) fn of(path: ComputePath) -> Option<Self> {
         match path {
             #[cfg(target_arch = "x86_64")]
@@ -107,10 +107,10 @@ impl Path {
         Self::available().next().unwrap_or(Self::Portable)
     }
 
-    /// The path that was asked for, or the fastest one.
+    /// The requested path, or the fastest one.
     ///
     /// # Panics
-    /// Where this machine does not have it.
+    /// If this machine does not have the path.
     #[track_caller]
     pub(crate) fn chosen(asked: Option<ComputePath>) -> Self {
         let Some(path) = asked else { return Self::best() };
@@ -124,8 +124,7 @@ impl Path {
     }
 }
 
-/// A set of instructions. A value exists only where the machine has them, so that it can stand for that in comments on
-/// safety.
+/// A set of instructions. A value exists only if the machine has them, so safety comments can refer to the value.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 macro_rules! instructions {
     ($name:ident, $detected:ident, [$($feature:tt),+], $doc:literal) => {
@@ -134,7 +133,7 @@ macro_rules! instructions {
         pub(crate) struct $name(());
 
         impl $name {
-            /// Asks the machine.
+            /// Detects the instructions. `None`: the machine does not have all of them.
             pub(crate) fn detect() -> Option<Self> {
                 let all = true $(&& std::arch::$detected!($feature))+;
                 all.then_some(Self(()))
@@ -147,7 +146,7 @@ macro_rules! instructions {
 instructions!(
     Avx512,
     is_x86_feature_detected,
-    // The compiler uses what F implies, too, which a virtual machine may lack: FMA and F16C.
+    // The compiler also uses the extensions that F implies, FMA and F16C, which a virtual machine may lack.
     ["avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"],
     "The machine has AVX2, FMA and F16C, and AVX-512 with the extensions F, BW, DQ, VL and VNNI."
 );
@@ -167,7 +166,7 @@ instructions!(Neon, is_aarch64_feature_detected, ["neon"], "The machine has NEON
 
 #[cfg(target_arch = "x86_64")]
 impl Avx512 {
-    /// What it implies.
+    /// The instructions that it implies.
     pub(crate) fn avx2(self) -> Avx2 {
         Avx2(())
     }
@@ -175,7 +174,7 @@ impl Avx512 {
 
 #[cfg(target_arch = "x86_64")]
 impl Avx2Vnni {
-    /// What it implies.
+    /// The instructions that it implies.
     pub(crate) fn avx2(self) -> Avx2 {
         Avx2(())
     }
@@ -183,7 +182,7 @@ impl Avx2Vnni {
 
 #[cfg(target_arch = "aarch64")]
 impl NeonDot {
-    /// What it implies.
+    /// The instructions that it implies.
     pub(crate) fn neon(self) -> Neon {
         Neon(())
     }

@@ -1,9 +1,9 @@
-//! Requests for memory that is about to be read or written. They change no value, and do nothing where the processor has
-//! none.
+//! Prefetches of memory that is about to be read or written. They change no value, and do nothing on processors without
+//! them.
 //!
-//! A pass goes over the memories of all slices, which are larger than the caches, and larger than what the processor's
-//! table of pages has at hand. It waits for one page at a time if it comes to them one by one; all of them asked for at
-//! once are looked up side by side.
+//! A pass visits the memories of all slices. They are larger than the caches, and have more pages than the processor's
+//! page table cache holds. Visited one by one, each page costs a wait. Prefetched all at once, the pages are looked up
+//! side by side.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use core::ops::Range;
 /// Bytes of a page.
 const PAGE_BYTES: usize = 4096;
 
-/// Asks for the line with this byte, into all caches.
+/// Prefetches the cache line of a byte, into all caches.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn near(bytes: &[u8], start: usize) {
@@ -21,7 +21,7 @@ pub(super) fn near(bytes: &[u8], start: usize) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(start).cast()) };
 }
 
-/// Asks for the line with this byte, into all caches but the first. More of these may be on their way.
+/// Prefetches the cache line of a byte, into all caches but the first. More of these prefetches may be pending at once.
 #[inline(always)]
 pub(super) fn far(bytes: &[u8], start: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -34,7 +34,7 @@ pub(super) fn far(bytes: &[u8], start: usize) {
     let _ = (bytes, start);
 }
 
-/// Asks for all pages of a range, by a line of each.
+/// Prefetches all pages of a range, by one line of each.
 pub(super) fn pages(bytes: &[u8], range: Range<usize>) {
     range.step_by(PAGE_BYTES).for_each(|start| far(bytes, start));
 }

@@ -1,7 +1,7 @@
-//! Passes that do nothing but move elements inside of each slice: from where they are fetched to where they are committed.
+//! Passes that only move elements inside of each slice, from their source to their destination in DM.
 //!
-//! No stream is made of them. Packets are copied as they are, the leading bytes of each; those that go through the Transpose
-//! Engine, tile by tile.
+//! They build no stream. The leading bytes of each packet are copied unchanged. Packets that go through the Transpose
+//! Engine are copied tile by tile.
 
 use super::packets::Cut;
 use super::{Buffers, Pass};
@@ -14,26 +14,26 @@ use furiosa_visa_rules::spec::FLIT_BYTES;
 /// Bytes of the shortest pieces that are copied one by one.
 const LEAST_BYTES: usize = 4;
 
-/// Where elements go, the same in all slices.
+/// Moves of elements, the same in all slices.
 #[derive(Debug)]
 struct Straight {
-    /// The packets, on their side of the cut.
+    /// Addresses of the packets, counted from their side of the cut.
     from: Vec<u32>,
     to: Vec<u32>,
-    /// Bytes of each that are committed.
+    /// Bytes of each packet that are committed.
     bytes: usize,
     transpose: Option<Transpose>,
     cut: Cut,
-    /// All bytes of DM that are read, and those between them.
+    /// Range from the first to the last byte of DM that is read.
     read: Range<usize>,
     /// The bytes that are written, in order.
     written: Vec<Range<usize>>,
-    /// Bytes of DM before it are written sooner or later.
+    /// End of the bytes of DM that this pass and later ones write.
     end: usize,
 }
 
 impl Pass<'_> {
-    /// Runs all slices, if elements do nothing but move. Whether it could.
+    /// Runs all slices, if elements only move. Returns false otherwise.
     pub(super) fn run_straight(&self, units: &mut [Unit]) -> bool {
         let Some(straight) = self.straight() else { return false };
         self.for_each_slice(units, |at, unit, buffers: &mut Buffers| match self.sink.takes(at) {
@@ -44,7 +44,7 @@ impl Pass<'_> {
         true
     }
 
-    /// Where elements go, if nothing else is done to them.
+    /// The moves of elements. `None`: the pass does more than move elements.
     fn straight(&self) -> Option<Straight> {
         let computes = self.contraction.is_some() || self.vector.is_some() || self.cast.is_some();
         if computes || self.exchange.is_some() {
@@ -53,15 +53,15 @@ impl Pass<'_> {
         let live = self.fetch.live_bytes(self.flits)?;
         let (run, mut bytes) = self.sink.run_bytes()?;
         let mut piece = live;
-        // Lanes that are padding are not committed, and all others are there.
+        // Lanes of padding must not be committed, and all other lanes must be there.
         let transpose = self.command.transpose;
-        if let Some(own) = &transpose {
-            let size = own.element.bits() / 8;
-            if own.kept_elements() * size > live || bytes != 8 || own.in_rows * size != 8 {
+        if let Some(transpose) = &transpose {
+            let size = transpose.element.bits() / 8;
+            if transpose.kept_elements() * size > live || bytes != 8 || transpose.in_rows * size != 8 {
                 return None;
             }
         } else if bytes == live && live == FLIT_BYTES {
-            // Flits may be made of pieces, and end up as pieces.
+            // Flits may be made of pieces, and be written as pieces.
             bytes = gcd(live, gcd(run, self.fetch.run_bytes()));
             piece = bytes;
         }
@@ -72,7 +72,7 @@ impl Pass<'_> {
         let to = self.sink.packets(self.fetch.output(), bytes)?;
         let (flits, packets) = match &transpose {
             None => (from.starts.len(), from.starts.len()),
-            Some(own) => (own.iterations * own.in_flits(), own.out_time()),
+            Some(transpose) => (transpose.iterations * transpose.in_flits(), transpose.out_time()),
         };
         if from.starts.len() != flits || to.starts.len() != packets {
             return None;
@@ -97,7 +97,7 @@ impl Pass<'_> {
 }
 
 impl Straight {
-    /// Joins packets that follow one another on both sides, as many as do so everywhere.
+    /// Joins packets that follow one another on both sides, in the largest groups that do so everywhere.
     fn join(&mut self) {
         let follow = |starts: &[u32], k: usize| starts[k] as usize == starts[k - 1] as usize + self.bytes;
         let breaks = |k: &usize| !(follow(&self.from, *k) && follow(&self.to, *k));
@@ -109,7 +109,7 @@ impl Straight {
         }
     }
 
-    /// Moves the elements of a slice, if all were written. Whether it could.
+    /// Moves the elements of a slice, if all are written. Returns false otherwise.
     fn run(&self, dm: &mut Block) -> bool {
         let last = self.written.last().map_or(0, |range| range.end);
         if last > dm.capacity() || !dm.all_initialised(self.read.clone()) {
@@ -120,10 +120,10 @@ impl Straight {
         let (input, output) = self.cut.sides(bytes);
         match &self.transpose {
             None => self.copy(input, output),
-            Some(own) => match own.element.bits() {
-                8 => self.copy_tiles::<1, 8>(own, input, output),
-                16 => self.copy_tiles::<2, 4>(own, input, output),
-                _ => self.copy_tiles::<4, 2>(own, input, output),
+            Some(transpose) => match transpose.element.bits() {
+                8 => self.copy_tiles::<1, 8>(transpose, input, output),
+                16 => self.copy_tiles::<2, 4>(transpose, input, output),
+                _ => self.copy_tiles::<4, 2>(transpose, input, output),
             },
         }
         self.written.iter().for_each(|range| initialised.set(range.clone()));
@@ -150,14 +150,14 @@ impl Straight {
         }
     }
 
-    /// Transposes all matrices, of which a column is a word of `SIDE` elements, in square tiles.
+    /// Transposes all matrices in square tiles. A column of a matrix is a word of `SIDE` elements.
     fn copy_tiles<const BYTES: usize, const SIDE: usize>(
         &self,
-        own: &Transpose,
+        transpose: &Transpose,
         input: &[u8],
         output: &mut [u8],
     ) {
-        let (kept, packets) = (own.kept_elements(), own.packets_per_col());
+        let (kept, packets) = (transpose.kept_elements(), transpose.packets_per_col());
         let matrices = self.from.chunks_exact(SIDE * packets).zip(self.to.chunks_exact(kept * packets));
         for (rows, places) in matrices {
             for (c, places) in places.chunks_exact(kept).enumerate() {
@@ -167,7 +167,7 @@ impl Straight {
                         let word = |k: usize| row(k).first_chunk().expect("packets lie in the memory");
                         write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
                     } else {
-                        // What is kept of a row ends in the tile.
+                        // The kept part of a row ends in this tile.
                         let word = |k: usize| {
                             let (mut word, kept) = ([0; 8], places.len() * BYTES);
                             word[..kept].copy_from_slice(&row(k)[..kept]);
@@ -182,7 +182,7 @@ impl Straight {
     }
 }
 
-/// Transposes a tile, and writes its words to these places.
+/// Transposes a tile, and writes its words to `places`.
 #[inline(always)]
 fn write_tile<const BYTES: usize, const SIDE: usize>(
     words: [&[u8; 8]; SIDE],

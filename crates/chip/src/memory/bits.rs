@@ -1,4 +1,4 @@
-//! A bit per byte: which bytes have been written.
+//! A bit per byte: set if the byte has been written.
 
 use core::ops::Range;
 
@@ -6,7 +6,7 @@ use core::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Bits {
     words: Vec<u64>,
-    /// A bit per word: all of its positions are in the set. Long ranges are looked up here.
+    /// A bit per word: set if all positions of the word are in the set. Queries of long ranges read these bits.
     full: Vec<u64>,
 }
 
@@ -21,8 +21,8 @@ fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The words that a range touches in part, with the bits of the range in each, and those that are all in it. The range
-/// touches more than one word, or none.
+/// The words that a range touches in part, with the bits of the range in each, and the words that lie in it completely.
+/// The range touches more than one word, or none.
 fn edges(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
     let Range { start, end } = range;
     if start >= end {
@@ -33,7 +33,7 @@ fn edges(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
     ([low, high], start.div_ceil(64)..end / 64)
 }
 
-/// [`edges`] of any range.
+/// Result of [`edges`], for any range.
 fn edges_of(range: Range<usize>) -> ([Option<(usize, u64)>; 2], Range<usize>) {
     match single(&range) {
         Some(edge) => ([Some(edge), None], 0..0),
@@ -55,7 +55,7 @@ fn set(words: &mut [u64], range: Range<usize>) {
     words[whole].fill(u64::MAX);
 }
 
-/// Whether all bits of a range are set.
+/// Tells if all bits of a range are set.
 fn all_set(words: &[u64], range: Range<usize>) -> bool {
     let (edges, whole) = edges_of(range);
     edges.into_iter().flatten().all(|(word, mask)| words[word] & mask == mask)
@@ -72,7 +72,7 @@ impl Bits {
     pub(crate) fn grow(&mut self, len: usize) {
         let words = len.div_ceil(64);
         if words > self.words.len() {
-            // As the bytes of a block: pages that nobody touches take no memory.
+            // Allocates zeroed pages, as a block does: untouched pages take no memory.
             let mut grown = vec![0; words];
             grown[..self.words.len()].copy_from_slice(&self.words);
             self.words = grown;
@@ -80,13 +80,13 @@ impl Bits {
         }
     }
 
-    /// Whether `position` is in the set.
+    /// Tells if `position` is in the set.
     #[inline]
     pub(crate) fn get(&self, position: usize) -> bool {
         self.words.get(position / 64).is_some_and(|word| word >> (position % 64) & 1 == 1)
     }
 
-    /// Whether every position of the range is in the set.
+    /// Tells if every position of the range is in the set.
     #[inline]
     pub(crate) fn all_set(&self, range: Range<usize>) -> bool {
         if range.end > self.words.len() * 64 {
@@ -120,7 +120,7 @@ impl Bits {
     #[inline]
     fn set_in_word(&mut self, word: usize, mask: u64) {
         let before = self.words[word];
-        // What is written anew, as most passes do, is in the set.
+        // Most passes write bytes again that are in the set already.
         if before & mask == mask {
             return;
         }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn random_ranges_agree_with_a_list_of_bools() {
-        // Words of words, too, are full in parts and as wholes.
+        // The length covers words of `full` that are full in parts and as a whole.
         const LEN: usize = 15_000;
         let mut random = SmallRng::seed_from_u64(7);
         let mut bits = Bits::new();

@@ -1,13 +1,13 @@
-//! A piece of memory that takes space where it has been touched.
+//! A piece of memory. Only its touched part takes space.
 
 use super::bits::Bits;
 use super::fresh::Fresh;
 
-/// The least number of bytes that a block grows by.
+/// The smallest number of bytes that a block grows by.
 const LEAST_BYTES: usize = 4096;
 
-/// Bytes that a block takes more than it holds: a page. Slices are used side by side, and blocks a power of two apart share
-/// few sets of caches and of the table of pages.
+/// Additional bytes of a block: a page. Slices are used side by side, and blocks that lie a power of two apart share
+/// few sets of the caches and of the page table cache.
 const APART_BYTES: usize = 4096;
 
 /// The alignment of address 0 on the host: a line of its caches.
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 64;
 /// Bytes from address 0 to `capacity`, zero and uninitialised at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Address 0 and what follows, behind `first` bytes that nobody uses. A clone need not be aligned.
+    /// The bytes from address 0 on, after `first` unused bytes. A clone need not be aligned.
     bytes: Vec<u8>,
     first: usize,
     initialised: Bits,
@@ -30,12 +30,12 @@ impl Block {
         Self::holding(capacity, Fresh::POISON)
     }
 
-    /// A block that reads as this where nobody wrote.
+    /// A block whose unwritten elements read as `fresh`.
     pub(crate) const fn holding(capacity: usize, fresh: Fresh) -> Self {
         Self { bytes: Vec::new(), first: 0, initialised: Bits::new(), capacity, fresh }
     }
 
-    /// What elements read as that nobody wrote.
+    /// Value that an unwritten element reads as.
     pub(crate) const fn fresh(&self) -> Fresh {
         self.fresh
     }
@@ -45,17 +45,17 @@ impl Block {
         self.capacity
     }
 
-    /// The bytes that take space. All bytes behind them are zero and uninitialised.
+    /// The bytes that take space. All later bytes are zero and uninitialised.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.first..]
     }
 
-    /// Makes the bytes below `end` take space, so that writes need not look.
+    /// Makes the bytes below `end` take space, so that writes need not check it.
     pub(crate) fn grow(&mut self, end: usize) {
         debug_assert!(end <= self.capacity, "callers stay inside the block");
         if end > self.bytes.len() - self.first {
             let len = end.next_power_of_two().max(LEAST_BYTES).min(self.capacity);
-            // Zeroed pages that nobody touches take no memory: a tensor may lie at the end of a slice.
+            // Untouched zeroed pages take no memory, even if a tensor lies at the end of a slice.
             let mut bytes = vec![0; len + APART_BYTES];
             let first = bytes.as_ptr().align_offset(LINE_BYTES).min(APART_BYTES);
             bytes[first..first + self.bytes().len()].copy_from_slice(self.bytes());
@@ -65,12 +65,12 @@ impl Block {
         }
     }
 
-    /// The bytes for writing, after [`Block::grow`], and which of them have been written.
+    /// The bytes for writing, after [`Block::grow`], and the set of written bytes.
     pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut Bits) {
         (&mut self.bytes[self.first..], &mut self.initialised)
     }
 
-    /// Copies bytes out; what lies behind the bytes that take space is zero.
+    /// Copies bytes out. Bytes that take no space are zero.
     #[inline]
     pub(crate) fn read(&self, start: usize, output: &mut [u8]) {
         if let Some(bytes) = self.bytes().get(start..start + output.len()) {
@@ -91,19 +91,19 @@ impl Block {
         self.initialised.set(range);
     }
 
-    /// Makes bytes uninitialised, as if nobody had written them.
+    /// Makes bytes uninitialised, as if they were unwritten.
     pub(crate) fn forget(&mut self, range: core::ops::Range<usize>) {
         let end = range.end.min(self.bytes().len());
         self.initialised.clear(range.start.min(end)..end);
     }
 
-    /// Whether somebody wrote every byte of the range.
+    /// Tells if every byte of the range is written.
     #[inline]
     pub(crate) fn all_initialised(&self, range: core::ops::Range<usize>) -> bool {
         self.initialised.all_set(range)
     }
 
-    /// Whether somebody wrote the byte.
+    /// Tells if the byte is written.
     #[inline]
     pub(crate) fn is_initialised(&self, at: usize) -> bool {
         self.initialised.get(at)

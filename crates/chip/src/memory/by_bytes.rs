@@ -1,19 +1,19 @@
-//! What is known of bytes of a memory, found by the bytes.
+//! Items that belong to bytes of a memory, found by the bytes.
 //!
-//! Programs that use thousands of tiles ask with each operation who else touches its bytes. Few do: the others are not looked
-//! at.
+//! A program with thousands of tiles asks at each operation for the items that meet its bytes. Only few do, and the
+//! others are not visited.
 
 use furiosa_visa_rules::command::place::Hull;
 use std::collections::BTreeMap;
 
-/// Things, by the hull of the bytes that they span.
+/// Items, by the hull of the bytes that they span.
 #[derive(Debug)]
 pub(crate) struct ByBytes<T> {
-    /// By the first byte, and by the order in which they came. With the end of the bytes.
+    /// Items and the ends of their bytes, by first byte and number of insertion.
     things: BTreeMap<(u64, u64), (u64, T)>,
-    /// How many have come so far.
+    /// Number of items inserted so far.
     came: u64,
-    /// None has spanned more bytes.
+    /// Length in bytes of the longest item.
     longest: u64,
 }
 
@@ -24,7 +24,7 @@ impl<T> Default for ByBytes<T> {
 }
 
 impl<T> ByBytes<T> {
-    /// Adds a thing. One without bytes is never found: it is left out.
+    /// Adds an item. An item without bytes is never found, so it is left out.
     pub(crate) fn insert(&mut self, hull: Hull, thing: T) {
         if !hull.is_empty() {
             self.things.insert((hull.start, self.came), (hull.end, thing));
@@ -33,7 +33,7 @@ impl<T> ByBytes<T> {
         }
     }
 
-    /// Those that meet a hull, by their first byte.
+    /// The items that meet a hull, by their first byte.
     pub(crate) fn meeting(&self, hull: Hull) -> impl Iterator<Item = &T> {
         // An empty hull meets nothing.
         let end = if hull.is_empty() { 0 } else { hull.end };
@@ -42,7 +42,7 @@ impl<T> ByBytes<T> {
         below.filter(move |(_, (end, _))| *end > hull.start).map(|(_, (_, thing))| thing)
     }
 
-    /// Takes out those of which a hull covers all bytes and `is_covered` holds.
+    /// Removes the items whose bytes all lie in a hull and for which `is_covered` holds.
     pub(crate) fn remove_covered(&mut self, hull: Hull, is_covered: impl Fn(&T) -> bool) -> Vec<T> {
         if hull.is_empty() {
             return Vec::new();
@@ -53,13 +53,13 @@ impl<T> ByBytes<T> {
         keys.iter().filter_map(|key| self.things.remove(key)).map(|(_, thing)| thing).collect()
     }
 
-    /// Takes out all.
+    /// Removes all items.
     pub(crate) fn clear(&mut self) {
         self.things.clear();
         self.longest = 0;
     }
 
-    /// How many there are.
+    /// Number of items.
     pub(crate) fn len(&self) -> usize {
         self.things.len()
     }
@@ -71,12 +71,12 @@ mod tests {
     use core::ops::Range;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-    /// Against a look at all of them.
+    /// Finds and removes the same items as a search through a list.
     #[test]
     fn those_are_found_that_meet_and_those_go_that_are_covered() {
         for seed in 0..200 {
             let rng = &mut SmallRng::seed_from_u64(seed);
-            let (mut own, mut all) = (ByBytes::default(), Vec::<(u64, Range<u64>)>::new());
+            let (mut index, mut all) = (ByBytes::default(), Vec::<(u64, Range<u64>)>::new());
             for number in 0..100 {
                 let start = rng.random_range(0..200);
                 let most = if rng.random_bool(0.1) { 150 } else { 12 };
@@ -84,13 +84,13 @@ mod tests {
                 let bytes = start..start + rng.random_range(0..most);
                 let hull = Hull::of(core::slice::from_ref(&bytes));
                 let meets = |other: &Range<u64>| other.start < bytes.end && bytes.start < other.end;
-                let mut found: Vec<u64> = own.meeting(hull).copied().collect();
+                let mut found: Vec<u64> = index.meeting(hull).copied().collect();
                 found.sort_unstable();
                 let expected = all.iter().filter(|(_, other)| !bytes.is_empty() && meets(other));
                 assert_eq!(found, expected.map(|(other, _)| *other).collect::<Vec<_>>(), "seed {seed}");
                 if rng.random_bool(0.3) {
                     // Odd numbers stay in any case.
-                    let mut gone = own.remove_covered(hull, |other| other % 2 == 0);
+                    let mut gone = index.remove_covered(hull, |other| other % 2 == 0);
                     gone.sort_unstable();
                     let inside = |other: &Range<u64>| bytes.start <= other.start && other.end <= bytes.end;
                     let (covered, rest): (Vec<_>, Vec<_>) =
@@ -102,14 +102,17 @@ mod tests {
                     );
                     all = rest;
                 }
-                own.insert(hull, number);
+                index.insert(hull, number);
                 if !bytes.is_empty() {
                     all.push((number, bytes));
                 }
-                assert_eq!(own.len(), all.len(), "seed {seed}");
+                assert_eq!(index.len(), all.len(), "seed {seed}");
             }
-            own.clear();
-            assert_eq!((own.len(), own.meeting(Hull::of(core::slice::from_ref(&(0..1000)))).count()), (0, 0));
+            index.clear();
+            assert_eq!(
+                (index.len(), index.meeting(Hull::of(core::slice::from_ref(&(0..1000)))).count()),
+                (0, 0)
+            );
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Runs on their way from one memory to another, or between a memory and the host, without a stop in between.
+//! Runs that are moved directly from one memory to another, or between a memory and the host.
 //!
-//! Whole bytes that somebody wrote are copied from block to block. All others go through a [`Row`], which knows what to do with
-//! half bytes, with elements that nobody wrote, and with runs that lie in two blocks.
+//! Written whole bytes are copied from block to block. All others go through a [`Row`], which handles half bytes,
+//! unwritten elements, and runs that lie in two blocks.
 
 use super::row::Row;
 use super::runs::{Runs, fitting};
 use super::{PieceMut, Space, SpaceMut};
 
-/// What is known about the elements of a move.
+/// Properties of the elements of a move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
-    /// The bits of an element.
+    /// Bits of an element.
     pub(crate) bits: usize,
-    /// Somebody wrote all of them, which needs no look.
+    /// All of them are known to be written.
     pub(crate) initialised: bool,
-    /// The caller notes that they are initialised where they go.
+    /// The caller marks their bytes in the destination as written.
     pub(crate) marked: bool,
-    /// Bytes of the destination from here on are not expected to follow soon.
+    /// Bytes of the destination from this address on are not expected to follow soon.
     pub(crate) end: u64,
 }
 
-/// Runs in bytes: the address of the first one.
+/// Runs in bytes, from the address of the first one.
 #[derive(Clone, Copy, Debug)]
 struct ByteRuns {
     unit: usize,
@@ -31,7 +31,7 @@ struct ByteRuns {
 }
 
 impl ByteRuns {
-    /// Of runs of elements of so many bits. `None`: one starts or ends inside of a byte.
+    /// Converts runs of elements of `bits` bits. `None`: a run starts or ends inside a byte.
     fn of(runs: Runs, bits: usize) -> Option<Self> {
         let Runs { unit, address, position, stride, run, count } = runs;
         if bits < 8 && !((position | stride | run) * bits).is_multiple_of(8) {
@@ -47,18 +47,18 @@ impl ByteRuns {
         })
     }
 
-    /// The runs behind so many of them.
+    /// The runs after the first `count`.
     fn behind(self, count: usize) -> Self {
         Self { address: self.address + (count * self.step) as u64, count: self.count - count, ..self }
     }
 
-    /// The bytes from the first to the last one of so many runs.
+    /// Number of bytes from the start of the first run to the end of run `count - 1`.
     fn hull(self, count: usize) -> usize {
         (count - 1) * self.step + self.run
     }
 
-    /// How many of the leading runs lie in the first of the blocks, or 1, and what lies from the first to the last of them,
-    /// where somebody wrote all of their bytes.
+    /// Number of leading runs in the first block, at least 1, and the bytes from the first to the last of them. `None`
+    /// in place of the bytes: not all of them are written.
     fn leading(self, space: &impl Space, initialised: bool) -> (usize, Option<&[u8]>) {
         let piece = space.piece(self.unit, self.address);
         let Some((block, piece)) = piece.and_then(|piece| Some((piece.block?, piece))) else {
@@ -71,14 +71,15 @@ impl ByteRuns {
         }
         let hull = piece.start..piece.start + self.hull(count);
         let run = |k: usize| piece.start + k * self.step..piece.start + k * self.step + self.run;
-        // Looking at the gaps, too, is quicker where they are small.
+        // Checking the gaps as well is faster where they are small.
         let is_whole = initialised
             || self.step <= 64 * self.run && block.all_initialised(hull.clone())
             || (0..count).all(|k| block.all_initialised(run(k)));
         (count, is_whole.then(|| &block.bytes()[hull]))
     }
 
-    /// Writes as many of the leading runs as lie in the first of the blocks. `input` has one every `step` bytes.
+    /// Writes the leading runs that lie in the first block and returns their number. `input` has one every `step`
+    /// bytes.
     fn write(self, (input, step): (&[u8], usize), space: &mut impl SpaceMut, elements: Elements) -> usize {
         let piece = space.piece_mut(self.unit, self.address, elements.end);
         let Some(PieceMut { block, start, len }) = piece else { return 0 };
@@ -102,7 +103,7 @@ impl ByteRuns {
     }
 }
 
-/// Moves runs from one memory to another. `row` is scratch, of the type of the elements.
+/// Moves runs from one memory to another. `row` is scratch, and has the type of the elements.
 pub(crate) fn move_runs(
     (source, from): (&impl Space, Runs),
     (destination, to): (&mut impl SpaceMut, Runs),
@@ -115,16 +116,21 @@ pub(crate) fn move_runs(
         row.read_runs(source, from.part(first, count), initialised);
         row.write_runs(0, destination, to.part(first, count), end, marked);
     };
-    let Some((mut own, mut there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits))
+    else {
         return detour(destination, 0, from.count);
     };
-    while own.count > 0 {
-        let first = from.count - own.count;
-        let (count, input) = own.leading(source, initialised);
+    while source_runs.count > 0 {
+        let first = from.count - source_runs.count;
+        let (count, input) = source_runs.leading(source, initialised);
         let moved = match input {
             Some(input) => {
-                match (ByteRuns { count, ..there }).write((input, own.step), destination, elements) {
-                    // The block of the destination ends in the first run.
+                match (ByteRuns { count, ..destination_runs }).write(
+                    (input, source_runs.step),
+                    destination,
+                    elements,
+                ) {
+                    // The block of the destination ends inside the first run.
                     0 => {
                         detour(destination, first, 1);
                         1
@@ -137,12 +143,13 @@ pub(crate) fn move_runs(
                 count
             }
         };
-        (own, there) = (own.behind(moved), there.behind(moved));
+        (source_runs, destination_runs) = (source_runs.behind(moved), destination_runs.behind(moved));
     }
 }
 
-/// Moves runs from one memory to another, and others so many times so many elements further on. False, and nothing is moved:
-/// there is but one of them, or they are not in one block of whole bytes, all of them written, on both sides.
+/// Moves `times` groups of runs to another memory, each `next` elements after the group before it. False, and
+/// nothing is moved: `times` is 1, elements are shorter than a byte, or the bytes do not lie in one block on each side,
+/// all of them written.
 pub(crate) fn move_repeated(
     (source, from): (&impl Space, Runs),
     (destination, to): (&mut impl SpaceMut, Runs),
@@ -153,18 +160,23 @@ pub(crate) fn move_repeated(
     if times == 1 || bits < 8 {
         return false;
     }
-    let Some((own, there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
+    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return false;
+    };
     let (next, further) = (next.0 * bits / 8, next.1 * bits / 8);
-    let hull = (times - 1) * next + own.hull(own.count);
-    let Some(input) = source.piece(own.unit, own.address).and_then(|piece| {
+    let hull = (times - 1) * next + source_runs.hull(source_runs.count);
+    let Some(input) = source.piece(source_runs.unit, source_runs.address).and_then(|piece| {
         let (block, bytes) = (piece.block?, piece.start..piece.start + hull);
         let is_whole = hull <= piece.len && (elements.initialised || block.all_initialised(bytes.clone()));
         block.bytes().get(bytes).filter(|_| is_whole)
     }) else {
         return false;
     };
-    let hull = (times - 1) * further + there.hull(there.count);
-    let Some(piece) = destination.piece_mut(there.unit, there.address, elements.end) else { return false };
+    let hull = (times - 1) * further + destination_runs.hull(destination_runs.count);
+    let Some(piece) = destination.piece_mut(destination_runs.unit, destination_runs.address, elements.end)
+    else {
+        return false;
+    };
     if hull > piece.len {
         return false;
     }
@@ -174,17 +186,24 @@ pub(crate) fn move_repeated(
     let output = &mut bytes[start..end];
     for k in 0..times {
         let (input, output) = (&input[k * next..], &mut output[k * further..]);
-        copy_runs((input, own.step), (output, there.step), own.run, own.count);
+        copy_runs(
+            (input, source_runs.step),
+            (output, destination_runs.step),
+            source_runs.run,
+            source_runs.count,
+        );
     }
     if !elements.marked {
-        let places = |k: usize| (0..there.count).map(move |j| start + k * further + j * there.step);
-        (0..times).flat_map(places).for_each(|at| initialised.set(at..at + there.run));
+        let places = |k: usize| {
+            (0..destination_runs.count).map(move |j| start + k * further + j * destination_runs.step)
+        };
+        (0..times).flat_map(places).for_each(|at| initialised.set(at..at + destination_runs.run));
     }
     true
 }
 
-/// Moves runs of the host's bytes, counted from address 0, to a memory. False: they start or end inside of a byte. `row` is
-/// scratch, of the type of the elements.
+/// Moves runs of the host's bytes, counted from address 0, to a memory. False: a run starts or ends inside a byte.
+/// `row` is scratch, and has the type of the elements.
 pub(crate) fn send_runs(
     (input, from): (&[u8], Runs),
     (destination, to): (&mut impl SpaceMut, Runs),
@@ -192,44 +211,47 @@ pub(crate) fn send_runs(
     row: &mut Row,
 ) -> bool {
     let bits = elements.bits;
-    let Some((mut own, mut there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+    let Some((mut source_runs, mut destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits))
+    else {
         return false;
     };
     let mut first = 0;
-    while own.count > 0 {
-        let bytes = &input[own.address as usize..];
-        let mut written = there.write((bytes, own.step), destination, elements);
+    while source_runs.count > 0 {
+        let bytes = &input[source_runs.address as usize..];
+        let mut written = destination_runs.write((bytes, source_runs.step), destination, elements);
         if written == 0 {
             row.clear(row.element());
-            row.push(&bytes[..own.run], from.run, None);
+            row.push(&bytes[..source_runs.run], from.run, None);
             row.write_runs(0, destination, to.part(first, 1), elements.end, elements.marked);
             written = 1;
         }
         first += written;
-        (own, there) = (own.behind(written), there.behind(written));
+        (source_runs, destination_runs) = (source_runs.behind(written), destination_runs.behind(written));
     }
     true
 }
 
-/// Moves runs from a memory to the host's bytes, counted from address 0. False, and nothing is moved: they start or end inside
-/// of a byte, lie in two blocks, or somebody did not write all of them.
+/// Moves runs from a memory to the host's bytes, counted from address 0. False, and nothing is moved: a run starts or
+/// ends inside a byte, the runs lie in two blocks, or not all of them are written.
 pub(crate) fn receive_runs(
     (source, from): (&impl Space, Runs),
     (output, to): (&mut [u8], Runs),
     bits: usize,
 ) -> bool {
-    let Some((own, there)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else { return false };
-    match own.leading(source, false) {
-        (count, Some(input)) if count == own.count => {
-            let output = &mut output[there.address as usize..];
-            copy_runs((input, own.step), (output, there.step), own.run, count);
+    let Some((source_runs, destination_runs)) = ByteRuns::of(from, bits).zip(ByteRuns::of(to, bits)) else {
+        return false;
+    };
+    match source_runs.leading(source, false) {
+        (count, Some(input)) if count == source_runs.count => {
+            let output = &mut output[destination_runs.address as usize..];
+            copy_runs((input, source_runs.step), (output, destination_runs.step), source_runs.run, count);
             true
         }
         _ => false,
     }
 }
 
-/// So many bytes of a memory, if somebody wrote all of them.
+/// `len` bytes of a memory. `None`: not all of them are written.
 pub(crate) fn copied(space: &impl Space, unit: usize, mut address: u64, len: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(len);
     while bytes.len() < len {
@@ -245,7 +267,7 @@ pub(crate) fn copied(space: &impl Space, unit: usize, mut address: u64, len: usi
     Some(bytes)
 }
 
-/// Copies runs of `run` bytes, one every so many bytes, to places every so many bytes.
+/// Copies runs of `run` bytes. `input` has one every `step` bytes, `output` one every `apart` bytes.
 pub(crate) fn copy_runs(
     (input, step): (&[u8], usize),
     (output, apart): (&mut [u8], usize),
@@ -294,14 +316,14 @@ mod tests {
         Line { unit: 0, address, position: 0, stride: 1, len: BYTES }
     }
 
-    /// Bytes, and which of them somebody wrote.
+    /// Bytes, each with a flag that is true if it is written.
     fn peek(space: &impl Space, address: u64) -> (Vec<u8>, Vec<bool>) {
         let mut row = Row::new(I8);
         row.read(space, line(address));
         (row.bytes().to_vec(), row.flags().map_or(vec![true; BYTES], <[bool]>::to_vec))
     }
 
-    /// Around the end of a page of HBM.
+    /// A memory filled around the end of a page of HBM, and its first address.
     fn filled(random: &mut SmallRng, whole: bool) -> (Vec<Hbm>, u64) {
         let address = (1 << 20) - random.random_range(16..BYTES as u64);
         let codes: Vec<u8> = (0..BYTES).map(|_| random.random()).collect();
@@ -318,7 +340,7 @@ mod tests {
         row.write_runs(0, units, to, 0, false);
     }
 
-    /// With and without a stop in between: the same bytes, written and not, in repetitions too.
+    /// Direct moves write the same bytes and flags as moves through a row, repetitions included.
     #[test]
     fn runs_arrive_as_through_a_row() {
         let mut random = SmallRng::seed_from_u64(23);
@@ -354,7 +376,7 @@ mod tests {
                 "{element:?}, {times} times {next:?}: {from:?} to {to:?}"
             );
 
-            // The same between the host and a memory.
+            // The same moves between the host and a memory.
             let (bytes, flags) = peek(&hbm, address);
             let mut there = vec![Unit::default()];
             let (host, mut row) = (Runs { address: 0, ..from }, Row::new(element));

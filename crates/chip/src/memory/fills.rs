@@ -1,7 +1,7 @@
-//! Who wrote what.
+//! Log of the writes into a memory.
 //!
-//! One log per memory. A write is a record: a tensor, not its bytes. `stale.rs` finds in it the reads of a tensor that
-//! another one has overwritten.
+//! Each memory has one log. A record of it names a tensor, not its bytes. `stale.rs` uses the log to find reads of a
+//! tensor that another tensor has overwritten.
 
 use super::by_bytes::ByBytes;
 use core::ops::Range;
@@ -13,26 +13,26 @@ use furiosa_visa_rules::command::{FillId, Footprint, Memory, MemoryKind, Region,
 use furiosa_visa_rules::mapping::Guard;
 use std::collections::{HashMap, VecDeque};
 
-/// What a call wrote.
+/// A write of one call.
 #[derive(Debug)]
 pub(crate) struct Write<'a> {
     /// The tensor, with all positions that were written.
     pub(crate) place: Place,
-    /// Which of them hold an element. `None`: all.
+    /// Guard of the positions that hold an element. `None`: all do.
     pub(crate) live: Option<Box<Guard>>,
-    /// Which elements of the tensor it wrote, if it is the first to write some.
+    /// The elements that the call wrote, if this is the first write of the tensor.
     pub(crate) covered: Covered,
-    /// Where the elements came from. None: from the host.
+    /// Sources of the elements. Empty: the host.
     pub(crate) from: &'a [Place],
 }
 
 impl<'a> Write<'a> {
-    /// Of all elements of a tensor, and nothing else.
+    /// Write of all elements of a tensor, and of nothing else.
     pub(crate) fn of(place: Place, from: &'a [Place]) -> Self {
         Self { place, live: None, covered: Covered::Whole, from }
     }
 
-    /// Of all elements of a tensor, and of positions beside them.
+    /// Write of all elements of a tensor, and of its padding positions.
     pub(crate) fn padded(place: Place, tensor: &Region, from: &'a [Place]) -> Self {
         let guard = &tensor.footprint.guard;
         let live = (place.guard() != guard).then(|| Box::new(*guard));
@@ -40,24 +40,24 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Which elements of a tensor its first write wrote.
+/// Elements of a tensor that its first write wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Covered {
     /// All of them.
     Whole,
-    /// Those that the loops reach. Loops without units are those of each slice.
+    /// Elements that the loops reach. Loops without units apply to each slice.
     Moves(Box<[Transfer]>),
-    /// Some of them.
+    /// Some of them; it is unknown which.
     SomeOfIt,
 }
 
 impl Covered {
-    /// All, or those that the loops reach.
+    /// All elements, or the ones that the loops reach.
     pub(crate) fn by_moves(whole: bool, moves: &[Transfer]) -> Self {
         if whole { Covered::Whole } else { Covered::Moves(moves.into()) }
     }
 
-    /// Whether a byte of a unit is of an element that was written. `None`: nobody knows.
+    /// Tells if a byte of a unit belongs to a written element. `None`: unknown.
     fn holds(&self, region: &Region, unit: usize, byte: u64) -> Option<bool> {
         let moves = match self {
             Covered::Whole => return Some(true),
@@ -67,9 +67,9 @@ impl Covered {
         let bits = region.footprint.element.bits();
         let element = (byte.checked_sub(region.address)? * 8) as usize / bits;
         let mut found = false;
-        for own in moves {
+        for transfer in moves {
             let in_slice = region.memory == Memory::Vrf;
-            Moves::new(own).for_each_strip(bits, |strip| {
+            Moves::new(transfer).for_each_strip(bits, |strip| {
                 let Strip { destination, run, count, .. } = strip;
                 let first = |k: usize| destination.position + k * destination.stride;
                 let there = in_slice || destination.unit == unit;
@@ -88,14 +88,14 @@ pub(super) struct Logged {
     live: Option<Box<Guard>>,
     covered: Covered,
     pub(super) spans: Vec<Range<u64>>,
-    /// The memories and the bytes that it came from. None: from the host.
+    /// Memory and bytes of each source. Empty: the host.
     from: Vec<(MemoryKind, Range<u64>)>,
     operation: &'static str,
     pub(super) location: &'static Location<'static>,
 }
 
 impl Logged {
-    /// Whether a byte of a unit is of an element of the tensor.
+    /// Tells if a byte of a unit belongs to an element of the tensor.
     fn is_element(&self, at: Coordinates, byte: u64) -> bool {
         let (Place::Region(region), Some(live)) = (&self.place, &self.live) else { return true };
         let footprint = Footprint { guard: **live, ..region.footprint };
@@ -105,7 +105,7 @@ impl Logged {
         is_live
     }
 
-    /// Whether it wrote a byte of an element. `None`: nobody knows.
+    /// Tells if it wrote a byte of an element. `None`: unknown.
     fn wrote(&self, at: Coordinates, byte: u64) -> Option<bool> {
         match &self.place {
             Place::Region(region) => {
@@ -116,7 +116,7 @@ impl Logged {
         }
     }
 
-    /// Why a byte of it is uninitialised. It goes on: `element 3 of the tensor at DM address 0, …`.
+    /// Reason why a byte of it is uninitialised. Continues the message `element 3 of the tensor at DM address 0, …`.
     fn why(&self, at: Coordinates, byte: u64) -> String {
         let Self { from, operation, .. } = self;
         let place =
@@ -142,22 +142,22 @@ impl Logged {
     }
 }
 
-/// Why an element is uninitialised.
+/// Reason why an element is uninitialised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// It goes on: `element 3 of the tensor at DM address 0, …`.
+    /// Continues the message `element 3 of the tensor at DM address 0, …`.
     pub(crate) clause: String,
     /// The call that wrote it.
     pub(crate) written: Option<&'static Location<'static>>,
 }
 
 impl Origin {
-    /// Nothing is known of it.
+    /// An unknown origin.
     pub(crate) fn unknown() -> Self {
         Self { clause: "which is uninitialised".to_string(), written: None }
     }
 
-    /// With separate addresses, a handle of a bare address is a tensor of its own.
+    /// Origin for a bare handle: with separate addresses, it is a tensor by itself.
     pub(crate) fn of_bare_handle() -> Self {
         let clause = "which is read through a handle of a bare address: with `VISA_ADDRESSES=separate` each such handle \
                       has bytes of its own, which nobody has written";
@@ -165,32 +165,32 @@ impl Origin {
     }
 }
 
-/// When a filling was written.
+/// First and last write of a filling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
     pub(super) first: u64,
     pub(super) last: &'static Location<'static>,
-    /// Its writes in the log.
+    /// Number of its writes in the log.
     writes: usize,
 }
 
-/// Fillings of which nothing is left and whose calls are known still. What was overwritten before is refused without its
+/// Number of completely overwritten fillings whose calls are kept. Reads of older ones are refused without naming a
 /// call.
 pub(crate) const OVERWRITTEN: usize = 4096;
 
-/// The writes into one memory, in order, without those that later ones cover.
+/// The writes into one memory, in order. A write is removed when a later one covers it.
 #[derive(Debug, Default)]
 pub(crate) struct FillLog {
     sequence: u64,
     pub(super) writes: ByBytes<Box<Logged>>,
     pub(super) fillings: HashMap<FillId, Filling>,
-    /// Fillings that had no write left at some time, the last ones. Some may have been written again.
+    /// The newest fillings that lost all their writes at some time. Some may have been written again.
     overwritten: VecDeque<FillId>,
-    /// The last filling, as its system counts, that is not known any more.
+    /// Number of the last filling that is no longer known, as its system counts.
     forgotten: u64,
 }
 
-/// Whether nothing of an old write is left under a new one.
+/// Tells if a new write covers all of an old one.
 fn covers(new: &Logged, old: &Logged) -> bool {
     let (a, b) = (new.place.extents(), old.place.extents());
     if new.place.is_dense() {
@@ -232,11 +232,11 @@ impl FillLog {
         from.dedup();
         let new = Logged { sequence, place, live, covered, spans: place.spans(), from, operation, location };
         let hull = Hull::of(&new.spans);
-        // A tensor with padding covers only those of its own form, which have its hull.
+        // A tensor with padding covers only writes with the same footprint, which have the same hull.
         let covered = self.writes.remove_covered(hull, |old| covers(&new, old));
         self.writes.insert(hull, Box::new(new));
         if !place.fill().is_bare() && !hull.is_empty() {
-            // One that was forgotten has been overwritten by writes that may be there still.
+            // A forgotten filling was overwritten by writes that may still be in the log.
             let first = if self.is_forgotten(place.fill()) { 0 } else { sequence };
             let filling = self.fillings.entry(place.fill());
             let filling = filling.or_insert(Filling { first, last: location, writes: 0 });
@@ -258,12 +258,12 @@ impl FillLog {
         }
     }
 
-    /// Whether a filling that is not known was written once. Fillings are numbered as they are first written.
+    /// Tells if an unknown filling was written once. Fillings are numbered in the order of their first writes.
     pub(super) fn is_forgotten(&self, fill: FillId) -> bool {
         fill.in_system().0 <= self.forgotten && !self.fillings.contains_key(&fill)
     }
 
-    /// How many writes and fillings are kept.
+    /// Number of writes and of fillings in the log.
     pub(crate) fn len(&self) -> (usize, usize) {
         (self.writes.len(), self.fillings.len())
     }
@@ -273,8 +273,8 @@ impl FillLog {
         self.sequence
     }
 
-    /// Why a byte of a unit was uninitialised after so many writes: nobody had written it, or whoever did had nothing to
-    /// write.
+    /// Reason why a byte of a unit was uninitialised after `count` writes: it was unwritten, or its writer copied
+    /// uninitialised elements.
     pub(crate) fn origin(&self, at: Coordinates, byte: u64, count: u64) -> Origin {
         let holds = |write: &&Logged| {
             let extents = write.place.extents();
@@ -287,7 +287,7 @@ impl FillLog {
         let one = Hull::of(core::slice::from_ref(&(byte..byte + 1)));
         let mut writes: Vec<&Logged> = self.writes.meeting(one).map(|write| &**write).filter(holds).collect();
         writes.sort_unstable_by_key(|write| write.sequence);
-        // Of the writes of the tensor that is there, the last one that wrote the byte.
+        // The last write that wrote the byte, among the writes of the tensor that is there.
         let last = writes.last().copied();
         let of_it = writes
             .iter()
@@ -296,7 +296,7 @@ impl FillLog {
         let found = of_it.copied().find(|write| write.wrote(at, byte) != Some(false)).or(last);
         match found {
             None => Origin { clause: "which was never written".to_string(), written: None },
-            // It may cover who wrote before.
+            // It may have removed the earlier writer from the log.
             Some(write) if write.sequence > count => Origin::unknown(),
             Some(write) => Origin { clause: write.why(at, byte), written: Some(write.location) },
         }
@@ -311,7 +311,7 @@ mod tests {
     use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
     use furiosa_visa_rules::scalar::ElementType;
 
-    /// Elements of one byte; of every `period`, the first `live` are live.
+    /// Elements of one byte. The first `live` of each `period` positions hold an element.
     fn region(fill: u64, address: u64, elements: usize, live: usize, period: usize) -> Place {
         let mut guard = Guard::always(4);
         if live < period {
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((extent.unit, extent.bytes.clone()), (0, 63..64));
         assert_eq!(fault.places.len(), 2);
         assert_ne!(fault.places[0].location.line(), 0);
-        // Written again, it is whole again; the other one is not.
+        // A second write makes the first tensor whole again. The other one stays damaged.
         log.record(Write::of(a, &[]), "test", here());
         assert_eq!(check(&log, a), Ok(()));
         assert!(check(&log, region(3, 63, 64, 1, 1)).is_err());
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(clause(512, 2), "which was never written", "another chip");
         assert_eq!(clause(0, 4), "which to_hbm wrote as uninitialised");
         assert!(log.origin(Coordinates::of_slice(0), 2, 2).written.is_some());
-        // What is written later does not count, and may hide who wrote before.
+        // A later write does not count, and may hide the earlier writer.
         assert_eq!(log.origin(Coordinates::of_slice(0), 4, 1), Origin::unknown());
         assert_eq!((log.origin(Coordinates::of_slice(0), 2, 1).clause, log.count()), (copied.to_string(), 2));
     }
@@ -428,7 +428,7 @@ mod tests {
         assert!(check(&log, region(1, 64, 64, 1, 1)).is_err(), "an unknown tensor is another tensor");
     }
 
-    /// Tensors at the same bytes, one after another: the log does not grow with them, and none is taken for another.
+    /// Tensors at the same bytes, one after another: the log does not grow with them, and does not confuse them.
     #[test]
     fn overwritten_tensors_are_forgotten_and_still_refused() {
         let mut log = FillLog::default();
@@ -443,10 +443,10 @@ mod tests {
             |log: &FillLog, fill| check(log, tensor(fill)).expect_err("it is overwritten").places.len();
         let known = last - OVERWRITTEN as u64;
         assert_eq!([last - 1, known, known - 1, 1].map(|fill| places(&log, fill)), [2, 2, 1, 1]);
-        // Written again in part, the rest is still lost.
+        // A second write of a part of the tensor does not bring back the rest.
         log.record(Write::of(region(1, 0, 32, 1, 1), &[]), "test", here());
         assert_eq!((places(&log, 1), check(&log, region(1, 0, 32, 1, 1))), (2, Ok(())));
-        // A tensor elsewhere that is there is not forgotten, however old it is.
+        // A tensor that is still there is not forgotten, however old it is.
         let mut log = FillLog::default();
         log.record(Write::of(region(1, 64, 64, 1, 1), &[]), "test", here());
         (2..=last).for_each(|fill| log.record(Write::of(tensor(fill), &[]), "test", here()));

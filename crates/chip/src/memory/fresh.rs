@@ -1,8 +1,8 @@
-//! What reads as the value of an element that nobody wrote.
+//! Values that unwritten elements read as.
 
 use furiosa_visa_rules::scalar::ElementType;
 
-/// What an element reads as that nobody wrote. It is uninitialised whatever its value is.
+/// Value that an unwritten element reads as. The element is uninitialised, whatever its value is.
 ///
 /// | type | poison |
 /// |---|---|
@@ -10,20 +10,20 @@ use furiosa_visa_rules::scalar::ElementType;
 /// | `i4`, `i5`, `i8`, `i9`, `i16`, `i32` | the least number |
 /// | `u8` | 255 |
 ///
-/// Memory takes no space for it: the value is made where it is read. Two 4-bit elements share a byte and its mark; the
-/// neighbour of a 4-bit element that was written reads as zero.
+/// Memory takes no space for the value, because it is made when it is read. Two 4-bit elements share a byte and its
+/// mark; the unwritten neighbour of a written 4-bit element reads as zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FreshMemory {
-    /// NaN or an extreme number: what is computed from it stands out.
+    /// NaN or an extreme number, so that results computed from it stand out.
     #[default]
     Poison,
     /// Zero.
     Zero,
-    /// Any code, which depends on the seed of the system, the unit and the address only.
+    /// Random codes that depend only on the seed of the system, the unit and the address.
     Random,
 }
 
-/// The values of a unit that nobody wrote.
+/// Values of the unwritten elements of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fresh {
     kind: FreshMemory,
@@ -31,20 +31,20 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// Poison.
+    /// Values that are poison.
     pub(crate) const POISON: Self = Self { kind: FreshMemory::Poison, seed: 0 };
 
-    /// Of a system.
+    /// Values of a system.
     pub(crate) const fn new(kind: FreshMemory, seed: u64) -> Self {
         Self { kind, seed }
     }
 
-    /// Of part of a system.
+    /// Values of part `number` of the system or the unit.
     pub(crate) const fn part(self, number: u64) -> Self {
         Self { kind: self.kind, seed: mixed(self.seed ^ mixed(number)) }
     }
 
-    /// The code of an element in its container. `place`: half bytes before it.
+    /// The code of an element in its container. `place`: number of half bytes before it.
     pub(crate) const fn code(self, element: ElementType, place: u64) -> u32 {
         match self.kind {
             FreshMemory::Zero => 0,
@@ -53,7 +53,7 @@ impl Fresh {
                 let code = mixed(self.seed ^ mixed(place)) as u32;
                 let unused = 32 - bits(element);
                 match element {
-                    // Containers have the sign in all bits above.
+                    // A container repeats the sign in all higher bits.
                     ElementType::I5 | ElementType::I9 => {
                         let container = u32::MAX >> (32 - element.container_bits());
                         ((code << unused) as i32 >> unused) as u32 & container
@@ -65,7 +65,7 @@ impl Fresh {
     }
 }
 
-/// The bits that tell numbers apart.
+/// Number of bits that distinguish the values of a type.
 const fn bits(element: ElementType) -> usize {
     match element {
         ElementType::I5 => 5,
@@ -90,7 +90,7 @@ const fn poison(element: ElementType) -> u32 {
     }
 }
 
-/// A permutation of 64 bits that leaves nothing where it was (the output function of SplitMix64).
+/// A permutation of 64 bits that moves every bit (the output function of SplitMix64).
 pub(crate) const fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! High-bandwidth memory: 48 GiB per chip, of which only written pages take space.
+//! High-bandwidth memory: 48 GiB per chip. Only written pages take space.
 
 use super::block::Block;
 use super::{Fresh, Piece, PieceMut};
@@ -7,36 +7,36 @@ use furiosa_visa_rules::spec::HBM_BYTES;
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
-/// The place of a page that nobody has written to.
+/// Index entry of an unwritten page.
 const MISSING: u32 = u32::MAX;
 
 /// The memory of one chip.
 #[derive(Debug)]
 pub(crate) struct Hbm {
     pages: Vec<Block>,
-    /// By page number: the place in `pages`, [`MISSING`] or nothing yet.
+    /// The index in `pages` of each page, or [`MISSING`]. Pages past the end of the list are missing, too.
     index: Vec<u32>,
     fresh: Fresh,
     capacity: u64,
 }
 
 impl Hbm {
-    /// A memory that nobody has written to.
+    /// An unwritten memory.
     pub(crate) fn new(fresh: Fresh) -> Self {
         Self::holding(fresh, HBM_BYTES)
     }
 
-    /// A memory of another size.
+    /// An unwritten memory of `capacity` bytes.
     pub(crate) fn holding(fresh: Fresh, capacity: u64) -> Self {
         Self { pages: Vec::new(), index: Vec::new(), fresh, capacity }
     }
 
-    /// What elements read as that nobody wrote.
+    /// Value that an unwritten element reads as.
     pub(crate) fn fresh(&self) -> Fresh {
         self.fresh
     }
 
-    /// The page around an address, as far as the page goes. `None` past the end of the memory.
+    /// The page around an address, up to the end of the page. `None` past the end of the memory.
     #[inline]
     pub(crate) fn piece(&self, address: u64) -> Option<Piece<'_>> {
         if address >= self.capacity {
@@ -69,7 +69,7 @@ impl Hbm {
         Some(PieceMut { block, start, len: PAGE_BYTES - start })
     }
 
-    /// The pages that hold these bytes, in order, ready to be written. `None`: the memory ends before they do.
+    /// The pages that hold `bytes`, in order, ready to be written. `None`: the memory ends before `bytes` do.
     #[cfg(feature = "parallel")]
     pub(super) fn pages_mut(&mut self, bytes: core::ops::Range<u64>) -> Option<Vec<&mut Block>> {
         let first = bytes.start / PAGE_BYTES as u64;

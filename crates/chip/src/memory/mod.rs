@@ -1,6 +1,6 @@
 //! The memories of the simulated system: bytes in the encoding of their elements, and which of them were written.
 //!
-//! Two 4-bit elements share a byte and therefore its mark: the byte counts as written as soon as one of them is.
+//! Two 4-bit elements share a byte and its mark. The byte counts as written as soon as one of them is.
 
 mod bits;
 mod block;
@@ -30,25 +30,25 @@ use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{Memory, Region};
 use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
 
-/// Bytes of a memory that lie together, for reading.
+/// Neighbouring bytes of a memory, for reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    /// The block. `None`: nothing was ever written there.
+    /// The block. `None`: nothing has been written there.
     pub(crate) block: Option<&'a Block>,
-    /// Where in the block the bytes start.
+    /// Index of the first byte in the block.
     pub(crate) start: usize,
-    /// How many bytes there are.
+    /// Number of bytes.
     pub(crate) len: usize,
 }
 
-/// Bytes of a memory that lie together, for writing.
+/// Neighbouring bytes of a memory, for writing.
 #[derive(Debug)]
 pub(crate) struct PieceMut<'a> {
     /// The block.
     pub(crate) block: &'a mut Block,
-    /// Where in the block the bytes start.
+    /// Index of the first byte in the block.
     pub(crate) start: usize,
-    /// How many bytes there are.
+    /// Number of bytes.
     pub(crate) len: usize,
 }
 
@@ -57,7 +57,7 @@ pub(crate) trait Space {
     /// The bytes from an address on. `None` where there is no memory.
     fn piece(&self, unit: usize, address: u64) -> Option<Piece<'_>>;
 
-    /// What elements of a unit read as that nobody wrote.
+    /// Value that an unwritten element of a unit reads as.
     fn fresh(&self, unit: usize) -> Fresh;
 }
 
@@ -67,7 +67,7 @@ pub(crate) trait SpaceMut: Space {
     fn piece_mut(&mut self, unit: usize, address: u64, end: u64) -> Option<PieceMut<'_>>;
 }
 
-/// A tensor begins: its elements are uninitialised, whatever their bytes held. What is no element of it stays as it is.
+/// Makes the elements of a new tensor uninitialised, whatever their bytes held. Its padding positions keep their bytes.
 pub(crate) fn forget_elements(space: &mut impl SpaceMut, region: &Region) {
     let place = Place::Region(*region);
     let Coordinates { chip: chips, cluster: clusters, slice: slices } = place.extents();
@@ -88,20 +88,20 @@ pub(crate) fn forget_elements(space: &mut impl SpaceMut, region: &Region) {
 pub(crate) struct Unit {
     /// Data memory.
     pub(crate) dm: Block,
-    /// Tensor register files, by physical address: see [`trf`]. The first one is the chip's; a system that keeps tensors
-    /// apart has more.
+    /// Tensor register files, by physical address: see [`trf`]. The first one exists on the chip; a system with
+    /// separate addresses has more.
     files: Vec<Block>,
     /// The vector register file.
     pub(crate) vrf: Block,
 }
 
 impl Unit {
-    /// A slice that nobody has written to.
+    /// An unwritten slice.
     pub(crate) fn new(fresh: Fresh) -> Self {
         Self::holding(fresh, DM_BYTES, VRF_BYTES)
     }
 
-    /// A slice with other sizes of DM and VRF.
+    /// An unwritten slice with the given sizes of DM and VRF in bytes.
     pub(crate) fn holding(fresh: Fresh, dm: usize, vrf: usize) -> Self {
         let block = |part, capacity| Block::holding(capacity, fresh.part(part));
         // Two planes of the register file: see [`planes`].
@@ -113,17 +113,17 @@ impl Unit {
         &self.files[file]
     }
 
-    /// A tensor register file, to write.
+    /// A tensor register file, for writing.
     pub(crate) fn trf_mut(&mut self, file: usize) -> &mut Block {
         &mut self.files[file]
     }
 
-    /// The data memory to read, and a tensor register file to write.
+    /// The data memory for reading, and a tensor register file for writing.
     pub(crate) fn dm_and_trf_mut(&mut self, file: usize) -> (&Block, &mut Block) {
         (&self.dm, &mut self.files[file])
     }
 
-    /// Makes register files up to this number.
+    /// Makes register files up to number `file`.
     pub(crate) fn make_file(&mut self, file: usize) {
         while self.files.len() <= file {
             let fresh = self.files[0].fresh();

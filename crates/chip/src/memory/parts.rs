@@ -1,4 +1,4 @@
-//! Memories in parts, which threads write at the same time.
+//! Memories in parts that threads write at the same time.
 
 pub(crate) use super::hbm::PAGE_BYTES;
 use super::{Block, Fresh, Hbm, Piece, PieceMut, Space, SpaceMut, Unit};
@@ -7,13 +7,13 @@ use core::ops::Range;
 /// The DM of some slices.
 #[derive(Debug)]
 pub(crate) struct Slices<'a> {
-    /// The number of the first one.
+    /// Number of the first slice.
     first: usize,
     units: &'a mut [Unit],
 }
 
 impl<'a> Slices<'a> {
-    /// A part per range, up to the end of the range. Ranges ascend.
+    /// Splits the slices into a part per range. A part extends to the end of its range. Ranges ascend.
     pub(crate) fn parts(units: &'a mut [Unit], ranges: impl Iterator<Item = Range<usize>>) -> Vec<Self> {
         let (mut first, mut rest) = (0, units);
         ranges
@@ -48,19 +48,21 @@ impl SpaceMut for Slices<'_> {
     }
 }
 
-/// Some pages of the HBM of a chip, all of which take space.
+/// Some pages of the HBM of a chip. All of them take space.
 #[derive(Debug)]
 pub(crate) struct Pages<'a> {
-    /// The number of the chip, and of the first page.
+    /// Number of the chip.
     chip: usize,
+    /// Number of the first page.
     first: usize,
     pages: Vec<&'a mut Block>,
     fresh: Fresh,
 }
 
 impl<'a> Pages<'a> {
-    /// A part per range of addresses: the pages that hold it. Each range follows the one before it, and all but the first begin
-    /// where a page does, so that no two hold bytes of the same page. `None`: the memory ends before they do.
+    /// Splits the pages into a part per range of addresses, which holds the range. Each range follows the one before
+    /// it, and all but the first begin at the start of a page, so that two parts never share a page. `None`: the memory
+    /// ends before the ranges do.
     pub(crate) fn parts(hbm: &'a mut Hbm, chip: usize, ranges: &[Range<u64>]) -> Option<Vec<Self>> {
         let page = |address: u64| (address / PAGE_BYTES as u64) as usize;
         let (start, end) = (ranges.first()?.start, ranges.last()?.end);
@@ -77,7 +79,7 @@ impl<'a> Pages<'a> {
         Some(ranges.iter().map(part).collect())
     }
 
-    /// The place of a page in the list, and where the address lies in the page.
+    /// The index of a page in the list, and the offset of the address in the page.
     #[inline]
     fn place(&self, unit: usize, address: u64) -> Option<(usize, usize)> {
         let page = ((address / PAGE_BYTES as u64) as usize).checked_sub(self.first)?;

@@ -1,27 +1,27 @@
-//! Short runs that are near one another on both sides, moved without a look at each: see [`Patch`].
+//! Short runs that lie close together on both sides, moved without a check of each: see [`Patch`].
 //!
 //! ```text
 //!   source pieces ──▶ gathered ──▶ turned ──▶ destination pieces
 //! ```
 //!
-//! Both stops are in the nearest cache. Without the second one, every line of the destination would be written in parts,
-//! each of which takes a place in the queue of stores until the line is there.
+//! Both buffers fit the nearest cache. Without the second one, every cache line of the destination would be written in
+//! parts, and each part would occupy an entry of the store queue until the line has arrived.
 
 use super::copy::Elements;
 use super::{Space, SpaceMut, words};
 use furiosa_visa_rules::command::moves::Patch;
 
-/// The bytes of a patch on its way, used again for the next one.
+/// Bytes of a patch while it moves. The buffers are used again for the next patch.
 #[derive(Debug, Default)]
 pub(crate) struct PatchBuffers {
     /// The pieces of the source, one after another.
     gathered: Vec<u8>,
-    /// The pieces of the destination.
+    /// The pieces of the destination, one after another.
     turned: Vec<u8>,
 }
 
 impl PatchBuffers {
-    /// Reads the pieces of the source, all of which somebody wrote. `address`: that of element 0.
+    /// Reads the pieces of the source, all of which are written. `address`: that of element 0.
     pub(crate) fn read(&mut self, space: &impl Space, patch: Patch<'_>, address: u64, bits: usize) {
         let size = bits / 8;
         let (run, pieces) = (patch.run * size, patch.sources.len());
@@ -51,7 +51,7 @@ impl PatchBuffers {
     }
 }
 
-/// Copies bytes out, all of which somebody wrote.
+/// Copies bytes out, all of which are written.
 fn read_piece(space: &impl Space, unit: usize, mut address: u64, mut output: &mut [u8]) {
     while !output.is_empty() {
         let piece = space.piece(unit, address).expect("bytes that somebody wrote are there");
@@ -62,7 +62,7 @@ fn read_piece(space: &impl Space, unit: usize, mut address: u64, mut output: &mu
     }
 }
 
-/// Writes bytes, as far as there is memory.
+/// Writes bytes, up to the end of the memory.
 fn write_piece(
     space: &mut impl SpaceMut,
     unit: usize,
@@ -85,8 +85,8 @@ fn write_piece(
     }
 }
 
-/// Makes columns of so many rows of runs of so many bytes: run `c` of row `r` becomes run `r` of column `c`. Rows lie one
-/// after another, and so do columns.
+/// Transposes `count` rows of runs of `run` bytes: run `c` of row `r` becomes run `r` of column `c`. Rows lie one after
+/// another, and so do columns.
 fn turn(rows: &[u8], columns: &mut [u8], (count, run): (usize, usize)) {
     match run {
         1 => turn_words::<1, 8>(rows, columns, count),
@@ -99,7 +99,7 @@ fn turn(rows: &[u8], columns: &mut [u8], (count, run): (usize, usize)) {
     }
 }
 
-/// [`turn`], for runs of any length.
+/// Transposes as [`turn`] does, with runs of any length.
 fn turn_any(rows: &[u8], columns: &mut [u8], (count, run): (usize, usize)) {
     let row = rows.len() / count;
     for (c, column) in columns.chunks_exact_mut(count * run).enumerate() {
@@ -109,7 +109,7 @@ fn turn_any(rows: &[u8], columns: &mut [u8], (count, run): (usize, usize)) {
     }
 }
 
-/// [`turn`], for runs of `RUN` bytes.
+/// Transposes as [`turn`] does, with runs of `RUN` bytes.
 fn turn_runs<const RUN: usize>(rows: &[u8], columns: &mut [u8], count: usize) {
     let row = rows.len() / count;
     for (c, column) in columns.chunks_exact_mut(count * RUN).enumerate() {
@@ -119,13 +119,13 @@ fn turn_runs<const RUN: usize>(rows: &[u8], columns: &mut [u8], count: usize) {
     }
 }
 
-/// [`turn`], for runs of `RUN` bytes, of which `SIDE` make a word.
+/// Transposes as [`turn`] does, with runs of `RUN` bytes. `SIDE` runs make a word.
 fn turn_words<const RUN: usize, const SIDE: usize>(rows: &[u8], columns: &mut [u8], count: usize) {
     let (row, column) = (rows.len() / count, count * RUN);
     let one = |columns: &mut [u8], r: usize, c: usize| {
         columns[c * column + r * RUN..][..RUN].copy_from_slice(&rows[r * row + c * RUN..][..RUN]);
     };
-    // What makes no square of words goes run by run.
+    // Runs outside of the squares of words are moved one by one.
     let (whole_rows, all) = (count / SIDE * SIDE, row / RUN);
     let whole = all / SIDE * SIDE;
     for r in (0..whole_rows).step_by(SIDE) {

@@ -6,18 +6,18 @@
 //!             plane 1: the same layout  ◀──             bits of the sign
 //! ```
 //!
-//! A row of the register file has 320 bits for 32 bytes: the bits that a memory would not have lie beside the others. Here
-//! they lie at the same places, [`TRF_BYTES`] further on, so that layout and capacity are those of `i4` and `i8`.
+//! A row of the register file has 320 bits for 32 bytes, and its extra bits lie beside the others. Here they lie at the
+//! same places, [`TRF_BYTES`] further on, so that layout and capacity are those of `i4` and `i8`.
 
 use super::Fresh;
 use super::row::{Row, nibble, set_nibble};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::TRF_BYTES;
 
-/// How far the second plane lies behind the first.
+/// Distance from the first plane to the second, in bytes.
 pub(crate) const PLANE_BYTES: u64 = TRF_BYTES as u64;
 
-/// The type of both planes. `None`: the type has no planes, its bits are all in one place.
+/// Element type of both planes. `None`: the type has no planes.
 pub(crate) const fn plane_type(element: ElementType) -> Option<ElementType> {
     match element {
         ElementType::I5 => Some(ElementType::I4),
@@ -26,7 +26,7 @@ pub(crate) const fn plane_type(element: ElementType) -> Option<ElementType> {
     }
 }
 
-/// The two planes of the elements of a stream, or `None` where the type has no planes.
+/// Splits the elements of a stream into two planes. `None`: the type has no planes.
 pub(crate) fn split(row: &Row) -> Option<[Row; 2]> {
     let plane = plane_type(row.element())?;
     let (bytes, len) = (row.bytes(), row.len());
@@ -45,7 +45,7 @@ pub(crate) fn split(row: &Row) -> Option<[Row; 2]> {
     Some(planes)
 }
 
-/// Puts the planes of elements of type `element` together. An element is initialised where its low bits are.
+/// Joins two planes into elements of type `element`. An element is initialised where its low bits are.
 pub(crate) fn join(element: ElementType, [low, high]: &[Row; 2], fresh: Fresh, output: &mut Row) {
     let len = low.len();
     let mut bytes: Vec<u8> = match element {
@@ -80,7 +80,7 @@ mod tests {
                 row.push(&bytes, count, flags);
                 let planes = split(&row).expect("these types have planes");
                 assert_eq!(planes[0].element().bits(), element.bits());
-                // The first plane holds what memory would hold of the low bits.
+                // The first plane holds the low bits as a memory would.
                 assert_eq!(planes[0].bytes()[..2], if count == 31 { [0x10, 0x32] } else { [0, 1] });
                 let mut back = Row::new(ElementType::F32);
                 join(element, &planes, Fresh::POISON, &mut back);

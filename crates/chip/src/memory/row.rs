@@ -1,4 +1,4 @@
-//! A run of elements on its way: read from one memory, converted or written to another.
+//! A run of elements, read from one memory to be converted or written to another.
 
 use super::runs::Runs;
 use super::{Fresh, PieceMut, Space, SpaceMut};
@@ -12,15 +12,15 @@ pub(crate) struct Line {
     pub(crate) unit: usize,
     /// The byte address of element 0.
     pub(crate) address: u64,
-    /// The first element. Negative ones exist in no memory.
+    /// The first element. The memory has no elements at negative positions.
     pub(crate) position: i64,
-    /// Elements between two elements of the row.
+    /// Distance of two neighbouring elements of the row, in elements.
     pub(crate) stride: usize,
     /// The number of elements.
     pub(crate) len: usize,
 }
 
-/// Packed elements and which of them are initialised.
+/// Packed elements, each marked as initialised or not.
 #[derive(Debug)]
 pub(crate) struct Row {
     element: ElementType,
@@ -31,7 +31,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// No elements.
+    /// An empty row.
     pub(crate) const fn new(element: ElementType) -> Self {
         Self { element, bytes: Vec::new(), len: 0, flags: Vec::new() }
     }
@@ -54,12 +54,12 @@ impl Row {
         self.len
     }
 
-    /// The elements in their own encoding, `i5` and `i9` in their containers.
+    /// The elements in their encoding. `i5` and `i9` lie in their containers.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Which elements are initialised. `None`: all of them.
+    /// A flag per element: true if it is initialised. `None`: all are.
     pub(crate) fn flags(&self) -> Option<&[bool]> {
         (!self.flags.is_empty()).then_some(&self.flags[..])
     }
@@ -83,8 +83,8 @@ impl Row {
         self.len += len;
     }
 
-    /// Appends zeros to an empty row and hands them out, to be filled in. With `flags`, so many of the flags are
-    /// copied and the others say uninitialised; the flags are handed out, too.
+    /// Appends `len` zero elements to an empty row and returns them for writing. With `flags`, the leading flags are
+    /// copied and the others say uninitialised; the flags are returned, too.
     pub(crate) fn push_blank(&mut self, len: usize, flags: Option<&[bool]>) -> (&mut [u8], &mut [bool]) {
         debug_assert_eq!(self.len, 0, "the row is empty");
         self.bytes.resize((len * self.element.container_bits()).div_ceil(8), 0);
@@ -96,7 +96,7 @@ impl Row {
         (&mut self.bytes, &mut self.flags)
     }
 
-    /// Replaces all elements by so many of any value, all initialised, and hands them out, to be filled in.
+    /// Replaces all elements by `len` initialised elements of any value and returns them for writing.
     pub(crate) fn renew(&mut self, element: ElementType, len: usize) -> &mut [u8] {
         self.element = element;
         self.len = len;
@@ -114,8 +114,8 @@ impl Row {
         debug_assert!(self.flags.is_empty() || self.flags.len() == self.len, "a flag is of an element");
     }
 
-    /// Appends the elements of a line. What nobody wrote, and what lies outside of the memory, is uninitialised and
-    /// reads as the memory says.
+    /// Appends the elements of a line. Unwritten elements, and elements outside of the memory, are uninitialised and
+    /// read as the memory's fresh value.
     pub(crate) fn read(&mut self, space: &impl Space, line: Line) {
         if let Some(bytes) = self.find_whole(space, line) {
             self.bytes.extend_from_slice(bytes);
@@ -131,7 +131,7 @@ impl Row {
         }
     }
 
-    /// Reads the elements of a line to element `first` and those after it.
+    /// Reads the elements of a line into the elements from `first` on.
     fn read_at(&mut self, space: &impl Space, first: usize, line: Line) {
         if let Some(line) = self.led_line(line) {
             self.read_part(space, first, line);
@@ -149,7 +149,7 @@ impl Row {
         }
     }
 
-    /// The bytes of a line that nothing is special about: whole bytes that lie together, all of them written.
+    /// The bytes of a simple line: whole bytes that lie together, all written.
     fn find_whole<'a>(&self, space: &'a impl Space, line: Line) -> Option<&'a [u8]> {
         let Line { unit, address, position, stride, len } = line;
         let size = self.element.container_bits() / 8;
@@ -163,7 +163,8 @@ impl Row {
         block.bytes().get(range)
     }
 
-    /// A line that starts before its address, counted from its first byte. `None`: it does not, or there is no such byte.
+    /// A line that starts before its address, counted from its first byte. `None`: it starts at or after its address,
+    /// or the memory has no such byte.
     fn led_line(&self, line: Line) -> Option<Line> {
         let before = usize::try_from(-line.position).ok().filter(|&before| before > 0)?;
         let bits = self.element.container_bits();
@@ -172,7 +173,7 @@ impl Row {
         Some(Line { address, position: line.position + (bytes * 8 / bits) as i64, ..line })
     }
 
-    /// Makes room for so many more elements. The number of the first one.
+    /// Appends `len` elements without values and returns the number of the first one.
     pub(super) fn lengthen(&mut self, len: usize) -> usize {
         if !self.flags.is_empty() {
             self.flags.resize(self.len + len, true);
@@ -204,7 +205,7 @@ impl Row {
         }
     }
 
-    /// Gives elements a code. They count as initialised.
+    /// Sets elements to a code. They count as initialised.
     pub(crate) fn fill(&mut self, elements: Range<usize>, code: u32) {
         match self.element.bits() {
             4 => elements.clone().for_each(|k| set_nibble(&mut self.bytes, k, code as u8 & 15)),
@@ -219,7 +220,7 @@ impl Row {
         }
     }
 
-    /// Marks an element as uninitialised and gives it the code of its place, which is counted in half bytes.
+    /// Marks an element as uninitialised and gives it the fresh code of its place. `place` counts half bytes.
     pub(super) fn miss(&mut self, k: usize, fresh: Fresh, place: u64) {
         if self.flags.is_empty() {
             self.flags.resize(self.len, true);
@@ -254,7 +255,7 @@ impl Row {
         self.read_bytes(space, line.unit, address, first * size, line.len * size, size, 1);
     }
 
-    /// Reads bytes to place `to`. An element takes `size` bytes; a byte holds `per_byte` elements.
+    /// Reads `len` bytes to byte `to` of the row. An element takes `size` bytes; a byte holds `per_byte` elements.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn read_bytes(
         &mut self,
@@ -271,7 +272,7 @@ impl Row {
             let piece = space.piece(unit, address);
             let taken = piece.map_or(len, |piece| piece.len.min(len));
             let output = &mut self.bytes[to..to + taken];
-            // All elements of byte `k`, by the place of the first byte of each.
+            // Marks all elements of byte `k` as unwritten, each with the place of its first byte.
             let miss = |row: &mut Self, k: usize| {
                 let element = (to + k) * per_byte / size;
                 for e in element..(element + per_byte).min(row.len) {
@@ -321,8 +322,8 @@ impl Row {
         }
     }
 
-    /// Writes elements from `first` on to a line. Bytes from `end` on are not expected to follow soon. What lies
-    /// outside of the memory is not written.
+    /// Writes elements from `first` on to a line. Bytes from `end` on are not expected to follow soon. Elements outside
+    /// of the memory are not written.
     pub(crate) fn write(&self, first: usize, space: &mut impl SpaceMut, line: Line, end: u64) {
         if line.position < 0 {
             for k in 0..line.len {
@@ -442,7 +443,7 @@ mod tests {
                 back.read(space, line);
                 assert_eq!(back.bytes(), row.bytes(), "{element:?} stride {stride} offset {offset}");
                 assert!(back.flags().is_none());
-                // One element at a time, behind an odd number of other elements.
+                // Reads one element at a time, also behind an odd number of elements.
                 let mut single = Row::new(element);
                 for k in 0..count {
                     let position = (offset + k * stride) as i64;
@@ -454,7 +455,7 @@ mod tests {
                 let mut five = Row::new(element);
                 (0..5).for_each(|_| five.read(space, Line { stride: 0, len: 1, ..line }));
                 assert_eq!(copies.bytes(), five.bytes());
-                // The same places, before the start of another tensor: 8 elements are as many bytes as one has bits.
+                // The same places, counted from an address that lies 8 elements later: 8 elements take `bits` bytes.
                 let before = Line { address: address + bits as u64, position: line.position - 8, ..line };
                 for (stride, len) in [(0, 5), (0, 1), (1, 5), (stride, count)] {
                     let (mut there, mut here) = (Row::new(element), Row::new(element));

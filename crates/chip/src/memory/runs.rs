@@ -12,9 +12,9 @@ pub(crate) struct Runs {
     pub(crate) address: u64,
     /// The first element.
     pub(crate) position: usize,
-    /// Elements between the starts of two runs.
+    /// Distance of the starts of two runs, in elements.
     pub(crate) stride: usize,
-    /// Elements in a run.
+    /// Number of elements in a run.
     pub(crate) run: usize,
     /// The number of runs.
     pub(crate) count: usize,
@@ -27,18 +27,18 @@ impl Runs {
         Self { unit, address, position: line.position as usize, stride, run: 1, count: len }
     }
 
-    /// So many of the runs, from one on.
+    /// `count` of the runs, from run `first` on.
     pub(super) fn part(self, first: usize, count: usize) -> Self {
         Self { position: self.position + first * self.stride, count, ..self }
     }
 
-    /// Run `k` as a line of its own.
+    /// Run `k` as a line.
     fn line(self, k: usize) -> Line {
         let position = (self.position + k * self.stride) as i64;
         Line { unit: self.unit, address: self.address, position, stride: 1, len: self.run }
     }
 
-    /// One line that holds the elements of all runs in their order, where there is one.
+    /// The line that holds the elements of all runs in order. `None`: there is no such line.
     fn as_line(self) -> Option<Line> {
         let Self { unit, address, stride, run, count, .. } = self;
         let position = self.position as i64;
@@ -51,13 +51,14 @@ impl Runs {
         }
     }
 
-    /// The address of the first run, of which each byte holds part of one element.
+    /// The byte address of the first run. Elements take `size` bytes.
     fn start(self, size: usize) -> u64 {
         self.address + self.position as u64 * size as u64
     }
 }
 
-/// How many of `count` runs of `run` bytes, one every `step` bytes, fit into `room` bytes.
+/// Number of runs that fit into `room` bytes, at most `count`. A run takes `run` bytes and starts `step` bytes after
+/// the one before it.
 pub(super) fn fitting(room: usize, step: usize, run: usize, count: usize) -> usize {
     match room.checked_sub(run) {
         None => 0,
@@ -68,7 +69,7 @@ pub(super) fn fitting(room: usize, step: usize, run: usize, count: usize) -> usi
 }
 
 impl Row {
-    /// Appends the elements of the runs. `initialised`: somebody wrote all of them, which needs no look.
+    /// Appends the elements of the runs. `initialised`: all of them are known to be written.
     pub(crate) fn read_runs(&mut self, space: &impl Space, runs: Runs, initialised: bool) {
         let bits = self.element().bits();
         if bits == 4 || runs.stride == runs.run || runs.count == 1 {
@@ -82,7 +83,7 @@ impl Row {
         self.read_runs_at(space, first, runs, initialised);
     }
 
-    /// Reads runs of elements of whole bytes to the elements from `first` on, for which there is room.
+    /// Reads runs of elements of whole bytes into the elements from `first` on, which exist already.
     pub(super) fn read_runs_at(
         &mut self,
         space: &impl Space,
@@ -106,7 +107,7 @@ impl Row {
                 let hull = start..start + (taken - 1) * step + run;
                 let output = &mut self.bytes[first * size..first * size + taken * run];
                 gather_runs(&block.bytes()[hull.clone()], step, run, output);
-                // Looking at the gaps, too, is quicker where they are small.
+                // Checking the gaps as well is faster where they are small.
                 if !initialised && (step > 64 * run || !block.all_initialised(hull)) {
                     for k in 0..taken {
                         let at = start + k * step;
@@ -132,9 +133,8 @@ impl Row {
         }
     }
 
-    /// Writes elements from `first` on to the runs. Bytes from `end` on are not expected to follow soon. What lies
-    /// outside of the memory is not written. `marked`: the caller notes that the bytes are initialised, and they
-    /// are.
+    /// Writes elements from `first` on to the runs. Bytes from `end` on are not expected to follow soon. Elements
+    /// outside of the memory are not written. `marked`: all elements are initialised, and the caller marks their bytes.
     pub(crate) fn write_runs(
         &self,
         first: usize,
@@ -197,7 +197,7 @@ impl Row {
     }
 }
 
-/// Copies runs of `run` bytes, one every `step` bytes of `input`, to neighbouring places.
+/// Packs runs of `run` bytes. `input` has one every `step` bytes.
 pub(crate) fn gather_runs(input: &[u8], step: usize, run: usize, output: &mut [u8]) {
     match run {
         1 => gather::<1>(input, step, output),
@@ -215,7 +215,7 @@ pub(crate) fn gather_runs(input: &[u8], step: usize, run: usize, output: &mut [u
     }
 }
 
-/// Copies neighbouring runs of `run` bytes to a place every `step` bytes of `output`.
+/// Spreads packed runs of `run` bytes. `output` takes one every `step` bytes.
 pub(crate) fn scatter_runs(input: &[u8], step: usize, run: usize, output: &mut [u8]) {
     match run {
         1 => scatter::<1>(input, step, output),
@@ -245,7 +245,7 @@ fn scatter<const RUN: usize>(input: &[u8], step: usize, output: &mut [u8]) {
     }
 }
 
-/// Whether somebody wrote all of so many bytes.
+/// Tells if `len` bytes are all written.
 pub(crate) fn all_initialised(space: &impl Space, unit: usize, mut address: u64, mut len: usize) -> bool {
     while len > 0 {
         let Some((block, piece)) = space.piece(unit, address).and_then(|piece| Some((piece.block?, piece)))
@@ -262,7 +262,7 @@ pub(crate) fn all_initialised(space: &impl Space, unit: usize, mut address: u64,
     true
 }
 
-/// Notes that somebody wrote all of so many bytes.
+/// Marks `len` bytes as written.
 pub(crate) fn set_initialised(space: &mut impl SpaceMut, unit: usize, mut address: u64, mut len: usize) {
     while len > 0 {
         let Some(piece) = space.piece_mut(unit, address, address + len as u64) else {
@@ -276,7 +276,7 @@ pub(crate) fn set_initialised(space: &mut impl SpaceMut, unit: usize, mut addres
     }
 }
 
-/// Notes that nobody wrote any of so many bytes. What takes no space holds nothing anyway.
+/// Marks `len` bytes as unwritten. Bytes that take no space are unwritten already.
 pub(crate) fn forget(space: &mut impl SpaceMut, unit: usize, mut address: u64, mut len: usize) {
     while len > 0 {
         let Some(piece) = space.piece(unit, address) else { return };
@@ -300,7 +300,7 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
-    /// The runs, element by element.
+    /// Bytes and flags of the runs, read element by element.
     fn naive(space: &impl Space, element: ElementType, runs: Runs) -> (Vec<u8>, Vec<bool>) {
         let mut row = Row::new(element);
         for (k, e) in (0..runs.count).flat_map(|k| (0..runs.run).map(move |e| (k, e))) {
@@ -363,7 +363,7 @@ mod tests {
         assert!(all_initialised(&hbm, 0, start, 3) && all_initialised(&hbm, 0, start + 3 + (1 << 20), 7));
         let middle = [start + 3, 1 << 20, start + 2 + (1 << 20)];
         assert!(middle.iter().all(|&byte| !all_initialised(&hbm, 0, byte, 1)));
-        // Far away there is nothing to forget, and nothing is made.
+        // Nothing is stored there, so nothing is forgotten and no page is made.
         forget(&mut hbm, 0, 1 << 34, 1 << 22);
         assert!(hbm[0].piece(1 << 34).is_some_and(|piece| piece.block.is_none()));
         let mut units = vec![Unit::default()];

@@ -1,14 +1,14 @@
-//! Bytes of its own for every tensor: what a program computes when addresses do not matter.
+//! Separate bytes for every tensor: the values of a program when addresses do not matter.
 //!
 //! ```text
 //!   given     DM   0 ├── tensor 1 ──┤ 64
 //!                       40 ├── tensor 2 ──┤ 104
 //!
-//!   own       DM  64 ├── tensor 1 ──┤  …  ├── tensor 2 ──┤          each handle finds what it wrote
+//!   separate  DM  64 ├── tensor 1 ──┤  …  ├── tensor 2 ──┤          each handle finds what it wrote
 //! ```
 //!
-//! A tensor is told by its fill; a handle that was made from a bare address is one more tensor. Values move inside the
-//! given memories with other addresses and no end; each tensor in the TRF has a register file of its own. Bounds,
+//! A tensor is identified by its fill id; a handle from a bare address is one more tensor. Values move in the given
+//! memories, at other addresses and without a limit. Each tensor in the TRF has a register file to itself. Bounds,
 //! alignment, time and the map stay those of the given addresses.
 
 use super::row::{Line, Row};
@@ -20,31 +20,31 @@ use furiosa_visa_rules::command::{
 use furiosa_visa_rules::scalar::ElementType;
 use std::collections::HashMap;
 
-/// Bytes of a memory whose tensors do not have to fit: more than any host has.
+/// Bytes of a memory without a limit for tensors: more than any host has.
 pub(crate) const ENDLESS_BYTES: u64 = {
     let addressable = usize::MAX as u64 / 64;
     if addressable < 1 << 46 { addressable } else { 1 << 46 }
 };
 
-/// Bytes between two tensors: reads may run past the ends of one.
+/// Bytes between two tensors, because reads may run past the ends of a tensor.
 const GAP_BYTES: u64 = 64;
 
-/// Bytes that are moved at a time when a tensor grows.
+/// Bytes that are copied at a time when a tensor grows.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// What tells tensors apart. The fill of commands that were built by hand does not: there the address does.
+/// Identity of a tensor: its fill, or its address for commands that were built by hand, because these share one fill.
 type Key<A> = (FillId, Option<A>);
 
 fn key<A>(fill: FillId, address: A) -> Key<A> {
     (fill, (fill == FillId::ANY).then_some(address))
 }
 
-/// Whether two tensors of one memory have the same bytes of their own.
+/// Tells if two tensors of one memory have the same separate bytes.
 pub(crate) fn shares(a: &Region, b: &Region) -> bool {
     key(a.fill, a.base()) == key(b.fill, b.base())
 }
 
-/// What to try where a fault may come from addresses. `apart`: every tensor has bytes of its own already.
+/// Hint for a fault that addresses may cause. `apart`: every tensor has separate bytes already.
 pub(crate) fn advice(apart: bool) -> &'static str {
     if apart { "" } else { "; `VISA_ADDRESSES=separate` shows whether addresses are the cause" }
 }
@@ -54,7 +54,7 @@ pub(crate) fn advice(apart: bool) -> &'static str {
 struct Window {
     /// The given addresses.
     given: Range<u64>,
-    /// The own address of the first one.
+    /// The separate address of the first byte.
     start: u64,
 }
 
@@ -65,7 +65,7 @@ struct Windows {
     end: u64,
 }
 
-/// Bytes that have another address from now on.
+/// Bytes that move to another address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moved {
     from: u64,
@@ -74,7 +74,7 @@ struct Moved {
 }
 
 impl Windows {
-    /// The address of a tensor's own bytes. What it held moves along where it is larger than anybody knew.
+    /// Address of a tensor's separate bytes. If the tensor is larger than it was known to be, its bytes move.
     fn place(&mut self, region: &Region) -> (u64, Option<Moved>) {
         let bytes = region.footprint.bytes().max(1) as u64;
         let given = region.base()..region.base().saturating_add(bytes);
@@ -86,22 +86,22 @@ impl Windows {
         let all = old
             .as_ref()
             .map_or(given.clone(), |old| old.given.start.min(given.start)..old.given.end.max(given.end));
-        // Elements lie as they would at the given address.
+        // Keeps the alignment that elements have at the given address.
         let start = (self.end + GAP_BYTES).next_multiple_of(GAP_BYTES) + all.start % GAP_BYTES;
         self.end = start + (all.end - all.start);
-        let own = |address: u64| start + (address - all.start);
+        let separate = |address: u64| start + (address - all.start);
         let moved = old.map(|old| Moved {
             from: old.start,
-            to: own(old.given.start),
+            to: separate(old.given.start),
             bytes: old.given.end - old.given.start,
         });
-        let address = own(given.start);
+        let address = separate(given.start);
         self.known.insert(key, Window { given: all, start });
         (address, moved)
     }
 }
 
-/// Copies the written bytes of a tensor to its new place.
+/// Copies the written bytes of a tensor to their new addresses.
 fn follow(memory: &mut impl SpaceMut, units: usize, moved: Moved) {
     let mut row = Row::new(ElementType::I8);
     for unit in 0..units {
@@ -114,7 +114,7 @@ fn follow(memory: &mut impl SpaceMut, units: usize, moved: Moved) {
             let line = |address: u64| Line { unit, address: address + at, position: 0, stride: 1, len };
             row.clear(ElementType::I8);
             row.read(memory, line(moved.from));
-            // What nobody wrote stays so: only the runs of written bytes are copied.
+            // Copies only the runs of written bytes: unwritten bytes stay unwritten.
             let flags = row.flags().map(<[bool]>::to_vec);
             let mut copy = |first: usize, len: usize| {
                 let to = Line { position: first as i64, len, ..line(moved.to) };
@@ -135,30 +135,30 @@ fn follow(memory: &mut impl SpaceMut, units: usize, moved: Moved) {
     }
 }
 
-/// A command's regions at the addresses of their own bytes, and its register files.
+/// A command whose regions lie at their separate addresses, with its register files.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed<'a> {
     pub(crate) unit: std::borrow::Cow<'a, TensorUnit>,
     pub(crate) files: Files,
 }
 
-/// The register files of a pass: the one of [`Addresses::AsGiven`] is number 0.
+/// Register files of a pass. Number 0 is the file of [`Addresses::AsGiven`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The one that the contraction reads.
+    /// The file that the contraction reads.
     pub(crate) read: usize,
-    /// The one that `to_trf` loads.
+    /// The file that `to_trf` loads.
     pub(crate) written: usize,
 }
 
 impl<'a> Placed<'a> {
-    /// Everything where the command says.
+    /// The pass at its given addresses.
     pub(crate) fn as_given(unit: &'a TensorUnit) -> Self {
         Self { unit: std::borrow::Cow::Borrowed(unit), files: Files::default() }
     }
 }
 
-/// Which bytes are whose.
+/// Separate bytes of all tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Separate {
     hbm: Windows,
@@ -168,7 +168,7 @@ pub(crate) struct Separate {
 }
 
 impl Separate {
-    /// A region at its own bytes.
+    /// A region at its separate address.
     pub(crate) fn region(&mut self, region: &Region, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> Region {
         let windows = match region.memory {
             Memory::Hbm => &mut self.hbm,
@@ -183,7 +183,7 @@ impl Separate {
                 Memory::Vrf => units.iter_mut().for_each(|unit| follow(&mut unit.vrf, 1, moved)),
             }
         }
-        // Parts of a tensor lie where they would in it.
+        // A part of a tensor keeps its offset in the tensor.
         Region { address: base.saturating_add(region.address - region.base()), ..*region }
     }
 
@@ -195,13 +195,13 @@ impl Separate {
         file
     }
 
-    /// A transfer between own bytes.
+    /// A transfer between separate addresses.
     pub(crate) fn dma(&mut self, dma: &Dma, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> Dma {
         let [source, destination] = self.both([&dma.source, &dma.destination], hbm, units);
         Dma { source, destination, ..dma.clone() }
     }
 
-    /// A copy between own bytes.
+    /// A copy between separate addresses.
     pub(crate) fn unit_copy(
         &mut self,
         copy: &UnitCopy,
@@ -212,49 +212,49 @@ impl Separate {
         UnitCopy { source, destination, ..copy.clone() }
     }
 
-    /// A gather or scatter between own bytes.
+    /// A gather or scatter between separate addresses.
     pub(crate) fn indexed(
         &mut self,
-        own: &IndexedDma,
+        dma: &IndexedDma,
         hbm: &mut Vec<Hbm>,
         units: &mut Vec<Unit>,
     ) -> IndexedDma {
-        // Twice: one of them may be a longer view of another.
-        self.region(&own.index, hbm, units);
-        self.both([&own.source, &own.destination], hbm, units);
-        let index = self.region(&own.index, hbm, units);
-        let [source, destination] = self.both([&own.source, &own.destination], hbm, units);
-        IndexedDma { source, destination, index, ..own.clone() }
+        // Twice, because one of them may be a longer view of another.
+        self.region(&dma.index, hbm, units);
+        self.both([&dma.source, &dma.destination], hbm, units);
+        let index = self.region(&dma.index, hbm, units);
+        let [source, destination] = self.both([&dma.source, &dma.destination], hbm, units);
+        IndexedDma { source, destination, index, ..dma.clone() }
     }
 
-    /// Two regions at their own bytes.
+    /// Two regions at their separate addresses.
     fn both(&mut self, regions: [&Region; 2], hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> [Region; 2] {
-        // Both first: the second one may be a longer view of the first.
+        // Both first, because the second one may be a longer view of the first.
         for region in regions {
             self.region(region, hbm, units);
         }
         regions.map(|region| self.region(region, hbm, units))
     }
 
-    /// A pass between own bytes.
+    /// A pass between separate addresses.
     pub(crate) fn pass(
         &mut self,
         unit: &TensorUnit,
         hbm: &mut Vec<Hbm>,
         units: &mut Vec<Unit>,
     ) -> Placed<'static> {
-        let (mut own, mut files) = (unit.clone(), Files::default());
-        // Twice: a later region may be a longer view of an earlier one.
-        own.regions_mut().for_each(|region| {
+        let (mut placed, mut files) = (unit.clone(), Files::default());
+        // Twice, because a later region may be a longer view of an earlier one.
+        placed.regions_mut().for_each(|region| {
             self.region(region, hbm, units);
         });
-        own.regions_mut().for_each(|region| *region = self.region(region, hbm, units));
+        placed.regions_mut().for_each(|region| *region = self.region(region, hbm, units));
         for used in unit.reads().chain([unit.writes()]) {
             if let Place::Trf(region) = used.place {
                 let file = if used.writes { &mut files.written } else { &mut files.read };
                 *file = self.file(&region, units);
             }
         }
-        Placed { unit: std::borrow::Cow::Owned(own), files }
+        Placed { unit: std::borrow::Cow::Owned(placed), files }
     }
 }

@@ -1,6 +1,7 @@
 //! Finds reads of a tensor that another tensor has overwritten.
 //!
-//! A read looks for later records of other tensors whose span meets its own; only where there is one, bytes are compared.
+//! A read looks for later records of other tensors whose span meets its span. Bytes are compared only where there is
+//! one.
 
 use super::fills::{FillLog, Logged};
 use core::ops::Range;
@@ -14,8 +15,8 @@ use std::collections::HashSet;
 const WINDOW_BYTES: u64 = 16 << 20;
 
 impl FillLog {
-    /// Refuses a read of a tensor where another one was written since, and of registers through a bare handle of another
-    /// type than they were loaded as: a value of each type has its own place in a register.
+    /// Refuses a read of a tensor that another tensor has overwritten since. Also refuses a read of registers through a
+    /// bare handle of another type than the type of the load: each type has a different place in a register.
     pub(crate) fn check_read(
         &self,
         place: &Place,
@@ -37,20 +38,20 @@ impl FillLog {
         };
         let (start, end) = (bytes.start, bytes.end);
         let (message, help) = match (place, &culprit.place) {
-            (Place::Trf(own), Place::Trf(other)) => (
+            (Place::Trf(read), Place::Trf(other)) => (
                 format!(
                     "the tensor in {} that is read here lost bytes {start}..{end} to a tensor in {} that was loaded \
                      over them",
-                    own.address, other.address
+                    read.address, other.address
                 ),
                 "load the other tensor into the half that this one does not use, or read this one first; \
                  `VISA_ADDRESSES=separate` shows whether addresses are the cause",
             ),
-            (own, other) => (
+            (read, other) => (
                 format!(
                     "the tensor in {} that is read here lost bytes {start}..{end} to the tensor in {} that was \
                      written over them",
-                    own.describe(),
+                    read.describe(),
                     other.describe()
                 ),
                 "place the two tensors at addresses that do not overlap, or read the first one before the second one \
@@ -65,26 +66,27 @@ impl FillLog {
         Err(fault.after("another tensor was written over it here", culprit.location))
     }
 
-    /// A bare handle vouches for what is there. What a load wrote is known all the same.
+    /// Refuses a read of registers as another type than they were loaded as. A bare handle vouches for its bytes, but
+    /// the type of a load is known.
     fn check_registers(
         &self,
         place: &Place,
         operation: &'static str,
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
-        let Place::Trf(own) = place else { return Ok(()) };
+        let Place::Trf(region) = place else { return Ok(()) };
         let element = |write: &Logged| match &write.place {
             Place::Trf(other) => other.element,
             Place::Region(other) => other.footprint.element,
         };
-        let foreign = |write: &Logged| element(write) != own.element;
+        let foreign = |write: &Logged| element(write) != region.element;
         let Some((at, bytes, culprit)) = self.lost(place, 0, foreign) else {
             return Ok(());
         };
-        let (own_type, other_type) = (own.element, element(culprit));
+        let (own_type, other_type) = (region.element, element(culprit));
         let message = format!(
             "the handle of a bare address reads {} as {own_type}, but bytes {}..{} were loaded as {other_type}",
-            own.address, bytes.start, bytes.end
+            region.address, bytes.start, bytes.end
         );
         let help = format!(
             "read the tensor with the type {other_type}, or load it again as {own_type}: how values lie in the registers \
@@ -95,7 +97,7 @@ impl FillLog {
         Err(fault.after("it was loaded here", culprit.location))
     }
 
-    /// The first byte that a read needs and that a foreign write since `first` was the last to write: where, bytes, the write.
+    /// The first bytes that a read needs and whose last writer since `first` is foreign: unit, bytes, write.
     fn lost(
         &self,
         place: &Place,
@@ -123,7 +125,7 @@ impl FillLog {
     }
 }
 
-/// The first byte that `place` needs and whose last writer in `writes` is foreign: where, bytes, the write.
+/// The first bytes in `window` that `place` needs and whose last writer in `writes` is foreign: unit, bytes, write.
 fn first_overwritten<'a>(
     place: &Place,
     writes: &[&'a Logged],
@@ -146,7 +148,7 @@ fn first_overwritten<'a>(
                         chip < extents.chip && cluster < extents.cluster && slice < extents.slice
                     })
                     .collect();
-                // Units with the same writes look alike unless a guard tells them apart.
+                // Units with the same writes are alike unless a guard distinguishes them.
                 if !by_unit && !seen.insert(there.clone()) {
                     continue;
                 }

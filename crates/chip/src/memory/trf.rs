@@ -1,4 +1,4 @@
-//! Where the elements of a register file tensor lie.
+//! Physical places of the elements of a register file tensor.
 //!
 //! ```text
 //!              byte in the bank row    0 .. 4095    4096 .. 8191
@@ -8,14 +8,14 @@
 //! ```
 //!
 //! Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R .. (r + 1) * 8 / R` and runs through them in order.
-//! [`crate::TrfLayout`] says the same element by element.
+//! [`crate::TrfLayout`] gives the same places element by element.
 
 use super::{Fresh, Piece, Space, Unit};
 use core::ops::Range;
 use furiosa_visa_rules::command::TrfRegion;
 use furiosa_visa_rules::spec::{TRF_BANK_ROW_BYTES, TRF_BANK_ROWS};
 
-/// Elements of a row that lie together.
+/// Neighbouring elements of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The physical byte address of the bank row's part.

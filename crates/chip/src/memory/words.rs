@@ -1,8 +1,8 @@
-//! Words of several elements, transposed: what moves short elements do with eight bytes at a time.
+//! Transposition of words of several elements: moves of short elements handle eight bytes at a time.
 
-/// Transposes words of as many elements each: element `e` of word `k` becomes element `k` of word `e`.
+/// Transposes `SIDE` words of `SIDE` elements: element `e` of word `k` becomes element `k` of word `e`.
 ///
-/// Words are taken where they lie: an array of them would be stored, and loaded in pairs before the stores are done.
+/// Words are read in place: an array of them would be stored, and then loaded in pairs before the stores are done.
 #[inline(always)]
 pub(crate) fn transpose<const BYTES: usize, const SIDE: usize>(words: [&[u8; 8]; SIDE]) -> [u64; SIDE] {
     const { assert!(BYTES * SIDE == 8 && BYTES < 8, "words are square") };
@@ -18,7 +18,7 @@ pub(crate) fn transpose<const BYTES: usize, const SIDE: usize>(words: [&[u8; 8];
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable {
-    /// Halves of words trade places, then their halves.
+    /// Swaps halves of words, then halves of the halves.
     #[inline(always)]
     pub fn transpose<const BYTES: usize, const SIDE: usize>(words: [&[u8; 8]; SIDE]) -> [u64; SIDE] {
         let halves = [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ffu64)];
@@ -39,8 +39,8 @@ mod portable {
 mod x86 {
     use core::arch::x86_64::*;
 
-    /// Elements of two words side by side, then pairs of them of two such vectors, until each vector holds two words of
-    /// the result.
+    /// Interleaves the elements of two words, then pairs of elements of two such vectors, until each vector holds two
+    /// words of the result.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub fn transpose<const BYTES: usize, const SIDE: usize>(given: [&[u8; 8]; SIDE]) -> [u64; SIDE] {
@@ -73,7 +73,7 @@ mod x86 {
         _mm_cvtsi64_si128(i64::from_le_bytes(*word))
     }
 
-    /// Both words of a vector become words `k` and `k + 1`.
+    /// Stores the two words of a vector as words `k` and `k + 1`.
     #[inline]
     #[target_feature(enable = "sse2")]
     fn put(words: &mut [u64], k: usize, both: __m128i) {

@@ -1,4 +1,4 @@
-//! A tensor in one of the memories, whichever it is: the bytes that it spans and the ones that it needs.
+//! A tensor in any of the memories: the bytes that it spans and the bytes that it needs.
 
 use crate::command::Fault;
 use crate::command::{Memory, Part, Place, Region};
@@ -39,12 +39,12 @@ impl Place {
     pub fn describe(&self) -> String {
         match self {
             Place::Region(region) => {
-                let (memory, own, tensor) = (region.memory, region.bytes(), region.tensor_bytes());
+                let (memory, bytes, tensor) = (region.memory, region.bytes(), region.tensor_bytes());
                 match region.part == Part::WHOLE {
-                    true => format!("{memory} {}..{}", own.start, own.end),
+                    true => format!("{memory} {}..{}", bytes.start, bytes.end),
                     false => {
                         let units = region.units_in_words();
-                        let (Range { start, end }, Range { start: first, end: last }) = (own, tensor);
+                        let (Range { start, end }, Range { start: first, end: last }) = (bytes, tensor);
                         format!("{memory} {start}..{end}{units}, a tile of the one in {first}..{last}")
                     }
                 }
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// The position in the tensor that holds a byte, as variables of its guard.
+    /// Position in the tensor that holds a byte, as variables of the tensor's guard.
     fn position(&self, at: Coordinates, byte: u64) -> Option<Vec<usize>> {
         let element = |offset: u64, bits: usize| (offset * 8) as usize / bits;
         let at = self.in_part(at)?;
@@ -82,7 +82,7 @@ impl Place {
         Some(position)
     }
 
-    /// The fault with bytes of the tensor that it is about.
+    /// The fault, with the given bytes of the tensor as its place.
     pub fn blame(&self, fault: Fault, at: Coordinates, bytes: Range<u64>) -> Fault {
         let start = bytes.start;
         let fault = fault.at(self.memory(), self.unit(at), bytes);
@@ -100,7 +100,8 @@ impl Place {
         }
     }
 
-    /// Chips, clusters and slices. A register file tensor may span all of them; its guard says which.
+    /// Numbers of chips, clusters and slices. A register file tensor may span all of them; its guard selects the used
+    /// ones.
     pub fn extents(&self) -> Coordinates {
         match self {
             Place::Region(Region { footprint, .. }) => {
@@ -110,7 +111,7 @@ impl Place {
         }
     }
 
-    /// Which part of its tensor it is. A register file is written and read as a whole.
+    /// The region's part of its tensor. A register file is written and read as a whole.
     pub fn part(&self) -> &Part {
         match self {
             Place::Region(region) => &region.part,
@@ -118,7 +119,7 @@ impl Place {
         }
     }
 
-    /// A unit of the chip, as the part counts it. `None`: it comes before the part.
+    /// Coordinates of a unit, counted from the start of the part. `None`: the unit lies before the part.
     pub fn in_part(&self, at: Coordinates) -> Option<Coordinates> {
         let [chip, cluster, slice] = self.part().units;
         Some(Coordinates {
@@ -128,18 +129,18 @@ impl Place {
         })
     }
 
-    /// Whether all positions of the tensor hold an element of it.
+    /// Tells if all positions of the tensor hold an element.
     pub fn is_dense(&self) -> bool {
         let part = self.part();
         self.guard().is_always() && part.offset == 0 && part.starts_in_first_unit()
     }
 
-    /// Whether units differ in which positions hold an element.
+    /// Tells if the positions that hold an element differ between units.
     pub fn differs_by_unit(&self) -> bool {
         !self.part().starts_in_first_unit() || (0..3).any(|variable| depends_on(self.guard(), variable))
     }
 
-    /// The bytes that the tensor spans in each unit, in order: padding included, but of a tile up to its last element.
+    /// The bytes that the tensor spans in each unit, in order. Padding is included; a tile ends at its last element.
     pub fn spans(&self) -> Vec<Range<u64>> {
         match self {
             Place::Region(region) => core::iter::once(region.bytes()).collect(),
@@ -150,7 +151,7 @@ impl Place {
         }
     }
 
-    /// The number by which faults name a unit.
+    /// Number of a unit in faults.
     pub fn unit(&self, at: Coordinates) -> usize {
         match self {
             Place::Region(Region { memory: Memory::Hbm, .. }) => at.chip,
@@ -158,7 +159,7 @@ impl Place {
         }
     }
 
-    /// Calls `visit` with the bytes inside `window` that live elements of the unit need, in order per row.
+    /// Calls `visit` with the bytes in `window` that live elements of the unit need, in order per row.
     pub fn live_bytes(&self, at: Coordinates, window: &Range<u64>, mut visit: impl FnMut(Range<u64>)) {
         let mut clipped = |bytes: Range<u64>| {
             let bytes = bytes.start.max(window.start)..bytes.end.min(window.end);
@@ -198,7 +199,7 @@ impl Place {
     }
 }
 
-/// The bytes from the first to the last that a tensor spans.
+/// The bytes from the first to the last one of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Hull {
     /// The first byte.
@@ -208,7 +209,7 @@ pub struct Hull {
 }
 
 impl Hull {
-    /// Of some spans.
+    /// Hull of some spans.
     pub fn of(spans: &[Range<u64>]) -> Self {
         let none = Self { start: u64::MAX, end: 0 };
         spans
@@ -216,23 +217,23 @@ impl Hull {
             .fold(none, |hull, span| Self { start: hull.start.min(span.start), end: hull.end.max(span.end) })
     }
 
-    /// Whether there are no bytes.
+    /// Tells if there are no bytes.
     pub const fn is_empty(self) -> bool {
         self.start >= self.end
     }
 }
 
-/// Whether one tensor spans a byte of another.
+/// Tells if two tensors span a byte in common.
 pub fn spans_meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
     a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end))
 }
 
-/// Whether every byte of `inner` is spanned by one range of `outer`.
+/// Tells if each range of `inner` lies in a range of `outer`.
 pub fn spans_cover(outer: &[Range<u64>], inner: &[Range<u64>]) -> bool {
     inner.iter().all(|inner| outer.iter().any(|outer| outer.start <= inner.start && inner.end <= outer.end))
 }
 
-/// The first bytes that live elements of both tensors need, in one unit. They are in the same memory.
+/// The first bytes that live elements of both tensors need, in one unit. Both tensors are in the same memory.
 pub fn first_shared(a: &Place, b: &Place) -> Option<(Coordinates, Range<u64>)> {
     let hull = |place: &Place| {
         let spans = place.spans();

@@ -1,4 +1,4 @@
-//! Where each element of a TRF tensor lies: bank row, row in the bank, bank column, 5-bit slots.
+//! Place of each element of a TRF tensor: bank row, row in the bank, bank column, 5-bit slots.
 //!
 //! ```text
 //!              column 0                    column 1
@@ -8,10 +8,10 @@
 //!   row 127    32 bytes of elements in 64 slots of 5 bits          Full: all rows
 //! ```
 //!
-//! There are 8 bank rows like this one. Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R` to
-//! `(r + 1) * 8 / R - 1` and fills them one after another: the bits of the bank row that `R` leaves free are the top
-//! bits of the row's own address. Which bank rows a row owns is not documented where `R < 8`; values do not depend on
-//! it. See `guide::contraction`, "The register file".
+//! There are 8 bank rows like this one. Row `r` of a tensor of `R` rows owns the bank rows `r * 8 / R` to `(r + 1) * 8
+//! / R - 1` and fills them one after another: the bits of the bank row that `R` leaves free are the top bits of the
+//! address in the row. The assignment of bank rows to rows is not documented for `R < 8`; values do not depend on it.
+//! See `guide::contraction`, "The register file".
 
 use crate::command::TrfAddress;
 use crate::scalar::ElementType;
@@ -19,7 +19,7 @@ use crate::spec::{
     TRF_BANK_DEPTH, TRF_BANK_ROW_BYTES, TRF_BANK_ROWS, TRF_COLUMNS, TRF_LINE_BYTES, TRF_LINE_SLOTS, TRF_ROWS,
 };
 
-/// How elements are stored, `reg_types`: see `guide::contraction`, "The register file".
+/// Storage of elements, `reg_types`: see `guide::contraction`, "The register file".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterType {
     /// 0: `i4`, extended to 5 bits, and `i5`.
@@ -37,7 +37,7 @@ impl RegisterType {
     pub const ALL: [RegisterType; 4] =
         [RegisterType::I4, RegisterType::I4AsI8, RegisterType::Byte, RegisterType::Bf16];
 
-    /// How elements of a type are stored, unless they are widened. `None`: no storage is documented for the type.
+    /// Storage of the elements of a type, unless they are widened. `None`: no storage is documented for the type.
     pub const fn of(element: ElementType) -> Option<Self> {
         match element {
             ElementType::I4 | ElementType::I5 => Some(RegisterType::I4),
@@ -91,13 +91,13 @@ pub struct TrfCell {
     pub row: usize,
     /// The bank column, 0 or 1.
     pub column: usize,
-    /// The first of the element's slots, 0 to 63.
+    /// The first slot of the element, 0 to 63.
     pub slot: usize,
 }
 
 impl TrfCell {
-    /// The byte of the slice's TRF that the element starts in, as faults and commands count them: 8192 bytes per bank
-    /// row, 64 per row, 32 per column.
+    /// Byte of the slice's TRF in which the element starts, as faults and commands count bytes: 8192 per bank row, 64
+    /// per row, 32 per column.
     pub const fn byte(&self) -> usize {
         let line = self.row * TRF_COLUMNS + self.column;
         self.bank_row * TRF_BANK_ROW_BYTES
@@ -121,7 +121,7 @@ pub const fn bank_part(address: TrfAddress) -> (usize, usize) {
 /// use furiosa_visa_std::chip::{RegisterType, TrfCell, TrfLayout};
 /// use furiosa_visa_std::prelude::*;
 /// let layout = TrfLayout::new(TrfAddress::SecondHalf, 4, RegisterType::Byte).expect("a TRF has 4 rows");
-/// // Row 1 owns the bank rows 2 and 3, of which a half holds 4096 bytes each: byte 4100 is byte 4 of bank row 3.
+/// // Row 1 owns the bank rows 2 and 3, with 4096 bytes each in a half: byte 4100 is byte 4 of bank row 3.
 /// assert_eq!(layout.cell(1, 4100), Some(TrfCell { bank_row: 3, row: 64, column: 0, slot: 8 }));
 /// assert_eq!(layout.row_elements(), 8192);
 /// ```
@@ -155,7 +155,7 @@ impl TrfLayout {
         self.rows
     }
 
-    /// How elements are stored.
+    /// Storage of the elements.
     pub const fn register_type(&self) -> RegisterType {
         self.register_type
     }
@@ -165,7 +165,7 @@ impl TrfLayout {
         TRF_BANK_ROWS / self.rows
     }
 
-    /// The most elements that a row holds.
+    /// Largest number of elements in a row.
     pub const fn row_elements(&self) -> usize {
         let lines = self.banks_per_row() * bank_part(self.address).1 * TRF_COLUMNS;
         lines * self.register_type.elements_per_line()
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Every slot of the part belongs to exactly one element, and none outside of it.
+    /// Every slot of the part belongs to exactly one element, and no slot outside of it belongs to any.
     #[test]
     fn slots_are_used_once_and_all_of_them() {
         for layout in all() {
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Counted in bytes of what is stored: 4 bits, 8 bits (also for a widened `i4`), 8 bits, 16 bits.
+    /// Capacity in stored bytes, with elements of 4 bits, 8 bits (also for a widened `i4`), 8 bits, 16 bits.
     #[test]
     fn rows_hold_the_capacity_of_the_part() {
         for layout in all() {

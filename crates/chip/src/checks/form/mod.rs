@@ -1,5 +1,5 @@
-//! The form of a command: what it takes to have a meaning at all. Commands that follow from types have it; those that
-//! are built by hand need not. There is no switch for these rules: without them no other rule could be asked.
+//! The form of a command: the rules for having a meaning at all. Commands that follow from types keep them; commands
+//! that are built by hand need not. No switch turns these rules off, because all other rules depend on them.
 
 mod site;
 mod switch;
@@ -19,10 +19,10 @@ use furiosa_visa_rules::spec::{
 use furiosa_visa_rules::text::Text;
 use site::Form;
 
-/// Positions, strides, sizes and addresses must stay below it, so that no sum of products leaves 64 bits.
+/// Limit for positions, strides, sizes and addresses, so that sums of products fit 64 bits.
 const MOST: u64 = 1 << 44;
 
-/// Elements of a tensor in a slice, with padding far beyond its memory, and slots of an accumulator.
+/// Limit for elements of a tensor in a slice (far beyond its memory, for padding) and for slots of an accumulator.
 const MOST_IN_SLICE: u64 = 1 << 24;
 
 /// Refuses a command without a meaning.
@@ -31,7 +31,7 @@ pub(crate) fn operation(operation: &Operation, location: &'static Location<'stat
         Operation::Dma(dma) => transferred(dma, Form { operation: "DMA", location }),
         Operation::TensorUnit(unit) => pass(unit, location),
         Operation::UnitCopy(copy) => copied(copy, Form { operation: copy.call.name(), location }),
-        Operation::Indexed(own) => indexed(own, Form { operation: own.call.name(), location }),
+        Operation::Indexed(dma) => indexed(dma, Form { operation: dma.call.name(), location }),
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), 
     form.host_array(&host.transfer, host.host_elements, upload)
 }
 
-/// Refuses a look at a register file without a meaning.
+/// Refuses an inspection of a register file without a meaning.
 pub(crate) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     match &inspection.source {
@@ -70,7 +70,7 @@ fn transferred(dma: &Dma, form: Form) -> Result<(), Fault> {
     form.transfer(&dma.transfer)
 }
 
-/// Refuses a copy of more parts than there are chips, or by a context that has no such call.
+/// Refuses a copy with more parts than there are chips, or by a context that has no such call.
 fn copied(copy: &UnitCopy, form: Form) -> Result<(), Fault> {
     let UnitCopy { call, context, source, destination, moves } = copy;
     if !call.is_of(*context) {
@@ -88,9 +88,9 @@ fn copied(copy: &UnitCopy, form: Form) -> Result<(), Fault> {
     moves.iter().try_for_each(|transfer| form.transfer(transfer))
 }
 
-/// Refuses rows that are none, and loops of rows or of their payload without a meaning.
-fn indexed(own: &IndexedDma, form: Form) -> Result<(), Fault> {
-    let IndexedDma { source, destination, index, rows, payload, count, stride, scale, .. } = own;
+/// Refuses a table without rows, and loops of rows or of their payload without a meaning.
+fn indexed(dma: &IndexedDma, form: Form) -> Result<(), Fault> {
+    let IndexedDma { source, destination, index, rows, payload, count, stride, scale, .. } = dma;
     for region in [source, destination, index] {
         form.region(region)?;
     }
@@ -105,11 +105,10 @@ fn indexed(own: &IndexedDma, form: Form) -> Result<(), Fault> {
     form.transfer(rows)?;
     form.transfer(&Transfer { source_start: Start::FIRST, destination_start: Start::FIRST, ..*payload })?;
     let all =
-        if own.call.gathers() { [own.spread(), own.all_rows()] } else { [own.all_rows(), own.spread()] };
-    if all
-        .iter()
-        .any(|own| own.loops.overflowed() || own.guard.digits.overflowed() || own.guard.sums.overflowed())
-    {
+        if dma.call.gathers() { [dma.spread(), dma.all_rows()] } else { [dma.all_rows(), dma.spread()] };
+    if all.iter().any(|transfer| {
+        transfer.loops.overflowed() || transfer.guard.digits.overflowed() || transfer.guard.sums.overflowed()
+    }) {
         let message = "the loops of the rows and of their payload are more than a move has".to_string();
         return Err(form.refused(message, "use the loops that the mappings give"));
     }
@@ -143,16 +142,16 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
     }
     let shapes = unit.shapes();
     let time = shapes.switched.time;
-    // Packets and flits are each fewer than the limit.
+    // Packets and flits are each below the limit, but their product need not be.
     if (time as u64).saturating_mul(flits as u64) >= MOST {
         let message = format!("{time} packets of {flits} flits are a stream without an end");
         return Err(form("collect").refused(message, "use fewer time steps"));
     }
-    if let Some(own) = &unit.contraction {
-        contracted(own, shapes.collected.time, form("contraction"))?;
+    if let Some(contraction) = &unit.contraction {
+        contracted(contraction, shapes.collected.time, form("contraction"))?;
     }
-    if let Some(own) = &unit.vector {
-        vector::program(own, shapes.contracted, form("vector"))?;
+    if let Some(vector) = &unit.vector {
+        vector::program(vector, shapes.contracted, form("vector"))?;
     }
     if let Some(cast) = &unit.cast {
         let call = form("cast");
@@ -166,25 +165,25 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
             return Err(Fault::new(FaultKind::Unsupported, "cast", location, message, help));
         }
     }
-    if let Some(own) = &unit.transpose {
+    if let Some(transpose) = &unit.transpose {
         let form = form("transpose");
         let StreamShape { element, lanes, .. } = shapes.contracted;
         if lanes * element.bits() != 8 * FLIT_BYTES {
             let message = format!("packets of {lanes} {element} are to be transposed, but they are no flits");
             return Err(form.refused(message, "collect the packets first"));
         }
-        transposed(own, shapes.cast, form)?;
+        transposed(transpose, shapes.cast, form)?;
     }
     ended(&unit.sink, shapes.transposed, location)
 }
 
 /// Refuses a transpose of a stream of this shape without a meaning.
-fn transposed(own: &Transpose, stream: StreamShape, form: Form) -> Result<(), Fault> {
-    form.same(stream.element, own.element, "is to be transposed as a stream of")?;
-    form.stored(own.element)?;
-    let Transpose { element, in_rows, in_cols, out_rows, iterations } = own;
+fn transposed(transpose: &Transpose, stream: StreamShape, form: Form) -> Result<(), Fault> {
+    form.same(stream.element, transpose.element, "is to be transposed as a stream of")?;
+    form.stored(transpose.element)?;
+    let Transpose { element, in_rows, in_cols, out_rows, iterations } = transpose;
     let refused = |message: String| Err(form.refused(message, "let the matrices follow from the mappings"));
-    let (per_packet, packets) = (Transpose::packet_elements(*element), own.packets_per_col());
+    let (per_packet, packets) = (Transpose::packet_elements(*element), transpose.packets_per_col());
     let row_bits = in_rows.checked_mul(element.bits());
     if *in_rows == 0 || row_bits.is_none_or(|bits| bits % 8 != 0 || bits > 8 * TRANSPOSE_ROW_BYTES) {
         return refused(format!("matrices of {in_rows} rows of {element}, but the rows fill 1 to 8 bytes"));
@@ -195,8 +194,8 @@ fn transposed(own: &Transpose, stream: StreamShape, form: Form) -> Result<(), Fa
     if *out_rows == 0 || !out_rows.is_multiple_of(packets) || out_rows > in_cols {
         return refused(format!("{in_cols} columns in {packets} packets become {out_rows} packets"));
     }
-    if iterations.checked_mul(own.in_flits()) != Some(stream.time) {
-        let flits = Text::new().count(own.in_flits(), "flit");
+    if iterations.checked_mul(transpose.in_flits()) != Some(stream.time) {
+        let flits = Text::new().count(transpose.in_flits(), "flit");
         return refused(format!(
             "{iterations} matrices of {flits} are not the {} of the stream",
             stream.time
@@ -205,15 +204,15 @@ fn transposed(own: &Transpose, stream: StreamShape, form: Form) -> Result<(), Fa
     Ok(())
 }
 
-/// Refuses a contraction of so many flits without a meaning.
-fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> {
-    form.trf(&own.trf)?;
-    form.guard(&own.stream_guard, 5)?;
-    form.guard(&own.step_guard, 2)?;
-    let reads = form.config(&own.trf_config)?;
-    let slots = form.config(&own.slots)?;
+/// Refuses a contraction of `flits` flits without a meaning.
+fn contracted(contraction: &Contraction, flits: usize, form: Form) -> Result<(), Fault> {
+    form.trf(&contraction.trf)?;
+    form.guard(&contraction.stream_guard, 5)?;
+    form.guard(&contraction.step_guard, 2)?;
+    let reads = form.config(&contraction.trf_config)?;
+    let slots = form.config(&contraction.slots)?;
     let refused = |message: String| Err(form.refused(message, "let the stages follow from the mappings"));
-    let Contraction { collect_flits, tile, steps, depth, columns, slot_count, .. } = own;
+    let Contraction { collect_flits, tile, steps, depth, columns, slot_count, .. } = contraction;
     if !(1..=2).contains(collect_flits) || *tile == 0 || *columns == 0 {
         return refused(format!(
             "packets of {} are used {} for {}",
@@ -228,36 +227,36 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> 
             "{flits} flits in packets of {collect_flits}, each used {tile} times, are not {steps} steps"
         ));
     }
-    let products = 2 * FLIT_BYTES * 8 / own.trf.element.bits();
+    let products = 2 * FLIT_BYTES * 8 / contraction.trf.element.bits();
     if *depth > products.ilog2() as usize || *columns > products >> depth {
         return refused(format!(
             "{products} products summed in {depth} levels do not give {}",
             Text::new().count(*columns, "column")
         ));
     }
-    let inside = own.slots.first() >= 0 && own.slots.last() < *slot_count as isize;
+    let inside = contraction.slots.first() >= 0 && contraction.slots.last() < *slot_count as isize;
     if slots != *steps || *slot_count as u64 >= MOST_IN_SLICE || !inside {
         return refused(format!(
             "{steps} steps go to {slots} places in {slot_count} slots of the accumulator"
         ));
     }
-    let read_elements = own.trf_config.packet_size;
-    let last = own.trf_config.last();
-    // Steps of padding read on behind the tensor, but no further than there are registers.
+    let read_elements = contraction.trf_config.packet_size;
+    let last = contraction.trf_config.last();
+    // Steps of padding may read behind the tensor, but not behind the registers.
     if last >= 2 * TRF_BYTES as isize || read_elements > products {
         return refused(format!(
             "{read_elements} elements from byte {last} of a row are read, which has fewer"
         ));
     }
-    let read_bits = read_elements * own.trf.element.bits();
+    let read_bits = read_elements * contraction.trf.element.bits();
     if !REGISTER_READ_SIZES.iter().any(|bytes| bytes * 8 == read_bits) {
         return refused(format!(
             "{read_elements} elements of {}, {read_bits} bits in all, are read at a time, but a read has 1, 2, 4, 8, 16, \
              32 or 64 bytes",
-            own.trf.element
+            contraction.trf.element
         ));
     }
-    let reads_whole = reads.is_multiple_of(*steps) && own.trf_config.first() >= 0;
+    let reads_whole = reads.is_multiple_of(*steps) && contraction.trf_config.first() >= 0;
     if *steps > 0 && !reads_whole {
         return refused(format!(
             "{steps} steps read {reads} times {read_elements} elements of the register file"
@@ -266,7 +265,7 @@ fn contracted(own: &Contraction, flits: usize, form: Form) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Refuses the end of a stream of this shape.
+/// Refuses a sink without a meaning for a stream of this shape.
 fn ended(
     sink: &Sink,
     StreamShape { element, time, lanes }: StreamShape,
@@ -279,7 +278,7 @@ fn ended(
             form.access_size(*commit_size)?;
             form.in_its_slice(destination)?;
             form.guard(guard, 5)?;
-            // What no memory holds is refused as such later.
+            // An element that no memory holds is refused later.
             if element.is_stored() {
                 form.same(element, destination.footprint.element, "is to be committed to a tensor of")?;
             }
@@ -305,7 +304,10 @@ fn ended(
             form.same(element, destination.footprint.element, "is to be loaded as a tensor of")?;
             form.transfer(transfer)?;
             let crosses = |start: Start| start.units != 0;
-            let steps = transfer.loops.iter().any(|own| own.source.units > 0 || own.destination.units > 0);
+            let steps = transfer
+                .loops
+                .iter()
+                .any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
             if steps || crosses(transfer.source_start) || crosses(transfer.destination_start) {
                 let message = "the loops go from one slice to another".to_string();
                 return Err(form.refused(message, "keep all loops inside a slice"));

@@ -1,4 +1,4 @@
-//! The parts of a command, whatever operation they belong to: regions, guards, sequencers, loops of a transfer.
+//! Rules for the parts of any command: regions, guards, sequencers, loops of a transfer.
 
 use super::{MOST, MOST_IN_SLICE};
 use core::panic::Location;
@@ -10,7 +10,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::Config;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
-/// The operation that is looked at.
+/// The operation that is checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub(super) operation: &'static str,
@@ -30,7 +30,7 @@ impl Form {
         Err(self.refused(message, "use one type, and convert in fetch or cast"))
     }
 
-    /// A tensor of a size that 64 bits count, and a guard over its positions.
+    /// Refuses a tensor whose size does not fit 64 bits, or with a guard without a meaning.
     pub(super) fn region(self, region: &Region) -> Result<(), Fault> {
         let footprint = &region.footprint;
         let most = if region.memory == Memory::Hbm { MOST } else { MOST_IN_SLICE };
@@ -63,7 +63,7 @@ impl Form {
         self.guard(&footprint.guard, 4)
     }
 
-    /// A tensor of which each slice reads or writes its own part.
+    /// Refuses a tile that starts in a later unit: each slice must read or write its part of the tensor.
     pub(super) fn in_its_slice(self, region: &Region) -> Result<(), Fault> {
         self.region(region)?;
         if region.part.starts_in_first_unit() {
@@ -73,7 +73,7 @@ impl Form {
         Err(self.refused(message, "move it to the slices that use it first"))
     }
 
-    /// A type that a memory holds.
+    /// Refuses a type that no memory holds.
     pub(super) fn stored(self, element: ElementType) -> Result<(), Fault> {
         if element.is_stored() {
             return Ok(());
@@ -92,7 +92,7 @@ impl Form {
         self.guard(&region.guard, 5)
     }
 
-    /// The bytes of one access.
+    /// Refuses accesses whose number of bytes is invalid.
     pub(super) fn access_size(self, bytes: usize) -> Result<(), Fault> {
         if (1..=2 * FLIT_BYTES).contains(&bytes) {
             return Ok(());
@@ -101,7 +101,7 @@ impl Form {
         Err(self.refused(message, "access 1 to 32 bytes at once"))
     }
 
-    /// Sums of digits, each of a variable or of a sum before it.
+    /// Refuses a guard unless it is made of sums of digits, each of a variable or of an earlier sum.
     pub(super) fn guard(self, guard: &Guard, variables: usize) -> Result<(), Fault> {
         let refused = |message: String| Err(self.refused(message, "use the guard that the mappings give"));
         if guard.variables != variables {
@@ -116,7 +116,7 @@ impl Form {
             };
             let mut most = 0u64;
             for digit in digits {
-                // A digit that never starts again goes as far as its variable.
+                // A digit without a period reaches as far as its variable.
                 let extent = match digit.extent {
                     usize::MAX => MOST_IN_SLICE / digit.base.max(1) as u64 + 1,
                     extent => extent as u64,
@@ -131,13 +131,13 @@ impl Form {
         Ok(())
     }
 
-    /// The number of positions.
+    /// Number of positions of a sequencer. Refuses loops without a meaning.
     pub(super) fn config(self, config: &Config) -> Result<usize, Fault> {
         let (mut positions, mut reach) = (1u64, config.base.unsigned_abs() as u64);
         for entry in config.entries.iter() {
             positions = positions.saturating_mul(entry.size as u64);
-            let own = (entry.size as u64).saturating_mul(entry.stride.unsigned_abs() as u64);
-            reach = reach.saturating_add(own);
+            let steps = (entry.size as u64).saturating_mul(entry.stride.unsigned_abs() as u64);
+            reach = reach.saturating_add(steps);
         }
         let packet = config.packet_size as u64;
         if positions == 0 || positions >= MOST || reach >= MOST || packet == 0 || packet >= MOST_IN_SLICE {
@@ -149,23 +149,23 @@ impl Form {
         Ok(positions as usize)
     }
 
-    /// Loops whose live iterations are at places that can be.
+    /// Refuses loops whose live iterations are at impossible places.
     pub(super) fn transfer(self, transfer: &Transfer) -> Result<(), Fault> {
         let refused = |message: String| Err(self.refused(message, "use the loops that the mappings give"));
         self.guard(&transfer.guard, transfer.loops.len())?;
         let (mut positions, mut reach) = (1u64, 0u64);
-        for own in transfer.loops.iter() {
-            positions = positions.saturating_mul(own.size as u64);
-            for step in [own.source, own.destination] {
+        for transfer_loop in transfer.loops.iter() {
+            positions = positions.saturating_mul(transfer_loop.size as u64);
+            for step in [transfer_loop.source, transfer_loop.destination] {
                 let steps = (step.units as u64).saturating_add(step.elements as u64);
-                reach = reach.saturating_add((own.size as u64).saturating_mul(steps));
+                reach = reach.saturating_add((transfer_loop.size as u64).saturating_mul(steps));
             }
         }
         let starts = [transfer.source_start, transfer.destination_start];
         for start in starts {
-            let own =
+            let offset =
                 (start.units.unsigned_abs() as u64).saturating_add(start.elements.unsigned_abs() as u64);
-            reach = reach.saturating_add(own);
+            reach = reach.saturating_add(offset);
         }
         if positions >= MOST || reach >= MOST {
             return refused(format!("loops over {positions} indices reach {reach} units and elements"));
@@ -184,19 +184,19 @@ impl Form {
         Ok(())
     }
 
-    /// A flat array in unit 0, which holds every position of its side.
+    /// Refuses loops that leave the host's flat array, which lies in unit 0.
     pub(super) fn host_array(self, transfer: &Transfer, elements: usize, upload: bool) -> Result<(), Fault> {
         let (mut last, mut units, mut empty) = (0, false, false);
-        for own in transfer.loops.iter() {
-            let step = if upload { own.source } else { own.destination };
-            last += own.size.saturating_sub(1) * step.elements;
-            units |= step.units > 0 && own.size > 1;
-            empty |= own.size == 0;
+        for transfer_loop in transfer.loops.iter() {
+            let step = if upload { transfer_loop.source } else { transfer_loop.destination };
+            last += transfer_loop.size.saturating_sub(1) * step.elements;
+            units |= step.units > 0 && transfer_loop.size > 1;
+            empty |= transfer_loop.size == 0;
         }
         let start = if upload { transfer.source_start } else { transfer.destination_start };
         let mut outside = start.units != 0 || units;
         if !empty && !outside && last.saturating_add_signed(start.elements) >= elements {
-            // Which positions are live decides.
+            // The loops do not decide it: only live positions count.
             Moves::new(transfer).for_each_strip(8, |strip| {
                 let end = if upload { strip.source } else { strip.destination };
                 outside |= end.position + (strip.count - 1) * end.stride + strip.run > elements;

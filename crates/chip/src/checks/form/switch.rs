@@ -1,30 +1,32 @@
-//! The form of a switch: emission order, sets and gate give the stream that is to arrive.
+//! The form of a switch: emission order, sets and gate must give the stream that is to arrive.
 //!
-//! This is asked of every switch, whoever made it. It is exact, and does not depend on how many packets there are: the
-//! emission order without what a slice leaves out is again a nest of loops, and two nests give the same packets if they are
-//! the same after neighbours that go on evenly are joined.
+//! Every switch is checked, whoever made it. The check is exact, and its time does not depend on the number of packets:
+//! the emission order without the packets that a slice leaves out is again a nest of loops. Two nests give the same
+//! packets if they are the same after evenly continuing neighbours are joined.
 
 use super::{Form, MOST};
 use furiosa_visa_rules::command::Fault;
 use furiosa_visa_rules::command::{Emission, SnoopLoop, Switch, SwitchLoop, TimeGate};
 use furiosa_visa_rules::spec::SLICES;
 
-/// Joins loops that go on evenly, and leaves out those of one iteration.
+/// Joins neighbouring loops where the outer one continues the inner one evenly, and leaves out loops of one iteration.
 fn joined(loops: impl IntoIterator<Item = SwitchLoop>) -> Vec<SwitchLoop> {
     let mut nest: Vec<SwitchLoop> = Vec::new();
-    for own in loops.into_iter().filter(|own| own.size > 1) {
+    for inner in loops.into_iter().filter(|inner| inner.size > 1) {
         match nest.last_mut() {
-            Some(outer) if outer.slices == own.size * own.slices && outer.time == own.size * own.time => {
-                *outer = SwitchLoop { size: outer.size * own.size, ..own };
+            Some(outer)
+                if outer.slices == inner.size * inner.slices && outer.time == inner.size * inner.time =>
+            {
+                *outer = SwitchLoop { size: outer.size * inner.size, ..inner };
             }
-            _ => nest.push(own),
+            _ => nest.push(inner),
         }
     }
     nest
 }
 
 impl Form {
-    /// A switch of a stream of `time` packets per slice.
+    /// Refuses a switch without a meaning for a stream of `time` packets per slice.
     pub(super) fn switch(self, switch: &Switch, time: usize) -> Result<(), Fault> {
         let Switch { ring_size, in_time, .. } = *switch;
         let refused = |message: String| Err(self.refused(message, "let the switch follow from the mappings"));
@@ -35,7 +37,7 @@ impl Form {
             return refused(format!("a stream of {time} packets is switched as one of {in_time}"));
         }
         self.numbers(switch)?;
-        let reach: usize = switch.snoop.offsets.iter().map(|own| (own.size - 1) * own.step).sum();
+        let reach: usize = switch.snoop.offsets.iter().map(|offset| (offset.size - 1) * offset.step).sum();
         for slice in 0..SLICES {
             let Some(first) = switch.snoop.first_source(slice) else { continue };
             let last = first.saturating_add(reach);
@@ -58,15 +60,15 @@ impl Form {
         Ok(())
     }
 
-    /// Numbers that no product of two leaves 64 bits with.
+    /// Refuses numbers so large that a product of two may not fit 64 bits.
     fn numbers(self, switch: &Switch) -> Result<(), Fault> {
         let small = |number: usize| number <= SLICES;
         let (mut packets, mut reach) = (1u64, 0u64);
         let mut whole = true;
-        for own in &switch.time_digits {
-            whole &= own.size > 0 && small(own.slices);
-            packets = packets.saturating_mul(own.size as u64);
-            reach = reach.saturating_add((own.size as u64).saturating_mul(own.time as u64));
+        for digit in &switch.time_digits {
+            whole &= digit.size > 0 && small(digit.slices);
+            packets = packets.saturating_mul(digit.size as u64);
+            reach = reach.saturating_add((digit.size as u64).saturating_mul(digit.time as u64));
         }
         for SnoopLoop { size, step } in &switch.snoop.offsets {
             whole &= *size > 0 && small(*size) && small(*step);
@@ -91,7 +93,7 @@ impl Form {
     }
 }
 
-/// The emission order without what a slice leaves out. `None`: there is no such order.
+/// The emission order without the packets that a slice leaves out. `None`: there is no such order.
 fn emitted(switch: &Switch) -> Option<Vec<SwitchLoop>> {
     let Switch { ring_size, in_time, snoop, gate, .. } = switch;
     let over_time = |size, time| SwitchLoop { size, slices: 0, time };
@@ -99,13 +101,13 @@ fn emitted(switch: &Switch) -> Option<Vec<SwitchLoop>> {
         || snoop.offsets.iter().map(|&SnoopLoop { size, step }| SwitchLoop { size, slices: step, time: 0 });
     match (switch.emission, gate) {
         (Emission::SliceInTime, gate) => {
-            // Sources ascend: each step is further than all loops inside of it reach.
+            // Sources ascend: each step is longer than the reach of all loops inside of it.
             let mut inside = 0;
-            for own in snoop.offsets.iter().rev() {
-                if own.size > 1 && own.step <= inside {
+            for offset in snoop.offsets.iter().rev() {
+                if offset.size > 1 && offset.step <= inside {
                     return None;
                 }
-                inside += (own.size - 1) * own.step;
+                inside += (offset.size - 1) * offset.step;
             }
             let steps = match *gate {
                 None => vec![over_time(*in_time, 1)],
@@ -117,7 +119,7 @@ fn emitted(switch: &Switch) -> Option<Vec<SwitchLoop>> {
             Some(joined(steps.into_iter().chain(sources())))
         }
         (Emission::Nested { slice0, time0 }, None) => {
-            // All slices of the sub-ring are taken.
+            // All slices of the sub-ring must be taken.
             let whole = joined(sources()) == joined([SwitchLoop { size: *ring_size, slices: 1, time: 0 }]);
             if !whole || !ring_size.is_multiple_of(slice0) || !in_time.is_multiple_of(time0) {
                 return None;

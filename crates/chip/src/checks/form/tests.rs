@@ -1,4 +1,4 @@
-//! Commands without a meaning, one per rule, and their neighbours that have one.
+//! Tests of the form rules: commands without a meaning, one per rule, and similar commands that have one.
 
 use super::MOST_IN_SLICE;
 use crate::{CheckOptions, ChipOptions, Chips};
@@ -46,7 +46,7 @@ fn copy() -> TensorUnit {
     TensorUnit::new(fetch, sink)
 }
 
-/// What becomes of a command in a fresh system, whatever is checked.
+/// Outcome of a command in a fresh system. It is the same for all check options.
 #[track_caller]
 fn outcome(operation: Operation) -> Result<(), (FaultKind, String)> {
     let command = Command { operation, location: Location::caller() };
@@ -86,16 +86,16 @@ fn transfers() {
     });
     refused_dma("a guard over 2 variables is asked about 1", |dma| dma.transfer.guard.variables = 2);
     refused_dma("loops over 64 indices reach", |dma| {
-        let mut own = dma.transfer.loops.at(0);
-        own.source.elements = usize::MAX;
-        dma.transfer.loops.set(0, own);
+        let mut first = dma.transfer.loops.at(0);
+        first.source.elements = usize::MAX;
+        dma.transfer.loops.set(0, first);
     });
     refused_dma("before the tensor", |dma| dma.transfer.source_start.elements = -1);
     refused_dma("16777216 elements has no size", |dma| {
         dma.destination.footprint.elements = MOST_IN_SLICE as usize;
     });
     let mut dead = dma();
-    // Its first element is padding: nothing is before the tensor.
+    // The first element is padding, so nothing lies before the tensor.
     dead.transfer.source_start.elements = -1;
     dead.transfer.guard.digits.push(GuardDigit { variable: 0, base: 1, extent: 64, weight: 1 });
     dead.transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 1, limit: 63 });
@@ -120,7 +120,7 @@ fn passes() {
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
     refused_copy("64 positions for 3 packets of 32", |unit| unit.fetch.time = 3);
     refused_copy("64 positions for 2 packets of 0", |unit| unit.fetch.packet = 0);
-    // A packet as large as no slice is.
+    // A packet larger than a slice.
     refused_copy("has loops without a meaning", |unit| {
         unit.fetch.config.packet_size = MOST_IN_SLICE as usize
     });
@@ -154,7 +154,7 @@ fn passes() {
     refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
 }
 
-/// Two packets of a flit, as a matrix of two rows, of which 32 bytes leave.
+/// Two packets of a flit, as a matrix of two rows. 32 bytes of it leave.
 fn transposed() -> TensorUnit {
     let mut unit = copy();
     unit.transpose = Some(Transpose { element: I8, in_rows: 2, in_cols: 8, out_rows: 4, iterations: 1 });
@@ -169,7 +169,7 @@ fn transposed() -> TensorUnit {
 
 #[test]
 fn transposes() {
-    // It has a meaning: that it commits lanes without an element is another rule.
+    // It has a meaning. Another rule refuses commits of lanes without an element.
     let mut system = Chips::new(ChipOptions { checks: CheckOptions::NONE, ..ChipOptions::default() });
     let operation = Operation::TensorUnit(Box::new(transposed()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
@@ -178,20 +178,27 @@ fn transposes() {
         change(unit.transpose.as_mut().expect("a transpose"));
         refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
     };
-    refused_transpose("transpose: refused: a tensor of i8 is to be transposed as a stream of f32", &|own| {
-        own.element = F32;
+    refused_transpose(
+        "transpose: refused: a tensor of i8 is to be transposed as a stream of f32",
+        &|transpose| {
+            transpose.element = F32;
+        },
+    );
+    refused_transpose("matrices of 0 rows of i8, but the rows fill 1 to 8 bytes", &|transpose| {
+        transpose.in_rows = 0
     });
-    refused_transpose("matrices of 0 rows of i8, but the rows fill 1 to 8 bytes", &|own| own.in_rows = 0);
-    refused_transpose("matrices of 9 rows of i8", &|own| own.in_rows = 9);
-    refused_transpose("matrices of 18446744073709551615 rows", &|own| own.in_rows = usize::MAX);
-    refused_transpose("matrices of 24 columns, taken from packets by 8", &|own| own.in_cols = 24);
-    refused_transpose("8 columns in 1 packets become 0 packets", &|own| own.out_rows = 0);
-    refused_transpose("8 columns in 1 packets become 9 packets", &|own| own.out_rows = 9);
-    refused_transpose("16 columns in 2 packets become 3 packets", &|own| {
-        (own.in_cols, own.out_rows) = (16, 3)
+    refused_transpose("matrices of 9 rows of i8", &|transpose| transpose.in_rows = 9);
+    refused_transpose("matrices of 18446744073709551615 rows", &|transpose| transpose.in_rows = usize::MAX);
+    refused_transpose("matrices of 24 columns, taken from packets by 8", &|transpose| transpose.in_cols = 24);
+    refused_transpose("8 columns in 1 packets become 0 packets", &|transpose| transpose.out_rows = 0);
+    refused_transpose("8 columns in 1 packets become 9 packets", &|transpose| transpose.out_rows = 9);
+    refused_transpose("16 columns in 2 packets become 3 packets", &|transpose| {
+        (transpose.in_cols, transpose.out_rows) = (16, 3)
     });
-    refused_transpose("2 matrices of 2 flits are not the 2 of the stream", &|own| own.iterations = 2);
-    refused_transpose("are not the 2 of the stream", &|own| own.iterations = usize::MAX);
+    refused_transpose("2 matrices of 2 flits are not the 2 of the stream", &|transpose| {
+        transpose.iterations = 2
+    });
+    refused_transpose("are not the 2 of the stream", &|transpose| transpose.iterations = usize::MAX);
     let mut short = transposed();
     (short.fetch, short.collect) =
         (Fetch::new(region(Memory::Dm, I8, 32), config(&[(2, 16), (16, 1)], 16), 2, 16, I8), None);
@@ -206,7 +213,7 @@ fn transposes() {
     refused(Operation::TensorUnit(Box::new(narrow)), FaultKind::Unsupported, part);
 }
 
-/// A switch of two packets per slice, that it is changed.
+/// Changes a valid switch of two packets per slice and expects that it is refused.
 #[track_caller]
 fn refused_switch(part: &str, change: impl FnOnce(&mut Switch)) {
     let mut switch = switch();
@@ -238,45 +245,50 @@ fn switches() {
         guard: Guard::always(5),
     };
     assert_eq!(outcome(Operation::TensorUnit(Box::new(unit.clone()))), Ok(()));
-    refused_switch("switch: refused: rings of 12 slices do not cut 256 slices", |own| own.ring_size = 12);
-    refused_switch("rings of 512 slices", |own| own.ring_size = 512);
-    refused_switch("a stream of 2 packets is switched as one of 3", |own| own.in_time = 3);
-    // 8 slices are reached, 4 are not.
-    refused_switch("slice 0 is to take packets of slices 0 to 4, which a ring of 4 does not reach", |own| {
-        own.ring_size = 4;
+    refused_switch("switch: refused: rings of 12 slices do not cut 256 slices", |switch| {
+        switch.ring_size = 12
     });
-    refused_switch("slice 2 is to take packets of slices 4 to 8, which a ring of 8", |own| {
-        own.snoop.digits.set(2, SnoopDigit { base: 1, count: 4, weight: 2 });
+    refused_switch("rings of 512 slices", |switch| switch.ring_size = 512);
+    refused_switch("a stream of 2 packets is switched as one of 3", |switch| switch.in_time = 3);
+    // A ring of 8 slices is enough, one of 4 is not.
+    refused_switch(
+        "slice 0 is to take packets of slices 0 to 4, which a ring of 4 does not reach",
+        |switch| {
+            switch.ring_size = 4;
+        },
+    );
+    refused_switch("slice 2 is to take packets of slices 4 to 8, which a ring of 8", |switch| {
+        switch.snoop.digits.set(2, SnoopDigit { base: 1, count: 4, weight: 2 });
     });
-    refused_switch("is not the stream of 4 packets that is to arrive", |own| {
-        own.time_digits.set(1, SwitchLoop { size: 2, slices: 2, time: 0 });
+    refused_switch("is not the stream of 4 packets that is to arrive", |switch| {
+        switch.time_digits.set(1, SwitchLoop { size: 2, slices: 2, time: 0 });
     });
-    refused_switch("time, source slice, is not the stream of 4 packets", |own| {
-        // Slices first: a slice has no room to keep packets.
-        let [time, slice] = [own.time_digits.at(0), own.time_digits.at(1)];
-        own.time_digits.set(0, slice);
-        own.time_digits.set(1, time);
+    refused_switch("time, source slice, is not the stream of 4 packets", |switch| {
+        // Slices first, which would need room for packets in a slice.
+        let [time, slice] = [switch.time_digits.at(0), switch.time_digits.at(1)];
+        switch.time_digits.set(0, slice);
+        switch.time_digits.set(1, time);
     });
-    refused_switch("is not the stream of 4 packets", |own| {
-        own.gate = Some(TimeGate { period: 1, size: 2, slices: 4 });
+    refused_switch("is not the stream of 4 packets", |switch| {
+        switch.gate = Some(TimeGate { period: 1, size: 2, slices: 4 });
     });
-    refused_switch("emit no packets in the order", |own| {
-        own.gate = Some(TimeGate { period: 3, size: 2, slices: 4 });
+    refused_switch("emit no packets in the order", |switch| {
+        switch.gate = Some(TimeGate { period: 3, size: 2, slices: 4 });
     });
-    refused_switch("emit no packets in the order", |own| {
-        own.emission = Emission::Nested { slice0: 4, time0: 1 };
+    refused_switch("emit no packets in the order", |switch| {
+        switch.emission = Emission::Nested { slice0: 4, time0: 1 };
     });
     let meaning = "the switch has digits or loops without a meaning";
-    refused_switch(meaning, |own| own.time_digits.set(1, SwitchLoop { size: 0, slices: 4, time: 0 }));
-    refused_switch(meaning, |own| {
-        own.time_digits.set(0, SwitchLoop { size: usize::MAX, slices: 0, time: usize::MAX });
+    refused_switch(meaning, |switch| switch.time_digits.set(1, SwitchLoop { size: 0, slices: 4, time: 0 }));
+    refused_switch(meaning, |switch| {
+        switch.time_digits.set(0, SwitchLoop { size: usize::MAX, slices: 0, time: usize::MAX });
     });
-    refused_switch(meaning, |own| own.snoop.offsets.set(0, SnoopLoop { size: 1 << 40, step: 1 << 40 }));
-    refused_switch(meaning, |own| {
-        own.snoop.digits.set(0, SnoopDigit { base: 0, count: 32, weight: 8 });
+    refused_switch(meaning, |switch| switch.snoop.offsets.set(0, SnoopLoop { size: 1 << 40, step: 1 << 40 }));
+    refused_switch(meaning, |switch| {
+        switch.snoop.digits.set(0, SnoopDigit { base: 0, count: 32, weight: 8 });
     });
-    refused_switch(meaning, |own| own.gate = Some(TimeGate { period: 1, size: 2, slices: 0 }));
-    refused_switch(meaning, |own| own.emission = Emission::Nested { slice0: 0, time0: 1 });
+    refused_switch(meaning, |switch| switch.gate = Some(TimeGate { period: 1, size: 2, slices: 0 }));
+    refused_switch(meaning, |switch| switch.emission = Emission::Nested { slice0: 0, time0: 1 });
 }
 
 #[test]
@@ -329,31 +341,41 @@ fn refused_product(part: &str, change: impl FnOnce(&mut Contraction)) {
 
 #[test]
 fn contractions() {
-    // It has a meaning: what is missing is what nobody wrote.
+    // It has a meaning. Its operands are unwritten, which another rule refuses.
     let checks = CheckOptions::NONE;
     let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     let operation = Operation::TensorUnit(Box::new(product()));
     assert_eq!(system.execute(&Command { operation, location: Location::caller() }).map(drop), Ok(()));
 
-    refused_product("packets of 3 flits are used 2 times for 1 column", |own| own.collect_flits = 3);
-    refused_product("packets of 1 flit are used 0 times for 1 column", |own| own.tile = 0);
-    refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |own| own.tile = 3);
-    refused_product("64 products summed in 5 levels do not give 3 columns", |own| own.columns = 3);
-    refused_product("64 products summed in 7 levels do not give 1 column", |own| own.depth = 7);
-    refused_product("4 steps go to 4 places in 3 slots", |own| own.slot_count = 3);
-    refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = 1);
-    refused_product("4 steps go to 4 places in 4 slots", |own| own.slots.base = -1);
-    refused_product("4 steps read 6 times 32 elements", |own| {
-        own.trf_config = config(&[(3, 0), (2, 32)], 32)
+    refused_product("packets of 3 flits are used 2 times for 1 column", |contraction| {
+        contraction.collect_flits = 3
     });
-    refused_product("4 steps read 4 times 32 elements", |own| own.trf_config.base = -32);
-    refused_product("128 elements from byte 32 of a row are read", |own| own.trf_config.packet_size = 128);
-    refused_product("32 elements from byte 131072 of a row", |own| {
-        own.trf_config.entries.set(1, Entry { size: 2, stride: 1 << 17 });
+    refused_product("packets of 1 flit are used 0 times for 1 column", |contraction| contraction.tile = 0);
+    refused_product("2 flits in packets of 1, each used 3 times, are not 4 steps", |contraction| {
+        contraction.tile = 3
     });
-    // Reads of 1, 2, 4, 8, 16, 32 or 64 bytes: not of 7.
-    refused_product("7 elements of i8, 56 bits in all, are read at a time", |own| {
-        own.trf_config.packet_size = 7
+    refused_product("64 products summed in 5 levels do not give 3 columns", |contraction| {
+        contraction.columns = 3
     });
-    refused_product("has loops without a meaning", |own| own.trf_config.packet_size = 0);
+    refused_product("64 products summed in 7 levels do not give 1 column", |contraction| {
+        contraction.depth = 7
+    });
+    refused_product("4 steps go to 4 places in 3 slots", |contraction| contraction.slot_count = 3);
+    refused_product("4 steps go to 4 places in 4 slots", |contraction| contraction.slots.base = 1);
+    refused_product("4 steps go to 4 places in 4 slots", |contraction| contraction.slots.base = -1);
+    refused_product("4 steps read 6 times 32 elements", |contraction| {
+        contraction.trf_config = config(&[(3, 0), (2, 32)], 32)
+    });
+    refused_product("4 steps read 4 times 32 elements", |contraction| contraction.trf_config.base = -32);
+    refused_product("128 elements from byte 32 of a row are read", |contraction| {
+        contraction.trf_config.packet_size = 128
+    });
+    refused_product("32 elements from byte 131072 of a row", |contraction| {
+        contraction.trf_config.entries.set(1, Entry { size: 2, stride: 1 << 17 });
+    });
+    // A read has 1, 2, 4, 8, 16, 32 or 64 bytes, but not 7.
+    refused_product("7 elements of i8, 56 bits in all, are read at a time", |contraction| {
+        contraction.trf_config.packet_size = 7
+    });
+    refused_product("has loops without a meaning", |contraction| contraction.trf_config.packet_size = 0);
 }

@@ -1,4 +1,4 @@
-//! Programs of the Vector Engine that have a meaning.
+//! Rules for programs of the Vector Engine: they must have a meaning.
 
 use super::site::Form;
 use super::{MOST, MOST_IN_SLICE};
@@ -15,25 +15,25 @@ use furiosa_visa_rules::spec::{
 
 const HELP: &str = "let the program follow from calls";
 
-/// What has happened so far.
+/// State of a program after its first steps.
 #[derive(Default)]
 struct Progress {
     used: Vec<RngdAlu>,
     stashed: bool,
     branched: bool,
-    /// There are two groups.
+    /// True if there are two groups.
     paired: bool,
-    /// There was an exchange between slices.
+    /// True if there was an exchange between slices.
     crossed: bool,
 }
 
-/// Refuses a program for a stream of this shape without a meaning.
-pub(super) fn program(own: &Vector, stream: StreamShape, form: Form) -> Result<(), Fault> {
-    form.guard(&own.guard, 5)?;
-    form.same(stream.element, own.input, "enters the Vector Engine as")?;
-    if !matches!(own.input, ElementType::I32 | ElementType::F32) || stream.lanes != BEAT_LANES {
+/// Refuses a program without a meaning for a stream of this shape.
+pub(super) fn program(vector: &Vector, stream: StreamShape, form: Form) -> Result<(), Fault> {
+    form.guard(&vector.guard, 5)?;
+    form.same(stream.element, vector.input, "enters the Vector Engine as")?;
+    if !matches!(vector.input, ElementType::I32 | ElementType::F32) || stream.lanes != BEAT_LANES {
         let message =
-            format!("packets of {} {} are no flits of {BEAT_LANES} i32 or f32", stream.lanes, own.input);
+            format!("packets of {} {} are no flits of {BEAT_LANES} i32 or f32", stream.lanes, vector.input);
         return Err(form.refused(message, "let fetch widen the elements, and collect them into flits"));
     }
     if stream.time as u64 >= MOST / BEAT_LANES as u64 {
@@ -42,7 +42,7 @@ pub(super) fn program(own: &Vector, stream: StreamShape, form: Form) -> Result<(
     }
     let mut progress = Progress::default();
     let mut shape = stream;
-    for step in &own.steps {
+    for step in &vector.steps {
         check(step, shape, &mut progress, form)?;
         shape = step.shape(shape);
     }
@@ -150,17 +150,17 @@ fn check(step: &VectorStep, shape: StreamShape, progress: &mut Progress, form: F
             }
             Ok(())
         }
-        VectorStep::InterSliceReduce(own) => {
-            needs(Some(own.op.element()), BEAT_LANES)?;
+        VectorStep::InterSliceReduce(reduce) => {
+            needs(Some(reduce.op.element()), BEAT_LANES)?;
             if progress.crossed {
                 return refused("slices are reduced twice".to_string());
             }
             *progress = Progress { crossed: true, ..Progress::default() };
-            across(own, shape, form)
+            across(reduce, shape, form)
         }
-        VectorStep::IntraSliceReduce(own) => {
-            needs(Some(own.op.element()), VECTOR_NARROW_LANES)?;
-            reduced(own, shape, form)
+        VectorStep::IntraSliceReduce(reduce) => {
+            needs(Some(reduce.op.element()), VECTOR_NARROW_LANES)?;
+            reduced(reduce, shape, form)
         }
     }
 }
@@ -186,11 +186,11 @@ fn branched(branch: &Branch, element: ElementType, form: Form) -> Result<(), Fau
             }
         }
         Branch::Comparison(all) => {
-            let of = |own: &InputCmp| match own {
+            let of = |comparison: &InputCmp| match comparison {
                 InputCmp::I32(_) => ElementType::I32,
                 InputCmp::F32(_) => ElementType::F32,
             };
-            all.iter().try_for_each(|own| form.same(element, of(own), "is to be compared with"))
+            all.iter().try_for_each(|comparison| form.same(element, of(comparison), "is to be compared with"))
         }
     }
 }
@@ -199,7 +199,10 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
     let inside = |transfer: &Transfer| {
         form.transfer(transfer)?;
         let ends = [transfer.source_start, transfer.destination_start];
-        let crosses = transfer.loops.iter().any(|own| own.source.units > 0 || own.destination.units > 0);
+        let crosses = transfer
+            .loops
+            .iter()
+            .any(|transfer_loop| transfer_loop.source.units > 0 || transfer_loop.destination.units > 0);
         if crosses || ends.iter().any(|end| end.units != 0) {
             return Err(form.refused("the loops of an operand go to another slice".to_string(), HELP));
         }
@@ -207,14 +210,14 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
     };
     match source {
         OperandSource::Constant(_) => Ok(()),
-        OperandSource::Vrf(own) => {
-            form.in_its_slice(&own.source)?;
-            form.same(shape.element, own.source.footprint.element, "meets an operand of")?;
-            if own.source.memory != Memory::Vrf {
-                let message = format!("an operand lies in {}", own.source.memory);
+        OperandSource::Vrf(operand) => {
+            form.in_its_slice(&operand.source)?;
+            form.same(shape.element, operand.source.footprint.element, "meets an operand of")?;
+            if operand.source.memory != Memory::Vrf {
+                let message = format!("an operand lies in {}", operand.source.memory);
                 return Err(form.refused(message, "load it into the VRF"));
             }
-            inside(&own.transfer)
+            inside(&operand.transfer)
         }
         OperandSource::Stash(transfer) if progress.stashed => inside(transfer),
         OperandSource::Stash(_) => {
@@ -223,20 +226,20 @@ fn operand(source: &OperandSource, shape: StreamShape, progress: &Progress, form
     }
 }
 
-fn reduced(own: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
-    form.guard(&own.guard, 5)?;
+fn reduced(reduce: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
+    form.guard(&reduce.guard, 5)?;
     let refused = |message: String| Err(form.refused(message, "let the loops follow from the mappings"));
     let [positions, outputs] =
-        [shape.time, own.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
+        [shape.time, reduce.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
     let (mut count, mut input, mut output) = (1u64, 0u64, 0u64);
-    let kept = own.kept.iter().map(|own| (own.size, own.input, own.output));
-    let reduced = own.reduced.iter().map(|own| (own.size, own.input, 0));
+    let kept = reduce.kept.iter().map(|entry| (entry.size, entry.input, entry.output));
+    let reduced = reduce.reduced.iter().map(|entry| (entry.size, entry.input, 0));
     for (size, before, behind) in kept.chain(reduced) {
         count = count.saturating_mul(size as u64);
         input = input.saturating_add((size as u64).saturating_sub(1).saturating_mul(before as u64));
         output = output.saturating_add((size as u64).saturating_sub(1).saturating_mul(behind as u64));
     }
-    if own.time as u64 >= MOST / BEAT_LANES as u64 || count == 0 || count > positions {
+    if reduce.time as u64 >= MOST / BEAT_LANES as u64 || count == 0 || count > positions {
         return refused(format!("a reduce of {positions} positions to {outputs} takes {count}"));
     }
     if input >= positions || output >= outputs {
@@ -244,24 +247,24 @@ fn reduced(own: &IntraSliceReduce, shape: StreamShape, form: Form) -> Result<(),
             "a reduce of {positions} positions to {outputs} takes position {input} and makes position {output}"
         ));
     }
-    if own.slots > VECTOR_REDUCE_SLOTS {
+    if reduce.slots > VECTOR_REDUCE_SLOTS {
         return refused(format!(
             "a reduce keeps {} sums at once, but there are {VECTOR_REDUCE_SLOTS}",
-            own.slots
+            reduce.slots
         ));
     }
     Ok(())
 }
 
-fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
-    form.guard(&own.guard, 5)?;
+fn across(reduce: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), Fault> {
+    form.guard(&reduce.guard, 5)?;
     let refused = |message: String| Err(form.refused(message, "let the loops follow from the mappings"));
     let [positions, outputs] =
-        [shape.time, own.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
+        [shape.time, reduce.time].map(|time| (time as u64).saturating_mul(shape.lanes as u64));
     let last = |size: usize, step: usize| (size as u64).saturating_sub(1).saturating_mul(step as u64);
     let (mut count, mut slices, mut made) = (1u64, 1u64, 1u64);
     let (mut before, mut behind) = ([0u64; 2], [0u64; 2]);
-    for MovedLoop { size, input, output } in &own.kept {
+    for MovedLoop { size, input, output } in &reduce.kept {
         let promoted = input.units == 0 && output.units > 0;
         let moves_up = input.units > 0 && (output.units == 0 || output.elements > 0 || input.elements > 0);
         if moves_up || promoted && output.elements > 0 {
@@ -275,14 +278,14 @@ fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), 
             side[1] = side[1].saturating_add(last(*size, step.elements));
         }
     }
-    for SliceLoop { size, units, axis } in &own.reduced {
+    for SliceLoop { size, units, axis } in &reduce.reduced {
         slices = slices.saturating_mul(*size as u64);
         before[0] = before[0].saturating_add(last(*size, *units));
         if *axis >= REDUCE_LOOPS {
             return refused(format!("a reduce over axis {axis}"));
         }
     }
-    for RepeatedLoop { size, units } in &own.repeated {
+    for RepeatedLoop { size, units } in &reduce.repeated {
         made = made.saturating_mul(*size as u64);
         behind[0] = behind[0].saturating_add(last(*size, *units));
     }
@@ -290,7 +293,7 @@ fn across(own: &InterSliceReduce, shape: StreamShape, form: Form) -> Result<(), 
     if [count, slices, made].contains(&0) || count > positions || slices > whole || made > whole {
         return refused(format!("a reduce of {slices} slices takes {count} of {positions} positions"));
     }
-    let time = own.time as u64 >= MOST / BEAT_LANES as u64;
+    let time = reduce.time as u64 >= MOST / BEAT_LANES as u64;
     if time || before[0] >= whole || behind[0] >= whole || before[1] >= positions || behind[1] >= outputs {
         return refused(format!(
             "a reduce takes position {} of {positions} of slice {}, and makes position {} of {outputs} of slice {}",

@@ -1,4 +1,4 @@
-//! Programs of the Vector Engine without a meaning, one per rule, and their neighbours that have one.
+//! Tests of the rules for vector programs: programs without a meaning, one per rule, and similar ones that have one.
 
 use super::*;
 use crate::{CheckOptions, ChipOptions, Chips};
@@ -25,13 +25,13 @@ fn config() -> Config {
     config
 }
 
-/// What becomes of a pass of four flits with these steps, whatever is checked.
+/// Outcome of a pass of four flits with these steps. Rules that have a switch are off.
 #[track_caller]
 fn outcome_of(element: ElementType, steps: &[VectorStep]) -> Result<(), String> {
     let fetch = Fetch::new(region(Memory::Dm, element, 32), config(), 4, 8, element);
-    let mut own = Vector::new(element, Guard::always(5));
-    own.steps.extend_from_slice(steps);
-    let behind = own.shape(StreamShape { element, time: 4, lanes: 8 });
+    let mut vector = Vector::new(element, Guard::always(5));
+    vector.steps.extend_from_slice(steps);
+    let behind = vector.shape(StreamShape { element, time: 4, lanes: 8 });
     let mut loops = Config::new(8);
     loops.entries.push(Entry { size: behind.time, stride: 8 });
     loops.entries.push(Entry { size: 8, stride: 1 });
@@ -41,7 +41,7 @@ fn outcome_of(element: ElementType, steps: &[VectorStep]) -> Result<(), String> 
         commit_size: 8,
         guard: Guard::always(5),
     };
-    let unit = TensorUnit { vector: Some(own), ..TensorUnit::new(fetch, sink) };
+    let unit = TensorUnit { vector: Some(vector), ..TensorUnit::new(fetch, sink) };
     let command = Command { operation: Operation::TensorUnit(Box::new(unit)), location: Location::caller() };
     let mut system = Chips::new(ChipOptions { checks: CheckOptions::NONE, ..ChipOptions::default() });
     system.execute(&command).map(drop).map_err(|fault| fault.to_string())
@@ -131,15 +131,17 @@ fn axes_of_groups_have_digits() {
         [VectorStep::Branch(Branch::AxisToggle { digits })]
     };
     accepted(F32, &toggle(|_| {}));
-    accepted(F32, &toggle(|own| own.weight = MOST_IN_SLICE as usize - 1));
+    accepted(F32, &toggle(|digit| digit.weight = MOST_IN_SLICE as usize - 1));
     let changes: [fn(&mut GuardDigit); 5] = [
-        |own| own.variable = 5,
-        |own| own.base = 0,
-        |own| own.extent = 0,
-        |own| own.weight = MOST_IN_SLICE as usize,
-        |own| (own.extent, own.weight) = (MOST as usize, 1),
+        |digit| digit.variable = 5,
+        |digit| digit.base = 0,
+        |digit| digit.extent = 0,
+        |digit| digit.weight = MOST_IN_SLICE as usize,
+        |digit| (digit.extent, digit.weight) = (MOST as usize, 1),
     ];
-    changes.into_iter().for_each(|own| refused(F32, &toggle(own), "an axis has a digit without a meaning"));
+    changes
+        .into_iter()
+        .for_each(|change| refused(F32, &toggle(change), "an axis has a digit without a meaning"));
 }
 
 #[test]
@@ -156,8 +158,8 @@ fn operands_in_their_slice() {
         operands: vec![BinaryInput { ids: ValidBranchIds::ValidGroup { id: GroupId::Zero }, source }],
     };
     let vrf = |memory, element, source| {
-        let own = VrfOperand { source: region(memory, element, 32), transfer: transfer(source) };
-        with(OperandSource::Vrf(Box::new(own)))
+        let operand = VrfOperand { source: region(memory, element, 32), transfer: transfer(source) };
+        with(OperandSource::Vrf(Box::new(operand)))
     };
     accepted(F32, &[vrf(Memory::Vrf, F32, step(0, 1))]);
     refused(F32, &[vrf(Memory::Vrf, I32, step(0, 1))], "meets an operand of i32");
@@ -176,26 +178,34 @@ fn reduces_inside_their_streams() {
         let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
         reduced.push(ReducedLoop { size: 4, input: 8 });
         let (op, guard) = (ReduceOperator::AddF32, Guard::always(5));
-        let mut own = IntraSliceReduce { op, guard, kept, reduced, time: 2, slots: 2 };
-        change(&mut own);
-        [Split, VectorStep::IntraSliceReduce(Box::new(own)), Concat]
+        let mut reduce = IntraSliceReduce { op, guard, kept, reduced, time: 2, slots: 2 };
+        change(&mut reduce);
+        [Split, VectorStep::IntraSliceReduce(Box::new(reduce)), Concat]
     };
     accepted(F32, &reduce(|_| {}));
-    accepted(F32, &reduce(|own| own.slots = 8));
-    refused(F32, &reduce(|own| own.slots = 9), "keeps 9 sums at once");
-    refused(F32, &reduce(|own| own.reduced.set(0, ReducedLoop { size: 5, input: 6 })), "takes 40");
-    refused(F32, &reduce(|own| own.reduced.set(0, ReducedLoop { size: 4, input: 9 })), "takes position 34");
+    accepted(F32, &reduce(|reduce| reduce.slots = 8));
+    refused(F32, &reduce(|reduce| reduce.slots = 9), "keeps 9 sums at once");
+    refused(F32, &reduce(|reduce| reduce.reduced.set(0, ReducedLoop { size: 5, input: 6 })), "takes 40");
     refused(
         F32,
-        &reduce(|own| own.kept.set(0, KeptLoop { size: 8, input: 1, output: 2 })),
+        &reduce(|reduce| reduce.reduced.set(0, ReducedLoop { size: 4, input: 9 })),
+        "takes position 34",
+    );
+    refused(
+        F32,
+        &reduce(|reduce| reduce.kept.set(0, KeptLoop { size: 8, input: 1, output: 2 })),
         "makes position 14",
     );
-    refused(F32, &reduce(|own| own.guard = Guard::always(4)), "a guard over 4 variables is asked about 5");
-    refused(F32, &reduce(|own| own.op = ReduceOperator::MaxI32), "is to work on packets of 4 f32");
-    // One time step of four lanes is half of a flit.
-    let half = reduce(|own| {
-        own.kept.set(0, KeptLoop { size: 4, input: 1, output: 1 });
-        own.time = 1;
+    refused(
+        F32,
+        &reduce(|reduce| reduce.guard = Guard::always(4)),
+        "a guard over 4 variables is asked about 5",
+    );
+    refused(F32, &reduce(|reduce| reduce.op = ReduceOperator::MaxI32), "is to work on packets of 4 f32");
+    // One time step of four lanes is half a flit.
+    let half = reduce(|reduce| {
+        reduce.kept.set(0, KeptLoop { size: 4, input: 1, output: 1 });
+        reduce.time = 1;
     });
     refused(F32, &half, "1 halves of flits are no pairs");
     accepted(F32, &[half[0].clone(), half[1].clone(), Pad]);
@@ -247,12 +257,12 @@ fn groups_of_slices_inside_a_cluster() {
         let mut repeated = List::new(RepeatedLoop { size: 1, units: 0 });
         repeated.push(RepeatedLoop { size: 8, units: 1 });
         let (op, guard) = (ReduceOperator::AddF32, Guard::always(5));
-        let mut own = InterSliceReduce { op, guard, kept, reduced, repeated, group: 8, time: 4 };
-        change(&mut own);
-        VectorStep::InterSliceReduce(Box::new(own))
+        let mut reduce = InterSliceReduce { op, guard, kept, reduced, repeated, group: 8, time: 4 };
+        change(&mut reduce);
+        VectorStep::InterSliceReduce(Box::new(reduce))
     };
     accepted(F32, &[reduce(|_| {})]);
-    // Units are free again behind it.
+    // The units can be used again after it.
     accepted(F32, &[binary(ADD), reduce(|_| {}), binary(ADD)]);
     refused(F32, &[reduce(|_| {}), reduce(|_| {})], "slices are reduced twice");
     refused(
@@ -273,48 +283,53 @@ fn groups_of_slices_inside_a_cluster() {
     );
     refused(
         F32,
-        &[reduce(|own| own.reduced.set(0, SliceLoop { size: 9, units: 1, axis: 0 }))],
+        &[reduce(|reduce| reduce.reduced.set(0, SliceLoop { size: 9, units: 1, axis: 0 }))],
         "a reduce of 288 slices",
     );
     refused(
         F32,
-        &[reduce(|own| own.reduced.set(0, SliceLoop { size: 8, units: 2, axis: 0 }))],
+        &[reduce(|reduce| reduce.reduced.set(0, SliceLoop { size: 8, units: 2, axis: 0 }))],
         "of slice 262",
     );
     refused(
         F32,
-        &[reduce(|own| own.reduced.set(0, SliceLoop { size: 8, units: 1, axis: 24 }))],
+        &[reduce(|reduce| reduce.reduced.set(0, SliceLoop { size: 8, units: 1, axis: 24 }))],
         "a reduce over axis 24",
     );
-    refused(F32, &[reduce(|own| own.repeated.set(0, RepeatedLoop { size: 9, units: 1 }))], "of slice 256");
     refused(
         F32,
-        &[reduce(|own| {
-            let first = own.kept.at(1);
-            own.kept.set(1, MovedLoop { output: Step { units: 0, elements: 8 }, ..first });
+        &[reduce(|reduce| reduce.repeated.set(0, RepeatedLoop { size: 9, units: 1 }))],
+        "of slice 256",
+    );
+    refused(
+        F32,
+        &[reduce(|reduce| {
+            let first = reduce.kept.at(1);
+            reduce.kept.set(1, MovedLoop { output: Step { units: 0, elements: 8 }, ..first });
         })],
         "from slices to time",
     );
     refused(I32, &[reduce(|_| {})], "is to work on packets of 8 i32");
-    // Time in the place of what goes: four steps in four slices of each group, at most all of a cluster.
-    fn moved(own: &mut InterSliceReduce, size: usize, input: usize, output: usize) {
+    // Time takes the place of the reduced slices: four steps go to four slices of each group, at most to all slices of
+    // a cluster.
+    fn moved(reduce: &mut InterSliceReduce, size: usize, input: usize, output: usize) {
         let at = |elements| Step { units: 0, elements };
-        own.kept.set(0, MovedLoop { size, input: at(input), output: at(output) });
+        reduce.kept.set(0, MovedLoop { size, input: at(input), output: at(output) });
     }
-    fn promoted(own: &mut InterSliceReduce, size: usize) {
-        moved(own, 8, 1, 1);
+    fn promoted(reduce: &mut InterSliceReduce, size: usize) {
+        moved(reduce, 8, 1, 1);
         let [input, output] = [Step { units: 0, elements: 8 }, Step { units: 1, elements: 0 }];
-        own.kept.push(MovedLoop { size, input, output });
-        own.repeated.set(0, RepeatedLoop { size: 1, units: 0 });
-        own.time = 1;
+        reduce.kept.push(MovedLoop { size, input, output });
+        reduce.repeated.set(0, RepeatedLoop { size: 1, units: 0 });
+        reduce.time = 1;
     }
-    accepted(F32, &[reduce(|own| promoted(own, 4))]);
-    refused(F32, &[reduce(|own| promoted(own, 5))], "takes 40 of 32 positions");
-    refused(F32, &[reduce(|own| moved(own, 33, 1, 1))], "takes 33 of 32 positions");
-    refused(F32, &[reduce(|own| moved(own, 32, 2, 1))], "takes position 62 of 32 of slice 255");
-    refused(F32, &[reduce(|own| moved(own, 32, 1, 2))], "makes position 62 of 32 of slice 255");
-    refused(F32, &[reduce(|own| moved(own, 0, 1, 1))], "takes 0 of 32 positions");
-    accepted(F32, &[reduce(|own| own.repeated.set(0, RepeatedLoop { size: 256, units: 0 }))]);
-    let many = reduce(|own| own.repeated.set(0, RepeatedLoop { size: 257, units: 0 }));
+    accepted(F32, &[reduce(|reduce| promoted(reduce, 4))]);
+    refused(F32, &[reduce(|reduce| promoted(reduce, 5))], "takes 40 of 32 positions");
+    refused(F32, &[reduce(|reduce| moved(reduce, 33, 1, 1))], "takes 33 of 32 positions");
+    refused(F32, &[reduce(|reduce| moved(reduce, 32, 2, 1))], "takes position 62 of 32 of slice 255");
+    refused(F32, &[reduce(|reduce| moved(reduce, 32, 1, 2))], "makes position 62 of 32 of slice 255");
+    refused(F32, &[reduce(|reduce| moved(reduce, 0, 1, 1))], "takes 0 of 32 positions");
+    accepted(F32, &[reduce(|reduce| reduce.repeated.set(0, RepeatedLoop { size: 256, units: 0 }))]);
+    let many = reduce(|reduce| reduce.repeated.set(0, RepeatedLoop { size: 257, units: 0 }));
     refused(F32, &[many], "a reduce of 256 slices takes 32");
 }

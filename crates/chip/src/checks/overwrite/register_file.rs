@@ -1,6 +1,6 @@
-//! A load of a register file over what the same pass still takes from it.
+//! Rule against a load of a register file over bytes that the same pass still reads.
 //!
-//! Operands are read as their elements come by, and the load follows a few packets behind:
+//! Operands are read when their elements pass, and the load follows a few packets behind:
 //!
 //! ```text
 //!   step               0   1   2   3          takes words 0.., 8.., 16.., 24.. of the VRF
@@ -33,8 +33,8 @@ pub(super) fn operands(
     for (k, step) in vector.steps.iter().enumerate().filter(|(_, step)| step.takes_operands()) {
         for source in step.operands() {
             let OperandSource::Vrf(operand) = source else { continue };
-            let (own, written) = (operand.source.bytes(), destination.bytes());
-            let meet = own.start < written.end && written.start < own.end;
+            let (read, written) = (operand.source.bytes(), destination.bytes());
+            let meet = read.start < written.end && written.start < read.end;
             if !meet || apart && !separate::shares(&operand.source, destination) {
                 continue;
             }
@@ -45,7 +45,8 @@ pub(super) fn operands(
     Ok(())
 }
 
-/// The same of one operand. `rest`: the steps of the Vector Engine from the one on that takes it, of a stream of this shape.
+/// [`operands`] for one operand. `rest`: the program of the Vector Engine from the step that takes it, for a stream of
+/// shape `shape`.
 fn check(
     unit: &TensorUnit,
     (rest, shape, operand): (&Vector, StreamShape, &VrfOperand),
@@ -55,7 +56,7 @@ fn check(
 ) -> Result<(), Fault> {
     let (from, to) = (operand.source.address, destination.address);
     let size = operand.source.footprint.element.bits() / 8;
-    // For each byte of the operand, the last step that takes it.
+    // The last step that takes each byte of the operand.
     let mut taken: Vec<Option<usize>> = vec![None; operand.source.footprint.bytes().min(VRF_BYTES)];
     operand.transfer.for_each_element(|element, position| {
         let (Ok(element), Ok(position)) = (usize::try_from(element), usize::try_from(position)) else {
@@ -84,7 +85,7 @@ fn check(
         let first = to.saturating_add(element.saturating_mul(bytes as u64));
         for byte in first..first.saturating_add(bytes as u64) {
             let place = byte.checked_sub(from).and_then(|place| taken.get(place as usize).copied().flatten());
-            // The first flit that does it.
+            // Keeps the first flit that overwrites a needed byte.
             if let Some(step) = place.filter(|&step| step > ready)
                 && found.is_none_or(|(earlier, ..)| flit < earlier)
             {
@@ -93,11 +94,11 @@ fn check(
         }
     });
     let Some((flit, byte, step)) = found else { return Ok(()) };
-    let (own, written) = (operand.source.bytes(), destination.bytes());
+    let (read, written) = (operand.source.bytes(), destination.bytes());
     let message = format!(
         "time step {flit} writes byte {byte} of the VRF of each slice, which step {step} of the same stream still takes as an \
          operand: the operand takes {}..{}, the destination {}..{}",
-        own.start, own.end, written.start, written.end
+        read.start, read.end, written.start, written.end
     );
     let help = format!("load to another address, or in the order of the operand{}", separate::advice(apart));
     let fault = Fault::new(FaultKind::Overwrite, "to_vrf", location, message, help);
@@ -112,14 +113,14 @@ pub(super) fn weights(
     location: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let Some(contraction) = &unit.contraction else { return Ok(()) };
-    let (own, written) = (Place::Trf(contraction.trf), Place::Trf(*destination));
-    if apart && contraction.trf.fill != destination.fill || !spans_meet(&own.spans(), &written.spans()) {
+    let (read, written) = (Place::Trf(contraction.trf), Place::Trf(*destination));
+    if apart && contraction.trf.fill != destination.fill || !spans_meet(&read.spans(), &written.spans()) {
         return Ok(());
     }
     let message = format!(
         "the pass loads {} while its contraction takes weights from {}, which share bytes",
         written.describe(),
-        own.describe()
+        read.describe()
     );
     let help = format!("load the half that the contraction does not use{}", separate::advice(apart));
     Err(Fault::new(FaultKind::Overwrite, "to_trf", location, message, help))

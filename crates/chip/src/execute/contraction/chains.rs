@@ -1,15 +1,15 @@
-//! Steps in an order in which a tile is loaded once for several of them.
+//! An order of steps in which one load of a tile serves several steps.
 //!
-//! The steps that add to one result are a *chain*. They keep their order, so that sums of floats are the same bits. Chains
-//! that use the same tiles, one after the other, make a *group*. As many of them as a kernel takes are summed side by side:
-//! a *block*. Groups with the same packets, one after the other, make a *family*.
+//! The steps that add to one result are a *chain*. They keep their order, so that sums of floats give the same bits.
+//! Chains that use the same tiles, one after the other, make a *group*. A kernel sums some chains of a group side by
+//! side: a *block*. Groups with the same packets, one after the other, make a *family*.
 //!
-//! Everything that a kernel looks up lies in the order in which it is looked up. Of a group of three chains, two of which
-//! are summed side by side:
+//! All tables are stored in the order in which a kernel reads them. For a group of three chains, with two of them
+//! summed side by side:
 //!
 //! ```text
 //!   tiles     of step 0, 1, 2, …
-//!   packets   chain 0, step 0 | chain 1, step 0 | chain 0, step 1 | chain 1, step 1 | … | chain 2, step 0 | chain 2, step 1 | …
+//!   packets   chain 0, step 0 | chain 1, step 0 | chain 0, step 1 | chain 1, step 1 | … | chain 2, step 0 | …
 //!   results   of chain 0, 1, 2
 //! ```
 
@@ -27,7 +27,7 @@ pub(super) struct Chains {
     groups: Vec<Size>,
     /// Chains per block.
     side: usize,
-    /// As many zeros as the longest chain has steps.
+    /// Zeros, as many as the longest chain has steps.
     zeros: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ struct Size {
     len: usize,
     /// The number of chains, at least one.
     count: usize,
-    /// Whether the group before has the same packets.
+    /// True if the previous group has the same packets.
     repeats: bool,
 }
 
@@ -46,7 +46,7 @@ struct Size {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group<'a> {
     pub(super) tiles: &'a [u32],
-    /// The packets of the group, and all behind it.
+    /// The packets of the group, followed by all later ones.
     packets: &'a [u32],
     /// The first result of each chain.
     pub(super) results: &'a [u32],
@@ -59,7 +59,7 @@ pub(super) struct Group<'a> {
 pub(super) struct Family<'a> {
     /// The tiles of each group.
     tiles: &'a [u32],
-    /// The packets of the first group, and all behind it.
+    /// The packets of the first group, followed by all later ones.
     packets: &'a [u32],
     /// The first result of each chain of each group.
     results: &'a [u32],
@@ -76,9 +76,9 @@ pub(super) struct FamilyBlock<'a> {
     family: Family<'a>,
     /// The number of its first chain in each group.
     first: usize,
-    /// How many chains it has in each group.
+    /// Number of its chains in each group.
     pub(super) side: usize,
-    /// Where the packets of each step start, one per chain, and then the packets of all blocks behind this one.
+    /// Starts of the packets of each step, one per chain, followed by the packets of all later blocks.
     pub(super) packets: &'a [u32],
 }
 
@@ -87,16 +87,17 @@ pub(super) struct FamilyBlock<'a> {
 pub(super) struct Block<'a> {
     /// The tile of each step.
     pub(super) tiles: &'a [u32],
-    /// Where the packets of each step start, one per chain, and then the packets of all blocks behind this one.
+    /// Starts of the packets of each step, one per chain, followed by the packets of all later blocks.
     pub(super) packets: &'a [u32],
     /// The first result of each chain.
     pub(super) results: &'a [u32],
 }
 
 impl Chains {
-    /// Sorts steps that add to `results` results, for blocks of `side` chains. `start`: the byte at which a packet starts.
+    /// Sorts steps that add to `results` results, for blocks of `side` chains. `start`: the byte at which a packet
+    /// starts.
     pub(super) fn sorted(steps: &[Step], results: usize, side: usize, start: impl Fn(u32) -> u32) -> Self {
-        // How many steps have results before a given one; then, where the next step of a result goes.
+        // First counts the steps with earlier results, then holds the place of the next step of each result.
         let mut places = vec![0; results + 1];
         steps.iter().for_each(|step| places[step.result as usize + 1] += 1);
         (0..results).for_each(|result| places[result + 1] += places[result]);
@@ -117,17 +118,17 @@ impl Chains {
         all
     }
 
-    /// Finds the groups whose packets are those of the group before.
+    /// Finds the groups that have the same packets as the group before.
     fn find_families(&mut self) {
         let (mut packets, mut before) = (&self.packets[..], None);
         for size in &mut self.groups {
-            let (own, behind) = packets.split_at(size.len * size.count);
-            size.repeats = before == Some((size.len, own));
-            (before, packets) = (Some((size.len, own)), behind);
+            let (first, behind) = packets.split_at(size.len * size.count);
+            size.repeats = before == Some((size.len, first));
+            (before, packets) = (Some((size.len, first)), behind);
         }
     }
 
-    /// Replaces all steps by these, in their order: each chain is alone.
+    /// Replaces all steps by `steps`, in their order. Each chain makes a group.
     pub(super) fn replace(&mut self, steps: &[Step], start: impl Fn(u32) -> u32) {
         self.tiles.clear();
         self.packets.clear();
@@ -153,7 +154,7 @@ impl Chains {
         }
     }
 
-    /// Moves every packet. `to`: the byte at which a packet starts, by the byte at which it started.
+    /// Moves every packet. `to`: the new start of a packet, from its old start.
     pub(super) fn move_packets(&mut self, to: impl Fn(u32) -> u32) {
         self.packets.iter_mut().for_each(|start| *start = to(*start));
         self.find_families();
@@ -181,7 +182,7 @@ impl Chains {
         })
     }
 
-    /// The groups with the same packets.
+    /// The groups with the same packets, as families.
     pub(super) fn families(&self) -> impl Iterator<Item = Family<'_>> {
         let (mut tiles, mut packets, mut results) = (&self.tiles[..], &self.packets[..], &self.results[..]);
         self.groups.chunk_by(|_, next| next.repeats).map(move |groups| {
@@ -208,14 +209,14 @@ impl<'a> Family<'a> {
 }
 
 impl<'a> FamilyBlock<'a> {
-    /// Of each group the tile of each step, and the first result of each chain.
+    /// For each group: the tile of each step, and the first result of each chain.
     pub(super) fn groups(self) -> impl ExactSizeIterator<Item = (&'a [u32], &'a [u32])> {
         let Self { family: Family { tiles, results, len, count, .. }, first, side, .. } = self;
         let results = results.chunks_exact(count).map(move |results| &results[first..][..side]);
         tiles.chunks_exact(len).zip(results)
     }
 
-    /// The packets of all blocks behind this one.
+    /// The packets of all later blocks.
     pub(super) fn behind(self) -> &'a [u32] {
         &self.packets[self.family.len * self.side..]
     }
@@ -242,12 +243,12 @@ impl<'a> Group<'a> {
 mod tests {
     use super::*;
 
-    /// The same of each family: packets of each block, and for each group tiles and results.
+    /// Per family and block: the packets, and the tiles and results of each group.
     fn families(chains: &Chains) -> Vec<Vec<(Vec<u32>, Vec<(Vec<u32>, Vec<u32>)>)>> {
         let block = |block: FamilyBlock<'_>| {
-            let own = block.packets.len() - block.behind().len();
+            let first = block.packets.len() - block.behind().len();
             let groups = block.groups().map(|(tiles, results)| (tiles.to_vec(), results.to_vec()));
-            (block.packets[..own].to_vec(), groups.collect())
+            (block.packets[..first].to_vec(), groups.collect())
         };
         chains.families().map(|family| family.blocks().map(block).collect()).collect()
     }
@@ -284,7 +285,7 @@ mod tests {
             blocks(&five),
             [block(&[0, 2, 1, 3], &[0, 1]), block(&[4, 6, 5, 7], &[2, 3]), block(&[8, 9], &[4])]
         );
-        // The sum of everything, and nothing.
+        // A single sum, and no steps.
         let one = Chains::sorted(&[step((5, 1, 0)), step((4, 1, 1))], 2, 2, |packet| packet);
         assert_eq!(blocks(&one), [(vec![5, 4], vec![0, 1], vec![1])]);
         assert_eq!(blocks(&Chains::sorted(&[], 0, 2, |packet| packet)), []);
@@ -292,8 +293,8 @@ mod tests {
 
     #[test]
     fn groups_with_the_same_packets_are_a_family() {
-        // Three rows of two packets meet the tiles 0 and 1, then 2 and 3, and are fetched anew; then one of them meets the tiles
-        // 4 and 5.
+        // Three rows of two packets meet the tiles 0 and 1, then 2 and 3, and are fetched again. Then one of them meets
+        // the tiles 4 and 5.
         let step = |tile, result, packet| Step { tile, result, packet };
         let group = |group: u32, rows: u32| {
             let row = move |row: u32| {
@@ -312,7 +313,7 @@ mod tests {
             (vec![4, 5], vec![of([0, 1], &[2]), of([2, 3], &[12])]),
         ];
         assert_eq!(families(&chains), [first, vec![(vec![0, 1], vec![of([4, 5], &[20])])]]);
-        // Each chain is alone where their order is kept.
+        // Each chain makes a group if the order is kept.
         chains.replace(&steps, |packet| packet % 6);
         assert_eq!(chains.families().count(), 7);
         chains.replace(&[], |packet| packet);

@@ -1,4 +1,4 @@
-//! Steps cell by cell: any size, any padding.
+//! Sums of steps cell by cell: any size, any padding.
 
 use super::tree::{Lanes, live_rows, masked_tree, tree};
 use super::widen::to_floats;
@@ -7,16 +7,17 @@ use crate::memory::row::Row;
 use furiosa_visa_rules::command::Contraction;
 use furiosa_visa_rules::mapping::guard::rows::Liveness;
 
-/// What single steps need of a block.
+/// Buffers of single steps of a block.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// The widened block. Empty until a step needs it.
     stream: Vec<f32>,
-    /// All ones.
+    /// A mask of all ones.
     pub(super) ones: Vec<u32>,
     rows: Vec<[u32; 8]>,
-    /// The weights of the cells of a step, and in which rows they are live.
+    /// The weights of the cells of a step.
     pub(super) repeated: Vec<Lanes>,
+    /// Masks of these weights, all ones for a live one.
     pub(super) repeated_mask: Vec<[u32; 8]>,
 }
 
@@ -44,7 +45,7 @@ impl ContractionPlan {
         let Contraction { collect_flits, tile, depth, columns, .. } = self.command;
         let (cells, group) = (collect_flits * self.per_flit, 1usize << depth);
         let period = self.command.trf_config.packet_size;
-        // Where the tree reaches into the absent half of the packet, it adds zero once.
+        // If the tree reaches into the absent half of the packet, it adds zero once.
         let (part, absent) = if group > cells { (cells, true) } else { (group, false) };
         let flit = (step - first) / tile * collect_flits;
         let (w, w_mask) = (&weights.lanes, &weights.mask[..]);

@@ -1,57 +1,57 @@
-//! Integers in vectors that go along the packet: the loops that all instructions have in common.
+//! Kernels for integers with vectors along the packet: the loops that all instructions have in common.
 //!
-//! A vector of a packet meets a vector of each row. Instructions sum the products of neighbouring bytes in words; only
-//! where a chain ends are the words of a column added up:
+//! A vector of a packet meets a vector of each row. Instructions sum the products of neighbouring bytes in words. The
+//! words of a column are added up only at the end of a chain:
 //!
 //! ```text
 //!   packet              row 0 of each tile            sums of row 0
 //!   x0 x1 x2 x3 | x4 …  w0 w1 w2 w3 | w4 …     x0 w0 + … + x3 w3 | x4 w4 + … | … words
 //! ```
 //!
-//! `ROWS` rows of two chains with the same tiles are summed at a time, as many as registers hold sums: a vector of weights
-//! is loaded once for both chains, and a vector of a packet once for all these rows. Sizes are constants, so that the
-//! compiler keeps every sum in a register.
+//! `ROWS` rows of two chains with the same tiles are summed at a time, as many as registers hold sums. A vector of
+//! weights is loaded once for both chains, and a vector of a packet once for all these rows. Sizes are constants, so
+//! that the compiler keeps every sum in a register.
 
 use super::chains::{Block, Group};
 use super::job::IntegerJob;
 use super::shape::{Layout, Shape};
 use super::weights::Vector;
 
-/// Chains that are summed side by side.
+/// Number of chains that are summed side by side.
 pub(super) const SIDE: usize = 2;
 
-/// The most words of a vector.
+/// Largest number of words in a vector.
 pub(super) const WORDS: usize = 8;
 
-/// The most columns of a step.
+/// Largest number of columns in a step.
 const COLUMNS: usize = 32;
 
-/// Steps ahead of a packet that is asked for: about what a memory takes to answer.
+/// Distance between a step and the packet that is prefetched, in steps: about the latency of memory.
 const AHEAD: usize = 64;
 
-/// Instructions that sum products of neighbouring elements. A value stands for a machine that has them.
+/// Instructions that sum products of neighbouring elements. A value exists only if the machine has them.
 ///
-/// Everything is inlined into functions that are compiled for the instructions.
+/// Everything is inlined into functions that are compiled for these instructions.
 pub(super) trait Dots: Copy {
-    /// How weights lie.
+    /// Layout of the weights.
     const LAYOUT: Layout;
     /// Bytes of a packet per word.
     const WORD: usize;
-    /// Whether elements of the stream are made unsigned, by adding half of their range.
+    /// True if elements of the stream are made unsigned, by adding half of their range.
     const IS_UNSIGNED: bool;
-    /// Elements of a packet.
+    /// Vector of elements of a packet.
     type Stream: Copy;
-    /// Words.
+    /// Vector of words.
     type Sums: Copy;
 
-    /// Asks for the packet that starts at a byte and is about to be read, where that pays.
+    /// Prefetches the packet that starts at a byte and is about to be read, where that pays.
     #[inline(always)]
     fn prefetch(self, _bytes: &[u8], _start: u32) {}
 
-    /// Zeros.
+    /// Sums of zero.
     fn zero(self) -> Self::Sums;
 
-    /// A plane of the first bytes of `packet`: its elements, or of two elements per byte the lower or the upper ones.
+    /// A plane of the first bytes of `packet`: its bytes, or the lower or the upper elements of its bytes.
     fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> Self::Stream;
 
     /// Adds the products with a row of `weights`, in which rows lie one behind the other.
@@ -79,7 +79,8 @@ pub(super) fn integer<D: Dots, const ROWS: usize>(dots: D, job: IntegerJob<'_>) 
     }
 }
 
-/// The same for elements in so many planes, and for columns of so many vectors, or of parts of one.
+/// Adds the sums of the steps, for elements in `PLANES` planes, and for columns of `VECTORS` vectors or of a part of
+/// one.
 #[inline(always)]
 fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(dots: D, job: IntegerJob<'_>) {
     let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
@@ -100,7 +101,7 @@ fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(do
     }
 }
 
-/// What steps work on.
+/// Operands of the steps.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     shape: &'a Shape,
@@ -108,8 +109,8 @@ struct Operands<'a> {
     bytes: &'a [u8],
 }
 
-/// Subtracts from each result of a group what half of the range, added to each element of the stream, will add to it. That
-/// depends on the tiles alone: it is what a packet of zeros gives.
+/// Subtracts from each result of a group the bias that the unsigned stream adds: half of the range, times the weights.
+/// The bias depends on the tiles only: it is the sum of a packet of zeros.
 #[inline(always)]
 fn take_back<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
@@ -138,7 +139,7 @@ fn sum<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, con
     sums: &mut [[i32; 8]],
 ) {
     let (shape, take) = (operands.shape, D::LAYOUT.take);
-    // Words of a vector that belong to a column, and how many columns a vector has.
+    // Number of words of a vector in a column, and number of columns in a vector.
     let words = shape.column_bytes().min(take) / D::WORD;
     let per_vector = take / D::WORD / words;
     for (number, first) in (0..shape.packet_bytes() / take).step_by(VECTORS).enumerate() {
@@ -166,13 +167,13 @@ fn sum<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, con
     }
 }
 
-/// Adds to the sums of four rows, from the first one on.
+/// Adds words to the sums of four rows, from row `first` on.
 #[inline(always)]
 fn add(sums: &mut [i32; 8], first: usize, more: &[i32; 4]) {
     sums[first..first + 4].iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
 }
 
-/// The words of chains with the same tiles, from a vector of the packets and from a row on.
+/// Words of chains with the same tiles, from vector `first` of the packets and from row `row` on.
 #[inline(always)]
 fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
@@ -181,7 +182,7 @@ fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize
     [first, row]: [usize; 2],
 ) -> [[D::Sums; ROWS]; CHAINS] {
     let take = D::LAYOUT.take;
-    // Vectors of weights of a plane, of the rows in it, and of a tile.
+    // Number of weight vectors in a plane, before the rows, in the rows, and in a tile.
     let per_plane = 8 * D::LAYOUT.row_bytes() / 64;
     let (before, rows) = (row * D::LAYOUT.row_bytes() / 64, ROWS * D::LAYOUT.row_bytes() / 64);
     let per_tile = D::LAYOUT.tile_vectors(shape);
@@ -202,7 +203,7 @@ fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize
         for vector in 0..VECTORS {
             for plane in 0..PLANES {
                 let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..rows];
-                // Loops, as closures of array functions would not be compiled for the instructions.
+                // Loops, because closures of array functions would not be compiled for these instructions.
                 let mut stream = [dots.stream::<PLANES>(&packets[0][vector * take..], plane); CHAINS];
                 for (stream, packet) in stream.iter_mut().zip(&packets) {
                     *stream = dots.stream::<PLANES>(&packet[vector * take..], plane);

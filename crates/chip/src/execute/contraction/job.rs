@@ -1,4 +1,4 @@
-//! What a kernel works on: steps whose packets and weights have no dead cell.
+//! Work of a kernel: steps whose packets and weights have no padding cell.
 
 use super::chains::Chains;
 use super::shape::{Layout, Shape};
@@ -21,7 +21,7 @@ pub(super) struct Step {
 pub(super) struct FloatJob<'a> {
     pub(super) shape: Shape,
     pub(super) chains: &'a Chains,
-    /// The bytes in which the packets lie.
+    /// The bytes that hold the packets.
     pub(super) bytes: &'a [u8],
     pub(super) weights: &'a [Lanes],
     pub(super) sums: &'a mut [Lanes],
@@ -33,7 +33,7 @@ pub(super) struct IntegerJob<'a> {
     pub(super) shape: Shape,
     pub(super) layout: Layout,
     pub(super) chains: &'a Chains,
-    /// The bytes in which the packets lie.
+    /// The bytes that hold the packets.
     pub(super) bytes: &'a [u8],
     pub(super) vectors: &'a [Vector],
     pub(super) sums: &'a mut [[i32; 8]],

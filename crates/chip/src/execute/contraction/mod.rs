@@ -1,6 +1,6 @@
 //! Aligner and Reducer: stream packets times register file rows, summed by the tree and over time.
 //!
-//! Steps whose packets and weights have no dead cell are handed to a kernel in blocks. What is left goes cell by
+//! Steps whose packets and weights have no padding cell are handed to a kernel in blocks. The others are summed cell by
 //! cell. Both add to the same results, in the order of the steps.
 
 mod chains;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 use tree::Lanes;
 use weights::{Wanted, Weights};
 
-/// What does not differ between slices.
+/// The part of a contraction that is the same in all slices.
 #[derive(Debug)]
 pub(crate) struct ContractionPlan {
     command: Contraction,
@@ -51,32 +51,32 @@ pub(crate) struct ContractionPlan {
     kernel: Kernel,
     /// Elements per flit.
     per_flit: usize,
-    /// Which slices have a live element in the stream.
+    /// The slices that have a live element in the stream.
     slices_live: Guard,
-    /// Per flit of the collected stream: what the slice does not decide.
+    /// The live lanes of each flit of the collected stream, as far as they do not depend on the slice.
     stream_live: LiveRows,
-    /// The same for each flit of a slice. Empty if slices differ.
+    /// The liveness of each flit of a slice. Empty if slices differ.
     flits_live: Vec<Liveness>,
-    /// Per row of the register file.
+    /// The live weights of each row of the register file.
     weights_live: LiveRows,
     /// The first element of each step's read.
     reads: Vec<usize>,
     /// The tile, the result and the packet of each step.
     steps: Vec<Step>,
-    /// Which steps are padding of the computation and add nothing. Empty: none.
+    /// Per step: true if it is padding of the computation and adds nothing. Empty: none is.
     padding: Vec<bool>,
     /// All steps in an order that uses weights several times. Empty without a kernel.
     chains: Chains,
-    /// Whether these take their packets from DM, and not from a stream.
+    /// True if the chains take their packets from DM, and not from a stream.
     is_in_place: bool,
     /// Elements per row that steps reach.
     reach: usize,
-    /// Where padding is summed with elements.
+    /// Places where padding is summed with elements.
     summed: Summed,
     options: PaddingOptions,
 }
 
-/// An element that was consumed although nobody wrote it.
+/// An unwritten element that is consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// An element of the stream.
@@ -90,41 +90,41 @@ pub(crate) enum Missing {
 pub(crate) struct ContractionBuffers {
     weights: Weights,
     sums: Sums,
-    /// Per flit of a block.
+    /// Liveness of each flit of a block.
     flit_live: Vec<Liveness>,
-    /// Per lane of a block: all ones for a live one. Empty if all lanes of all flits are live.
+    /// Mask of each lane of a block: all ones for a live lane. Empty if all lanes of all flits are live.
     stream_mask: Vec<u32>,
     live: Vec<bool>,
     /// The steps of a part of the stream.
     chains: Chains,
     scratch: Scratch,
-    /// Where padding of the slice is summed with elements.
+    /// Places in the slice where padding is summed with elements.
     summed: Option<Arc<Cells>>,
-    /// The numbers of a block of which that is looked at.
+    /// Values of the current block, for the padding check.
     numbers: Vec<f32>,
-    /// The padding of a block that is computed with.
+    /// Padding of the current block that takes part in sums.
     computed: Vec<SummedCell>,
 }
 
 /// The accumulators of a slice: eight rows per slot and column.
 #[derive(Debug, Default)]
 struct Sums {
-    /// Used for `f32`. They start at -0, to which the first arrival adds itself, whatever its sign is.
+    /// Sums for `f32`. They start at -0, to which the first arrival adds itself, whatever its sign is.
     floats: Vec<Lanes>,
-    /// Used for `i32`.
+    /// Sums for `i32`.
     integers: Vec<[i32; 8]>,
-    /// Results with an operand that nobody wrote. Empty if there are none.
+    /// Marks of results with an unwritten operand. Empty if there are none.
     missing: Vec<[bool; 8]>,
 }
 
 impl Sums {
-    /// Adds the sum of a column to a result. `absent`: the tree reaches into the absent half of the packet, which adds zero
-    /// once. `rows`: 0 for a row without a live cell, for which nothing arrives.
+    /// Adds the sum of a column to a result. `absent`: the tree reaches into the absent half of the packet, which adds
+    /// zero once. `rows`: 0 for a row without a live cell, which adds nothing.
     fn arrive(&mut self, result: usize, mut sum: Lanes, absent: bool, rows: [u32; 8]) {
         if absent {
             sum = tree::add(sum, [0.0; 8]);
         }
-        // -0 is what adds nothing.
+        // Adding -0 changes nothing.
         sum.iter_mut().zip(rows).filter(|(_, row)| *row == 0).for_each(|(sum, _)| *sum = -0.0);
         if let Some(floats) = self.floats.get_mut(result) {
             *floats = tree::add(*floats, sum);
@@ -141,7 +141,7 @@ impl ContractionPlan {
         Self::with_kernels(command, Some(path), options)
     }
 
-    /// The same without kernels, cell by cell, where no path is given.
+    /// The same plan. Without a path, it has no kernels and sums cell by cell.
     fn with_kernels(command: &Contraction, path: Option<Path>, options: PaddingOptions) -> Self {
         let bits = command.trf.element.bits();
         let per_flit = FLIT_BYTES * 8 / bits;
@@ -195,7 +195,7 @@ impl ContractionPlan {
         plan
     }
 
-    /// Takes packets where they lie in DM: of each, its address.
+    /// Takes packets in place in DM, at these addresses.
     pub(crate) fn in_place(mut self, addresses: &[u32]) -> Self {
         let size = self.packet_bytes() as u32;
         self.chains.move_packets(|start| addresses[(start / size) as usize]);
@@ -208,7 +208,7 @@ impl ContractionPlan {
         self.command.collect_flits * FLIT_BYTES
     }
 
-    /// Whether some slice may take other lanes than the leading ones of a flit as elements.
+    /// Tells if some slice may take lanes past the leading ones of a flit as elements.
     pub(crate) fn may_take_padding(&self, flits: usize, leading: impl Fn(usize) -> usize) -> bool {
         self.stream_live.may_exceed(flits, self.per_flit, leading)
     }
@@ -240,19 +240,19 @@ impl ContractionPlan {
         sums.missing.clear();
     }
 
-    /// Whether a step is padding of the computation.
+    /// Tells if a step is padding of the computation.
     fn is_padding(&self, step: usize) -> bool {
         self.padding.get(step).is_some_and(|&padding| padding)
     }
 
-    /// The steps that use the flits from `flit` on, so many of them.
+    /// The steps that use the `flits` flits from `flit` on.
     fn steps(&self, flit: usize, flits: usize) -> Range<usize> {
         let Contraction { collect_flits, tile, steps, .. } = self.command;
         let first = flit / collect_flits * tile;
         first.min(steps)..(first + flits / collect_flits * tile).min(steps)
     }
 
-    /// Which lanes of the block's flits are live.
+    /// Finds the live lanes of the block's flits.
     fn look(&self, flit: usize, flits: usize, at: Coordinates, buffers: &mut ContractionBuffers) {
         buffers.flit_live.clear();
         buffers.stream_mask.clear();
@@ -292,7 +292,7 @@ impl ContractionPlan {
         }
     }
 
-    /// Multiplies and sums the packets of a block of flits, the first of which has number `flit`.
+    /// Multiplies and sums the packets of a block of flits. Its first flit has number `flit`.
     pub(crate) fn run(&self, stream: &Row, flit: usize, at: Coordinates, buffers: &mut ContractionBuffers) {
         let flits = stream.len() / self.per_flit;
         self.look(flit, flits, at, buffers);
@@ -325,7 +325,7 @@ impl ContractionPlan {
         self.mark_missing(stream, steps, buffers);
     }
 
-    /// How a step is summed. `first`: the first step of the block.
+    /// Way in which a step is summed. `first`: the first step of the block.
     fn way(&self, step: usize, first: usize, buffers: &ContractionBuffers) -> Way {
         if buffers.computed.binary_search_by_key(&step, |cell| cell.step).is_ok() {
             return Way::Padding;
@@ -347,7 +347,7 @@ impl ContractionPlan {
         }
     }
 
-    /// Sums steps of a block that have no dead cells. `first`: the first step of the block.
+    /// Sums steps of a block without padding cells. `first`: the first step of the block.
     fn run_block(&self, stream: &Row, steps: Range<usize>, first: usize, buffers: &mut ContractionBuffers) {
         if steps.is_empty() {
             return;
@@ -362,7 +362,7 @@ impl ContractionPlan {
         buffers.chains = chains;
     }
 
-    /// Asks for the packets that are summed first, after [`ContractionPlan::in_place`]. `bytes`: those of DM.
+    /// Prefetches the packets that are summed first, after [`ContractionPlan::in_place`]. `bytes`: those of DM.
     pub(crate) fn ask(&self, bytes: &[u8]) {
         self.chains.first().iter().for_each(|&start| super::prefetch::far(bytes, start as usize));
     }
@@ -373,7 +373,7 @@ impl ContractionPlan {
         self.run_kernel(&self.chains, bytes, buffers);
     }
 
-    /// Sums steps that have no dead cells. `bytes`: where the packets lie.
+    /// Sums steps without padding cells. `bytes`: the bytes that hold the packets.
     fn run_kernel(&self, chains: &Chains, bytes: &[u8], buffers: &mut ContractionBuffers) {
         let ContractionBuffers { weights, sums, .. } = buffers;
         match self.kernel {
@@ -389,7 +389,7 @@ impl ContractionPlan {
         }
     }
 
-    /// Bytes per packet, if a kernel can sum all steps of so many packets.
+    /// Bytes per packet, if a kernel can sum all steps of `flits` flits.
     pub(crate) fn whole_packets(&self, flits: usize) -> Option<usize> {
         let Contraction { collect_flits, tile, steps, .. } = self.command;
         let all = self.kernel != Kernel::General && self.stream_live.is_always() && self.padding.is_empty();
@@ -397,7 +397,7 @@ impl ContractionPlan {
         (all && whole).then_some(self.packet_bytes())
     }
 
-    /// Whether no operand of a slice is padding or unwritten, as far as the weights and the slice decide it.
+    /// Tells if no operand of a slice is padding or unwritten, as far as it depends on the weights and the slice.
     pub(crate) fn is_whole(&self, at: Coordinates, buffers: &ContractionBuffers) -> bool {
         let weights = &buffers.weights;
         weights.whole.is_empty()
@@ -405,7 +405,7 @@ impl ContractionPlan {
             && self.slices_live.holds(&[at.chip, at.cluster, at.slice, 0, 0])
     }
 
-    /// Marks the results of steps whose operands nobody wrote.
+    /// Marks the results of steps with unwritten operands.
     fn mark_missing(&self, stream: &Row, steps: Range<usize>, buffers: &mut ContractionBuffers) {
         self.mark_summed(buffers);
         let ContractionBuffers { weights, sums, stream_mask, .. } = buffers;
@@ -437,7 +437,8 @@ impl ContractionPlan {
         }
     }
 
-    /// The first live element of a block of flits that nobody wrote, or a live weight that it meets.
+    /// The first live unwritten element of a block of flits, or else the first live unwritten weight that the block
+    /// meets.
     pub(crate) fn find_missing(
         &self,
         stream: &Row,
@@ -475,8 +476,8 @@ impl ContractionPlan {
         None
     }
 
-    /// The results as a stream of eight lanes. All NaN are the same code: which one a sum of several gives depends on
-    /// the order of an addition's operands.
+    /// Writes the results as a stream of eight lanes. All NaN get the same code, because the code of a sum of several
+    /// NaN depends on the order of an addition's operands.
     pub(crate) fn finish(&self, buffers: &ContractionBuffers, output: &mut Row) {
         let Contraction { columns, slot_count, kind, trf, output: element, .. } = &self.command;
         output.clear(*element);
@@ -486,7 +487,7 @@ impl ContractionPlan {
         let known: Option<&[bool]> = if sums.missing.is_empty() { None } else { Some(&[]) };
         let (bytes, flags) = output.push_blank(results, known);
         let words = bytes.as_chunks_mut::<4>().0;
-        // Where the rows of a result go: from a start on, in steps.
+        // Number of rows of a result that are written, and distance between their places.
         let (rows, step) = match kind {
             AccumulationKind::Interleaved => (BEAT_LANES, 1),
             AccumulationKind::Sequential => (trf.rows, groups * BEAT_LANES),
@@ -507,7 +508,7 @@ impl ContractionPlan {
     }
 }
 
-/// Puts what belongs to the leading rows of each result in its place.
+/// Writes the leading rows of each result to their places.
 #[inline(always)]
 fn place_all<T: Copy, U>(
     results: &[[T; 8]],
@@ -517,7 +518,7 @@ fn place_all<T: Copy, U>(
     convert: impl Fn(T) -> U,
 ) {
     if (rows, step) == (8, 1) {
-        // With a size that it knows, the compiler makes vectors of the conversions.
+        // The compiler vectorises the conversions because the size is constant.
         let places = output.as_chunks_mut::<8>().0.iter_mut();
         places.zip(results).for_each(|(places, lanes)| *places = lanes.map(&convert));
         return;
@@ -528,7 +529,7 @@ fn place_all<T: Copy, U>(
     }
 }
 
-/// Which steps are padding of the computation. Empty: none.
+/// Marks the steps that are padding of the computation. Empty: none is.
 fn padding_steps(command: &Contraction, per_flit: usize) -> Vec<bool> {
     if command.step_guard.is_always() {
         return Vec::new();
@@ -540,15 +541,15 @@ fn padding_steps(command: &Contraction, per_flit: usize) -> Vec<bool> {
     if padding.contains(&true) { padding } else { Vec::new() }
 }
 
-/// How a step is summed.
+/// Way in which a step is summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Not at all: its packet is padding, or the step is.
+    /// The step adds nothing: its packet is padding, or the step is.
     Nothing,
-    /// By a kernel.
+    /// A kernel sums the step.
     Kernel,
-    /// Cell by cell.
+    /// The step is summed cell by cell.
     General,
-    /// Cell by cell, with padding that is not zero.
+    /// The step is summed cell by cell, with padding that is not zero.
     Padding,
 }

@@ -1,4 +1,5 @@
-//! Integers with NEON, of which every AArch64 has one part and newer ones the products of bytes, four of which a word sums.
+//! Kernels for integers with NEON. Every AArch64 has the basic instructions; newer ones also have products of bytes,
+//! which sum four products in a word.
 //!
 //! Floats use the portable loops, which the compiler turns into NEON.
 
@@ -66,7 +67,8 @@ impl Dots for Neon {
     #[inline(always)]
     fn add(self, sums: [int32x4_t; 2], stream: int8x16_t, weights: &[Vector], row: usize) -> [int32x4_t; 2] {
         let weights = load(quarter_of(weights, row));
-        // SAFETY: the machine has NEON, as `self` exists. Products of two bytes are at most 2^14, so that they fit 16 bits.
+        // SAFETY: the machine has NEON, as `self` exists. Products of two bytes are at most 2^14, so that they fit 16
+        // bits.
         unsafe {
             let low = vmull_s8(vget_low_s8(stream), vget_low_s8(weights));
             let high = vmull_high_s8(stream, weights);
@@ -84,8 +86,9 @@ impl Dots for Neon {
     fn words(self, rows: [[int32x4_t; 2]; 4]) -> [[i32; 4]; WORDS] {
         let mut words = [[0; 4]; WORDS];
         for half in 0..2 {
-            let own: &mut [[i32; 4]; 4] = words[4 * half..].first_chunk_mut().expect("words of two halves");
-            store(rows.map(|row| row[half]), own);
+            let half_words: &mut [[i32; 4]; 4] =
+                words[4 * half..].first_chunk_mut().expect("words of two halves");
+            store(rows.map(|row| row[half]), half_words);
         }
         words
     }
@@ -112,8 +115,8 @@ impl Dots for NeonDot {
     #[inline(always)]
     fn add(self, mut sums: int32x4_t, stream: int8x16_t, weights: &[Vector], row: usize) -> int32x4_t {
         let weights = load(quarter_of(weights, row));
-        // SAFETY: the machine has `dotprod`, as `self` exists; `sdot` reads and writes only the registers that are named as
-        // operands. The intrinsic `vdotq_s32` is not stable.
+        // SAFETY: the machine has `dotprod`, as `self` exists; `sdot` reads and writes only the registers that are
+        // named as operands. The intrinsic `vdotq_s32` is not stable.
         unsafe {
             core::arch::asm!(
                 ".arch_extension dotprod",
@@ -140,7 +143,7 @@ impl Dots for NeonDot {
     }
 }
 
-/// The weights of a row, where four share a vector.
+/// The weights of a row, if four rows share a vector.
 #[inline(always)]
 fn quarter_of(weights: &[Vector], row: usize) -> &[u8; 16] {
     &weights[row / 4].0.as_chunks().0[row % 4]
@@ -156,8 +159,8 @@ fn load(bytes: &[u8; 16]) -> int8x16_t {
 #[inline(always)]
 fn add_words([a, b, c, d]: [int32x4_t; 4]) -> [i32; 4] {
     let mut sums = [0; 4];
-    // SAFETY: NEON is part of every program for AArch64; the exclusive reference is valid for writes of its 16 bytes, and
-    // the store needs no alignment.
+    // SAFETY: NEON is part of every program for AArch64; the exclusive reference is valid for writes of its 16 bytes,
+    // and the store needs no alignment.
     unsafe { vst1q_s32(sums.as_mut_ptr(), vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d))) }
     sums
 }

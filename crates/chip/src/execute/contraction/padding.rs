@@ -1,11 +1,12 @@
 //! Padding that is summed together with elements.
 //!
-//! A cell of the computation is padding where the stream, the weights or the step holds no element. The chip does not know:
-//! it multiplies what is there. The product of a padding cell must be zero, or nobody may look at its sum.
+//! A cell of the computation is padding where the stream, the weights or the step holds no element. The chip does not
+//! know it and multiplies the values that are there. So the product of a padding cell must be zero, or its sum must not
+//! be used.
 //!
 //! ```text
 //!   step        0   1   2   3   4          sum 0 = steps 0, 1, 2 and 3, 4: padding that is summed
-//!   T # 5       e   e   e   .   .          sum 1 = padding alone: nobody looks at it
+//!   T # 5       e   e   e   .   .          sum 1 = padding alone: it is not used
 //! ```
 
 use super::general::Scratch;
@@ -20,27 +21,27 @@ use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, split_units};
 use std::sync::Arc;
 
-/// What decides about padding in the sums of a pass.
+/// Rules for padding in the sums of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PaddingOptions {
     /// Elements per fetched packet. The lanes behind them are zeros that collect adds.
     pub(crate) packet: usize,
     /// Flits per fetched packet.
     pub(crate) flits: usize,
-    /// Which products of padding are zero.
+    /// The products of padding that are zero.
     pub(crate) rule: PaddingRule,
-    /// Whether padding that is not zero is computed with. Otherwise it has been refused, and adds nothing.
+    /// True if padding that is not zero takes part in sums. Otherwise it has been refused, and adds nothing.
     pub(crate) computed: bool,
 }
 
-/// Where padding is summed with elements, as far as the mappings say.
+/// Places where padding is summed with elements, as far as the mappings decide it.
 #[derive(Debug)]
 pub(super) enum Summed {
-    /// Nowhere.
+    /// No place.
     Nowhere,
-    /// In every slice alike.
+    /// The same places in every slice.
     Alike(Arc<Cells>),
-    /// Slices differ.
+    /// Places that differ between slices.
     BySlice,
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Cells {
     weights: Vec<u8>,
     /// Per result: the rows that have a live cell.
     results: Vec<u8>,
-    /// Which steps have a padding cell in such a result.
+    /// Per step: true if it has a padding cell in such a result.
     steps: Vec<bool>,
 }
 
@@ -61,19 +62,20 @@ pub(crate) struct SummedCell {
     pub(crate) step: usize,
     pub(crate) cell: usize,
     pub(crate) row: usize,
-    /// The flit of the stream and its lane.
+    /// The flit of the stream.
     pub(crate) flit: usize,
+    /// The lane of the flit.
     pub(crate) lane: usize,
-    /// Whether the stream holds an element there.
+    /// True if the stream holds an element there.
     pub(crate) streamed: bool,
     /// The element of the row.
     pub(crate) element: usize,
-    /// What the stream and the register file hold. `None`: nobody wrote it.
+    /// Values in the stream and in the register file. `None`: unwritten.
     pub(crate) operands: [Option<f32>; 2],
 }
 
 impl PaddingRule {
-    /// Whether the product of two operands is zero, whatever they are that nobody wrote.
+    /// Tells if the product of two operands is zero, for all values of unwritten operands.
     fn is_zero(self, operands: [Option<f32>; 2], floats: bool) -> bool {
         match operands {
             [Some(x), Some(w)] => (x == 0.0 || w == 0.0) && x * w == 0.0,
@@ -85,13 +87,13 @@ impl PaddingRule {
     }
 }
 
-/// The numbers of the bits of a byte that are set.
+/// The numbers of the set bits of a byte.
 fn bits(byte: u8) -> impl Iterator<Item = usize> {
     (0..8).filter(move |bit| byte >> bit & 1 == 1)
 }
 
 impl ContractionPlan {
-    /// Where padding is summed with elements.
+    /// Finds the places where padding is summed with elements.
     pub(super) fn find_summed(&self) -> Summed {
         let Contraction { trf, .. } = &self.command;
         let (_, weights) = split_units(&trf.guard);
@@ -106,7 +108,7 @@ impl ContractionPlan {
         cells.map_or(Summed::Nowhere, |cells| Summed::Alike(Arc::new(cells)))
     }
 
-    /// Where padding is summed with elements in a slice.
+    /// Places in a slice where padding is summed with elements.
     pub(super) fn summed_in(&self, at: Coordinates) -> Option<Arc<Cells>> {
         let is_live = || {
             let unit = [at.chip, at.cluster, at.slice, 0, 0];
@@ -120,17 +122,17 @@ impl ContractionPlan {
         }
     }
 
-    /// Whether some slice may sum padding with elements.
+    /// Tells if some slice may sum padding with elements.
     pub(crate) fn may_sum_padding(&self) -> bool {
         !matches!(self.summed, Summed::Nowhere)
     }
 
-    /// Whether steps of so many flits from `flit` on sum padding. The weights of the slice have been loaded.
+    /// Tells if the steps of `flits` flits from `flit` on sum padding. The weights of the slice have been loaded.
     pub(crate) fn sums_padding(&self, flit: usize, flits: usize, buffers: &ContractionBuffers) -> bool {
         buffers.summed.as_ref().is_some_and(|cells| cells.steps[self.steps(flit, flits)].contains(&true))
     }
 
-    /// Which lanes of a packet of the stream are live.
+    /// Finds the live lanes of a packet of the stream.
     fn packet_lanes(&self, packet: usize, at: Coordinates, lanes: &mut Vec<bool>, mask: &mut Vec<bool>) {
         let flits = self.command.collect_flits;
         lanes.clear();
@@ -211,8 +213,8 @@ impl ContractionPlan {
         self.reads[step] + cell % self.command.trf_config.packet_size
     }
 
-    /// Visits the padding of a block of flits that is summed with elements and whose products are not zero. The weights of
-    /// the slice have been loaded.
+    /// Visits the padding of a block of flits that is summed with elements and whose products are not zero. The weights
+    /// of the slice have been loaded.
     pub(crate) fn for_each_summed(
         &self,
         stream: &Row,
@@ -225,7 +227,7 @@ impl ContractionPlan {
         self.visit_summed(stream, flit, buffers, visit);
     }
 
-    /// The same for a block whose live lanes are known.
+    /// Visits the same padding, for a block whose live lanes are known.
     fn visit_summed(
         &self,
         stream: &Row,
@@ -258,7 +260,7 @@ impl ContractionPlan {
                         continue;
                     }
                     let (flit, lane) = (flit + at / self.per_flit, at % self.per_flit);
-                    // Behind what was fetched are the zeros of collect.
+                    // The lanes past the fetched elements are the zeros of collect.
                     let added = flit % per_packet * self.per_flit + lane >= packet;
                     let written = added || flags.is_none_or(|flags| flags[at]);
                     let x = written.then(|| numbers[at]);
@@ -279,7 +281,7 @@ impl ContractionPlan {
         }
     }
 
-    /// The first step and cell of the sum that a cell belongs to that are no padding.
+    /// The first step and cell that are not padding, in the sum to which a cell belongs.
     pub(crate) fn first_live(
         &self,
         padded: &SummedCell,
@@ -306,12 +308,13 @@ impl ContractionPlan {
         None
     }
 
-    /// Finds the padding of a block that is computed with, if it was not refused. Its live lanes are known.
+    /// Finds the padding of a block that takes part in sums, unless it was refused. The live lanes of the block are
+    /// known.
     pub(super) fn collect_summed(&self, stream: &Row, flit: usize, buffers: &mut ContractionBuffers) {
         let mut computed = core::mem::take(&mut buffers.computed);
         computed.clear();
         if self.options.computed {
-            // In the order of their steps.
+            // The visit is in the order of steps.
             self.visit_summed(stream, flit, buffers, |cell| {
                 computed.push(cell);
                 ControlFlow::Continue(())
@@ -321,7 +324,8 @@ impl ContractionPlan {
         buffers.computed = computed;
     }
 
-    /// Multiplies and sums the packet of a step with padding that is computed with. `first`: the first step of the block.
+    /// Multiplies and sums the packet of a step with padding that takes part in sums. `first`: the first step of the
+    /// block.
     pub(super) fn run_summed(&self, step: usize, first: usize, buffers: &mut ContractionBuffers) {
         let ContractionBuffers { weights, sums, stream_mask, numbers, computed, summed, scratch, .. } =
             buffers;
@@ -339,8 +343,8 @@ impl ContractionPlan {
                 bits(summed.weights[self.element(step, cell)]).for_each(|row| mask[row] = u32::MAX);
             }
         }
-        let own = computed.partition_point(|cell| cell.step < step);
-        for found in computed[own..].iter().take_while(|cell| cell.step == step) {
+        let start_of_step = computed.partition_point(|cell| cell.step < step);
+        for found in computed[start_of_step..].iter().take_while(|cell| cell.step == step) {
             masks[found.cell][found.row] = u32::MAX;
         }
         w.clear();
@@ -354,7 +358,7 @@ impl ContractionPlan {
         }
     }
 
-    /// Marks the results of padding that nobody wrote and that was computed with.
+    /// Marks the results of unwritten padding that took part in sums.
     pub(super) fn mark_summed(&self, buffers: &mut ContractionBuffers) {
         let ContractionBuffers { sums, computed, .. } = buffers;
         let Contraction { depth, columns, slot_count, .. } = self.command;

@@ -1,4 +1,4 @@
-//! What a contraction does on each path.
+//! Kernels of a contraction on each path.
 
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use super::integer::{self, Dots};
@@ -18,7 +18,7 @@ use crate::execute::path::{Avx2, Avx2Vnni};
 use furiosa_visa_rules::scalar::ElementType;
 
 impl Path {
-    /// How the weights of integers lie. `None`: no kernel has columns of this size.
+    /// Layout of the weights of integers. `None`: no kernel has columns of this size.
     pub(in crate::execute::contraction) fn layout(self, shape: &Shape) -> Option<Layout> {
         match (self, shape.column_bytes()) {
             (_, 0 | 1) => None,
@@ -35,7 +35,7 @@ impl Path {
         }
     }
 
-    /// How many chains are summed side by side.
+    /// Number of chains that are summed side by side.
     pub(in crate::execute::contraction) fn side(self, kernel: &Kernel) -> usize {
         match (self, kernel) {
             (Path::Portable, Kernel::Integer(..)) => 1,
@@ -47,7 +47,7 @@ impl Path {
         }
     }
 
-    /// Widens rows of at least a block of cells, and puts each cell's weights side by side.
+    /// Widens rows of at least a block of cells, and writes the weights of each cell side by side.
     pub(in crate::execute::contraction) fn lay_out_floats(
         self,
         element: ElementType,

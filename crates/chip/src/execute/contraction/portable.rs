@@ -1,6 +1,6 @@
 //! The kernels in plain loops over arrays, which the compiler turns into vectors.
 //!
-//! They are inlined into their callers, so that each caller's loops use the vectors that it may use.
+//! The kernels are inlined into their callers, so that each caller's loops use the vectors that it may use.
 
 use super::chains::{Block, Group};
 use super::job::{FloatJob, IntegerJob};
@@ -9,28 +9,28 @@ use super::tree::{Lanes, add, multiply};
 use super::widen::to_words;
 use furiosa_visa_rules::scalar::ElementType;
 
-/// Chains of floats that are summed side by side. Rows of a matrix often are a power of two apart, so that their packets
-/// compete for one set of the first cache, which has room for eight.
+/// Number of chains of floats that are summed side by side. Rows of a matrix often lie a power of two apart, so that
+/// their packets compete for one set of the first cache, which has eight ways.
 pub(super) const SIDE: usize = 8;
 
-/// Steps ahead of the packets that are asked for.
+/// Distance between a step and the packets that are prefetched, in steps.
 const AHEAD: usize = 3;
 
 /// The most cells of a packet of floats, in blocks.
 const BLOCKS: usize = CELLS / 2 / BLOCK;
 
-/// A chain of floats beside others. No vector of it crosses a line of the cache.
+/// A chain of floats that is summed beside others. No vector of it crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Side {
     /// The cells of its packet.
     cells: [[f32; BLOCK]; BLOCKS],
-    /// Sums of one block, of two, and of four, that wait for as many more.
+    /// Sums of one block, of two, and of four, that wait for a sum of as many blocks.
     waiting: [Lanes; BLOCKS.ilog2() as usize],
 }
 
-/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` asks for the packet that starts at a
-/// byte and is about to be read, `widen` does what [`widen`](super::widen::widen) does.
+/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` prefetches the packet that starts
+/// at a byte, `widen` has the effect of [`widen`](super::widen::widen).
 #[inline(always)]
 pub(super) fn float(
     job: FloatJob<'_>,
@@ -44,8 +44,8 @@ pub(super) fn float(
     }
 }
 
-/// Chains with the same tiles. The weights of a block of cells stay in registers while the packets of several chains meet
-/// them.
+/// Sums chains with the same tiles. The weights of a block of cells stay in registers while the packets of several
+/// chains meet them.
 #[inline(always)]
 fn side_by_side(
     shape: &Shape,
@@ -60,12 +60,12 @@ fn side_by_side(
     let sides = &mut sides[..results.len()];
     let ahead = packets.get(AHEAD * results.len()..).unwrap_or(&[]);
     for (step, &number) in tiles.iter().enumerate() {
-        let own = step * results.len()..(step + 1) * results.len();
-        for (&start, side) in packets[own.clone()].iter().zip(&mut *sides) {
+        let of_step = step * results.len()..(step + 1) * results.len();
+        for (&start, side) in packets[of_step.clone()].iter().zip(&mut *sides) {
             let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
             widen(shape.element, &bytes[start as usize..][..size], cells);
         }
-        ahead.get(own).unwrap_or(&[]).iter().for_each(|&start| prefetch(bytes, start));
+        ahead.get(of_step).unwrap_or(&[]).iter().for_each(|&start| prefetch(bytes, start));
         let weights = &weights[number as usize * tile..][..tile];
         if shape.part < BLOCK {
             for (&result, side) in results.iter().zip(&*sides) {
@@ -77,7 +77,7 @@ fn side_by_side(
         for block in 0..shape.columns * blocks {
             let (column, number) = (block / blocks, block % blocks + 1);
             let weights = *block_at(weights, block * BLOCK);
-            // How many sums of earlier blocks this one completes.
+            // Number of earlier sums that this block completes.
             let levels = number.trailing_zeros();
             if number < blocks {
                 match levels {
@@ -98,7 +98,7 @@ fn side_by_side(
     }
 }
 
-/// Sums a block of every chain, which completes so many sums of earlier blocks and waits for more of them.
+/// Sums a block of every chain. It completes `LEVELS` earlier sums, and the result waits for further blocks.
 #[inline(always)]
 fn wait<const LEVELS: usize>(sides: &mut [Side], block: usize, weights: &[Lanes; BLOCK]) {
     for side in sides {
@@ -106,7 +106,7 @@ fn wait<const LEVELS: usize>(sides: &mut [Side], block: usize, weights: &[Lanes;
     }
 }
 
-/// The same with the last block of a column, which is added to the results.
+/// Sums the last block of a column of every chain, and adds the column to the results.
 #[inline(always)]
 fn end<const LEVELS: usize>(
     sides: &[Side],
@@ -125,14 +125,14 @@ fn end<const LEVELS: usize>(
     }
 }
 
-/// The sum of a block and of those that wait for it.
+/// Sum of a block and of the `LEVELS` sums that wait for it.
 #[inline(always)]
 fn joined<const LEVELS: usize>(side: &Side, block: usize, weights: &[Lanes; BLOCK]) -> Lanes {
     let sum = tree_of_block(&side.cells[block], weights);
     side.waiting[..LEVELS].iter().fold(sum, |sum, waiting| add(*waiting, sum))
 }
 
-/// The weights of the block that starts at a cell. Those of a tile repeat.
+/// The weights of the block that starts at a cell. The weights of a tile repeat.
 #[inline(always)]
 fn block_at(weights: &[Lanes], cell: usize) -> &[Lanes; BLOCK] {
     weights[cell & (weights.len() - 1)..].first_chunk().expect("a tile is made of blocks")
@@ -160,13 +160,13 @@ fn short_columns(part: usize, cells: &[f32], weights: &[Lanes], sums: &mut [Lane
     }
 }
 
-/// The cells of eight rows.
+/// Converts eight rows to cells.
 #[inline(always)]
 pub(super) fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
     core::array::from_fn(|cell| rows.map(|row| row[cell]))
 }
 
-/// How weights of integers lie for [`integer`].
+/// Layout of the weights of integers for [`integer`].
 pub(super) const LAYOUT: Layout = Layout { take: 32, is_wide: true, is_unsigned: false };
 
 /// Adds the sums of the steps, wrapping: a dot product per row and column.
@@ -181,7 +181,7 @@ pub(super) fn integer(job: IntegerJob<'_>) {
     }
 }
 
-/// The same for columns, or parts of columns, of so many bytes of a plane.
+/// Adds the sums of the steps, for columns or parts of columns of `BYTES` bytes of a plane.
 #[inline(always)]
 fn columns<const BYTES: usize>(job: IntegerJob<'_>) {
     let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
@@ -214,8 +214,8 @@ fn columns<const BYTES: usize>(job: IntegerJob<'_>) {
     }
 }
 
-/// The sum of products of 8 bits each, which does not overflow. Not inlined: inside of a loop over rows the compiler makes
-/// vectors of rows, for which it gathers single weights.
+/// Sum of products of 8-bit elements, which does not overflow. It is not inlined: inside of a loop over rows, the
+/// compiler would vectorise over rows and gather single weights.
 #[inline(never)]
 fn dot<const N: usize>(x: &[i16; N], w: &[[u8; 2]; N]) -> i32 {
     x.iter().zip(w).map(|(x, w)| i32::from(*x) * i32::from(i16::from_le_bytes(*w))).sum()

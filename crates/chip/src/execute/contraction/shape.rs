@@ -1,4 +1,4 @@
-//! What the kernels of a contraction have in common: which cells make a column, and how weights are laid out.
+//! Facts common to the kernels of a contraction: the cells of a column, and the layout of weights.
 //!
 //! A packet of `cells` elements meets a *tile*: the `period` weights of one register file read, repeated until the
 //! packet is full. Eight rows are multiplied side by side. `part` neighbouring cells make a column.
@@ -10,10 +10,10 @@ use furiosa_visa_rules::spec::FLIT_BYTES;
 
 /// The most cells of a packet: 64 bytes of 4-bit elements.
 pub(super) const CELLS: usize = 128;
-/// Cells that kernels take at once. Tiles have at least as many.
+/// Number of cells that kernels take at once. Tiles have at least as many.
 pub(super) const BLOCK: usize = 8;
 
-/// Which arithmetic a contraction uses.
+/// Arithmetic of a contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kernel {
     /// Products of single cells: any size, any padding.
@@ -35,27 +35,28 @@ pub(super) struct Shape {
     pub(super) part: usize,
     /// Columns per step.
     pub(super) columns: usize,
-    /// Whether the tree reaches into the absent half of the packet, which adds zero once.
+    /// True if the tree reaches into the absent half of the packet, which adds zero once.
     pub(super) absent: bool,
     /// Weights per read.
     pub(super) period: usize,
 }
 
-/// How the weights of integers lie: after each other, for so many bytes of a packet, the eight rows that meet them.
+/// Layout of the weights of integers: for each `take` bytes of a packet, the eight rows that meet them, one after
+/// another.
 ///
 /// ```text
 ///   packet     | take bytes | take bytes | …
 ///   weights    row 0, row 1, … row 7 | row 0, row 1, … row 7 | …
 /// ```
 ///
-/// A byte that holds two elements is met by two planes of rows, the first of which meets the lower elements.
+/// A byte with two elements meets two planes of rows. The first plane meets the lower elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Bytes of the packet: 16 or 32.
     pub(super) take: usize,
-    /// Whether each weight has 16 bits instead of 8.
+    /// True if each weight has 16 bits instead of 8.
     pub(super) is_wide: bool,
-    /// Whether weights are made unsigned, by adding half of their range.
+    /// True if weights are made unsigned, by adding half of their range.
     pub(super) is_unsigned: bool,
 }
 
@@ -66,7 +67,7 @@ impl Layout {
         if self.is_wide { 2 * self.take } else { self.take }
     }
 
-    /// Vectors of 64 bytes of a tile.
+    /// Number of vectors of 64 bytes in a tile.
     #[inline(always)]
     pub(super) fn tile_vectors(self, shape: &Shape) -> usize {
         shape.packet_bytes() / self.take * shape.planes() * self.row_bytes() / 8
@@ -74,19 +75,19 @@ impl Layout {
 }
 
 impl Shape {
-    /// Cells of a tile. Short reads are repeated.
+    /// Number of cells in a tile. Short reads are repeated.
     #[inline(always)]
     pub(super) fn tile(&self) -> usize {
         self.period.max(BLOCK)
     }
 
-    /// Bytes of a packet; of integers also the bytes of each of its [`Shape::planes`].
+    /// Bytes of a packet. For integers, each of its [`Shape::planes`] has the same number of bytes.
     #[inline(always)]
     pub(super) fn packet_bytes(&self) -> usize {
         self.cells * self.element.bits() / 8
     }
 
-    /// Elements that a byte of a packet of integers holds.
+    /// Number of elements in a byte of a packet of integers.
     #[inline(always)]
     pub(super) fn planes(&self) -> usize {
         8 / self.element.bits()
@@ -120,7 +121,7 @@ impl Kernel {
         let shape = Shape { element, cells, part, columns, absent: group > cells, period };
         match element {
             _ if !regular => Kernel::General,
-            // A tile is made of bytes.
+            // A tile consists of whole bytes.
             _ if integers && matches!(command.collect_flits, 1 | 2) && period >= shape.planes() => {
                 path.layout(&shape).map_or(Kernel::General, |layout| Kernel::Integer(shape, layout))
             }

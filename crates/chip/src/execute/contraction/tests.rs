@@ -1,4 +1,4 @@
-//! All paths of this machine against the one that goes cell by cell.
+//! Tests of all paths of this machine against sums cell by cell.
 
 use super::*;
 use crate::PaddingRule;
@@ -12,7 +12,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use std::collections::HashSet;
 
-/// `base-th digit of the variable < limit`, in a guard of five variables.
+/// Guard of five variables: `variable < limit`.
 fn below(variable: usize, limit: usize) -> Guard {
     let mut guard = Guard::always(5);
     guard.digits.push(GuardDigit { variable, base: 1, extent: usize::MAX, weight: 1 });
@@ -24,9 +24,9 @@ fn below(variable: usize, limit: usize) -> Guard {
 #[derive(Clone, Copy, Debug)]
 struct Loop {
     size: usize,
-    /// Whether its iterations use weights of their own.
+    /// True if its iterations use different weights.
     weights: bool,
-    /// Whether its iterations have results of their own.
+    /// True if its iterations have different results.
     kept: bool,
 }
 
@@ -45,12 +45,12 @@ fn forms() -> Vec<Form> {
     forms
 }
 
-/// How many chains have the same tiles.
+/// Number of chains with the same tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Company {
-    /// One.
+    /// One chain.
     Alone,
-    /// Two or more.
+    /// Two or more chains.
     Several,
 }
 
@@ -59,7 +59,7 @@ fn random_contraction(random: &mut SmallRng) -> Contraction {
     contraction_of(random, form, None)
 }
 
-/// A contraction that is random but for what is given.
+/// A random contraction with a given form and company.
 fn contraction_of(random: &mut SmallRng, form: Form, company: Option<Company>) -> Contraction {
     let (element, collect_flits, depth) = form;
     let output = if matches!(element, I4 | I8) { I32 } else { F32 };
@@ -132,7 +132,7 @@ fn contraction_of(random: &mut SmallRng, form: Form, company: Option<Company>) -
     }
 }
 
-/// Packed codes: ordinary numbers, or any, or zeros of either sign and extremes.
+/// Packed codes: ordinary numbers, or any codes, or zeros of either sign and extremes.
 fn codes(random: &mut SmallRng, element: ElementType, bytes: usize) -> Vec<u8> {
     match (random.random_range(0..4), element) {
         (0, _) => (0..bytes).map(|_| random.random()).collect(),
@@ -140,12 +140,12 @@ fn codes(random: &mut SmallRng, element: ElementType, bytes: usize) -> Vec<u8> {
         (_, Bf16) => (0..bytes / 2)
             .flat_map(|_| ((random.random_range(-4.0f32..4.0).to_bits() >> 16) as u16).to_le_bytes())
             .collect(),
-        // Exponents of the small floats that neither vanish nor overflow; any integers.
+        // Exponents of the small floats that neither vanish nor overflow, and any integers.
         _ => (0..bytes).map(|_| random.random::<u8>() & 0xbf).collect(),
     }
 }
 
-/// A slice's data: register file, packets and where they start.
+/// Data of a slice: register file, packets, and starts of packets.
 struct Data {
     trf: Block,
     bytes: Vec<u8>,
@@ -166,18 +166,18 @@ fn random_data(random: &mut SmallRng, command: &Contraction) -> Data {
     Data { trf, bytes, starts }
 }
 
-/// Padding adds nothing, whatever it is.
+/// Options under which padding adds nothing, whatever its value is.
 const IGNORED: PaddingOptions =
     PaddingOptions { packet: usize::MAX, flits: 1, rule: PaddingRule::ZeroWins, computed: false };
 
-/// Where a kernel finds packets.
+/// Source of the packets of a kernel.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// In DM, where that is possible.
+    /// DM, where that is possible.
     Memory,
-    /// In a stream that is there at once.
+    /// A stream that is complete.
     Stream,
-    /// In blocks of so many flits.
+    /// Blocks of this many flits.
     Blocks(usize),
 }
 
@@ -218,7 +218,7 @@ fn results(
     (plan, output.bytes().to_vec())
 }
 
-/// The results without a kernel.
+/// Results without a kernel.
 fn exact(command: &Contraction, data: &Data, at: Coordinates) -> Vec<u8> {
     results(command, None, (data, Source::Stream), at, &mut ContractionBuffers::default()).1
 }
@@ -227,7 +227,7 @@ fn exact(command: &Contraction, data: &Data, at: Coordinates) -> Vec<u8> {
 fn all_paths_give_the_same_bits() {
     let mut random = SmallRng::seed_from_u64(5);
     let paths: Vec<Path> = Path::available().collect();
-    // Cases with floats, integers, packets in DM, and none of them.
+    // Number of cases with floats, with integers, with packets in DM, and with none of them.
     let (mut floats, mut integers, mut in_place, mut general) = (0, 0, 0, 0);
     let mut buffers: Vec<ContractionBuffers> = paths.iter().map(|_| ContractionBuffers::default()).collect();
     for case in 0..600 {
@@ -261,15 +261,15 @@ fn all_paths_give_the_same_bits() {
     assert!(in_place > 150, "packets in DM are tested: {in_place}");
 }
 
-/// Without padding, so that all steps are sorted into chains: on every path every form, chains alone and side by side, and
-/// short and long reads.
+/// Without padding, all steps are sorted into chains. On every path, this tests every form, chains alone and side by
+/// side, and short and long reads.
 #[test]
 fn chains_of_every_form_give_the_same_bits() {
     let mut random = SmallRng::seed_from_u64(6);
     let mut buffers = ContractionBuffers::default();
     let at = Coordinates { chip: 0, cluster: 0, slice: 0 };
     for path in Path::available() {
-        // Per form and company; per element and packet; per kernel for floats or for integers.
+        // Kernels per form and company, reads per element and packet, widths per output.
         let (mut kernels, mut reads, mut widths) = (HashSet::new(), HashSet::new(), HashSet::new());
         for (form, company) in
             forms().into_iter().flat_map(|form| [(form, Company::Alone), (form, Company::Several)])
@@ -306,14 +306,14 @@ fn chains_of_every_form_give_the_same_bits() {
             assert!([false, true].into_iter().all(|is_short| reads.contains(&(element, flits, is_short))));
         }
         for (output, kernel) in [(F32, "floats"), (I32, "integers")] {
-            let most = widths.iter().filter(|(own, _)| *own == output).map(|&(_, width)| width).max();
+            let most = widths.iter().filter(|(element, _)| *element == output).map(|&(_, width)| width).max();
             let all = (1..=most.expect("some blocks")).all(|width| widths.contains(&(output, width)));
             assert!(all, "{path:?}: every number of {kernel} side by side: {widths:?}");
         }
     }
 }
 
-/// Whether there are kernels: columns of integers of at most a byte go cell by cell.
+/// Tells if there are kernels: columns of integers of at most a byte are summed cell by cell.
 fn has_kernel((element, flits, depth): Form) -> bool {
     let cells = flits * 256 / element.bits();
     let column_bits = (1 << depth).min(cells) * element.bits();

@@ -1,7 +1,7 @@
 //! The multipliers and the adder tree: eight rows side by side.
 //!
-//! Order of additions: neighbouring products first, then neighbouring sums, and so on. The loops
-//! are over arrays of eight lanes so that the compiler uses whatever vectors the target has.
+//! Order of additions: neighbouring products first, then neighbouring sums, and so on. The loops are over arrays of
+//! eight lanes, so that the compiler uses the vectors of the target.
 
 /// One value per row.
 pub(crate) type Lanes = [f32; 8];
@@ -51,7 +51,7 @@ fn tree32(x: &[f32], w: &[Lanes]) -> Lanes {
     add(tree16(&x[..16], &w[..16]), tree16(&x[16..], &w[16..]))
 }
 
-/// The sum of the products of `x` and `w`, a power of two of them up to 128, in the order of the tree.
+/// Sum of the products of `x` and `w` in the order of the tree. Their number is a power of two up to 128.
 #[inline]
 pub(crate) fn tree(x: &[f32], w: &[Lanes]) -> Lanes {
     match x.len() {
@@ -68,7 +68,7 @@ pub(crate) fn tree(x: &[f32], w: &[Lanes]) -> Lanes {
     }
 }
 
-/// Eight products of a masked tree, summed in pairs. Fewer than eight are handled one level at a time.
+/// Sum of eight products of a masked tree, in pairs. Fewer than eight are handled one level at a time.
 #[inline(always)]
 fn masked_tree8(x: &[f32; 8], x_mask: &[u32; 8], w: &[Lanes; 8], w_mask: &[[u32; 8]; 8]) -> Lanes {
     let product = |k: usize| masked_product(x[k], x_mask[k], &w[k], &w_mask[k]);
@@ -85,7 +85,7 @@ fn masked_product(x: f32, x_mask: u32, w: &Lanes, w_mask: &[u32; 8]) -> Lanes {
     product
 }
 
-/// All ones for the rows in which some cell is live on both sides, else zero.
+/// Mask per row: all ones if some cell is live on both sides, else zero.
 pub(crate) fn live_rows(x_mask: &[u32], w_mask: &[[u32; 8]]) -> [u32; 8] {
     let mut rows = [0; 8];
     for (x, w) in x_mask.iter().zip(w_mask) {

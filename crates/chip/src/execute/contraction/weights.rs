@@ -1,4 +1,4 @@
-//! The weights of a slice, laid out for the kernels.
+//! Weights of a slice, laid out for the kernels.
 
 use super::path::Path;
 use super::shape::{BLOCK, Kernel, Layout, Shape};
@@ -19,39 +19,39 @@ pub(super) struct Vector(pub(super) [u8; 64]);
 /// The weights of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// Per cell of each tile, for [`Kernel::Float`].
+    /// Weights per cell of each tile, for [`Kernel::Float`].
     pub(super) floats: Vec<Lanes>,
-    /// For [`Kernel::Integer`].
+    /// Weights for [`Kernel::Integer`].
     pub(super) vectors: Vec<Vector>,
-    /// Which tiles have no dead weight. Empty: all.
+    /// Per tile: true if no weight of it is padding. Empty: all are true.
     pub(super) whole: Vec<bool>,
-    /// Per element, for [`Kernel::General`]. Empty if no step needs them.
+    /// Weights per element, for [`Kernel::General`]. Empty if no step needs them.
     pub(super) lanes: Vec<Lanes>,
-    /// Per element. Empty if every weight is live.
+    /// Mask per element: all ones for a live weight. Empty if every weight is live.
     pub(super) mask: Vec<[u32; 8]>,
-    /// Live weights that nobody wrote. Empty if there are none.
+    /// Marks of live unwritten weights. Empty if there are none.
     pub(super) missing: Vec<[bool; 8]>,
-    /// Elements that nobody wrote, live or not, where padding is looked at. Empty if there are none.
+    /// Marks of unwritten weights, live or not, if padding is checked. Empty if there are none.
     pub(super) unwritten: Vec<[bool; 8]>,
     live: Vec<bool>,
     packed: Vec<Row>,
     row: Vec<f32>,
 }
 
-/// What is to be read of a register file.
+/// The part of a register file that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Elements per row that steps reach.
     pub(super) reach: usize,
-    /// Whether steps may have dead cells for other reasons than the weights.
+    /// True if steps may have padding cells for other reasons than the weights.
     pub(super) lanes: bool,
-    /// Whether padding is looked at.
+    /// True if padding is checked.
     pub(super) padding: bool,
-    /// The instructions.
+    /// The host's instructions to use.
     pub(super) path: Path,
 }
 
-/// The elements of each row of the register file. Dead rows have none.
+/// The elements of each row of the register file. Rows of padding have none.
 pub(super) type Rows<'a> = [Option<&'a [u8]>; 8];
 
 impl Weights {
@@ -74,7 +74,7 @@ impl Weights {
             self.mask.resize(reach, [0; 8]);
             self.mask[..all].fill([u32::MAX; 8]);
         }
-        // Behind the tensor a row goes on as far as its part of the register file does.
+        // A row continues behind the tensor, to the end of its part of the register file.
         let held = region.address.capacity() / region.rows * 8 / region.element.bits();
         let read_elements = if padding { reach.min(held).max(all) } else { all };
         if padding && reach > read_elements {
@@ -87,7 +87,7 @@ impl Weights {
         for (row, (packed, bytes)) in packed.iter_mut().zip(&mut rows).enumerate() {
             let liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
             if liveness == Liveness::Nothing {
-                // The whole row is padding: nobody looks at its results.
+                // The whole row is padding, so its results are not used.
                 continue;
             }
             if liveness == Liveness::Some {
@@ -163,7 +163,7 @@ impl Weights {
         self.packed = packed;
     }
 
-    /// Finds the tiles without dead weights.
+    /// Finds the tiles without padding.
     fn find_whole(&mut self, period: usize) {
         let tiles = self.mask.chunks_exact(period);
         self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
@@ -194,7 +194,7 @@ impl Weights {
             let nothing = if layout.is_unsigned { unsigned_element(0, (shape.planes(), 0)) } else { 0 };
             self.vectors.fill(Vector([nothing; 64]));
         }
-        // With sizes that it knows, the compiler makes vectors of the copies.
+        // The compiler vectorises the copies because the sizes are constant.
         let Layout { take, is_wide, is_unsigned } = layout;
         let lay_out = match (take, is_wide, is_unsigned, shape.planes()) {
             (32, false, _, 1) => lay_out_integers::<32, false, false, 1>,
@@ -212,7 +212,7 @@ impl Weights {
     }
 }
 
-/// Widens rows, eight cells at a time. `transpose` makes cells of rows.
+/// Widens rows, eight cells at a time. `transpose` converts rows to cells.
 #[inline(always)]
 pub(super) fn lay_out_floats(
     element: ElementType,
@@ -232,15 +232,15 @@ pub(super) fn lay_out_floats(
     }
 }
 
-/// Puts each part of `TAKE` bytes of each row in its place, with elements of 8 bits or, if `WIDE`, of 16, made unsigned if
-/// `UNSIGNED`, in so many planes.
+/// Writes each part of `TAKE` bytes of each row to its place, in `PLANES` planes. Elements have 16 bits if `WIDE`, else
+/// 8, and are made unsigned if `UNSIGNED`.
 fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, const PLANES: usize>(
     shape: &Shape,
     rows: &Rows<'_>,
     per_tile: usize,
     vectors: &mut [Vector],
 ) {
-    // Bytes of the register file that make a row of a tile. Short reads are repeated.
+    // Bytes of the register file in a row of a tile. Short reads are repeated.
     let (stored, packet) = (shape.period / PLANES, shape.packet_bytes());
     let row_bytes = if WIDE { 2 * TAKE } else { TAKE };
     let mut repeated = [0; 64];
@@ -251,7 +251,7 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
                 repeat(bytes, &mut repeated);
                 bytes = &repeated[..packet];
             }
-            // Of each plane of each part of the packet, the eight rows.
+            // The eight rows of each plane of each part of the packet.
             for (part, bytes) in bytes.as_chunks::<TAKE>().0.iter().enumerate() {
                 for plane in 0..PLANES {
                     let place = ((part * PLANES + plane) * 8 + row) * row_bytes;
@@ -263,12 +263,12 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
                         });
                     } else {
                         let places = place.iter_mut().zip(bytes);
-                        let own = if UNSIGNED {
+                        let convert = if UNSIGNED {
                             unsigned_element
                         } else {
                             |byte, plane| element(byte, plane) as u8
                         };
-                        places.for_each(|(place, &byte)| *place = own(byte, (PLANES, plane)));
+                        places.for_each(|(place, &byte)| *place = convert(byte, (PLANES, plane)));
                     }
                 }
             }
@@ -276,7 +276,7 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
     }
 }
 
-/// A plane of a byte: its element, or of two elements the lower or the upper one. The low nibble comes first.
+/// Element of a byte in a plane. With two planes, plane 0 has the lower element and comes first.
 #[inline(always)]
 fn element(byte: u8, plane: (usize, usize)) -> i8 {
     match plane {
@@ -286,7 +286,7 @@ fn element(byte: u8, plane: (usize, usize)) -> i8 {
     }
 }
 
-/// The same plus half of the range of an element, which flips its sign bit.
+/// The same element plus half of its range, which flips the sign bit.
 #[inline(always)]
 fn unsigned_element(byte: u8, plane: (usize, usize)) -> u8 {
     match plane {
@@ -296,7 +296,7 @@ fn unsigned_element(byte: u8, plane: (usize, usize)) -> u8 {
     }
 }
 
-/// Repeats bytes, a power of two of them.
+/// Repeats bytes. Their number is a power of two.
 fn repeat(bytes: &[u8], output: &mut [u8; 64]) {
     let pattern = match *bytes {
         [a] => [a; 8],

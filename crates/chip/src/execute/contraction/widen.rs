@@ -1,6 +1,6 @@
-//! Elements as the multipliers see them.
+//! Conversion of elements to the form that the multipliers use.
 //!
-//! The loops are without branches so that the compiler uses whatever vectors the caller has.
+//! The loops have no branches, so that the compiler uses the vectors that the caller may use.
 
 use crate::memory::row::nibble;
 use furiosa_visa_rules::scalar::{ElementType, convert_block};
@@ -40,7 +40,7 @@ pub(super) fn widen(element: ElementType, bytes: &[u8], floats: &mut [f32]) {
         ElementType::F8e4m3 => {
             for (float, &code) in floats.iter_mut().zip(bytes) {
                 let magnitude = u32::from(code & 0x7f);
-                // The exponent's bias is 7 instead of 127. All ones: the only NaN.
+                // The exponent's bias is 7 instead of 127. A magnitude of all ones is the only NaN.
                 let finite = f32::from_bits(magnitude << 20) * power_of_two(120);
                 let magnitude = if magnitude == 0x7f { f32::NAN.to_bits() } else { finite.to_bits() };
                 *float = f32::from_bits(magnitude | u32::from(code & 0x80) << 24);
@@ -65,7 +65,7 @@ const fn power_of_two(exponent: u32) -> f32 {
     f32::from_bits((exponent + 127) << 23)
 }
 
-/// Widens a packet of bytes, or of two elements per byte the lower or the upper ones.
+/// Widens a plane of a packet: its bytes, or the lower or the upper elements of its bytes.
 #[inline(always)]
 pub(super) fn to_words(planes: usize, plane: usize, bytes: &[u8], words: &mut [i16]) {
     let words = words.iter_mut().zip(bytes);

@@ -1,6 +1,7 @@
-//! An exchange that does nothing but move packets: from the DM of their source to where they are committed.
+//! An exchange that only moves packets: from the DM of their source to the DM of their destination.
 //!
-//! The DM of every slice is cut in two between what it sends and what it gets, so that each slice is written while all are read.
+//! The DM of every slice is cut in two, into sent and received bytes, so that each slice can be written while all are
+//! read.
 
 use super::super::Pass;
 use super::super::packets::{Cut, Packets};
@@ -13,27 +14,28 @@ use furiosa_visa_rules::command::place::Coordinates;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// Where packets go from and to, the same in all slices.
+/// Sources and destinations of packets, the same in all slices.
 struct Direct<'a> {
     exchange: &'a Exchange,
     from: &'a Packets,
     to: Packets,
     cut: Cut,
-    /// The bytes that packets go to, neighbours joined.
+    /// Ranges of bytes that packets go to, with neighbours joined.
     written: Vec<Range<usize>>,
-    /// The slices that packets go to.
+    /// Per slice: true if packets go to it.
     slices: Vec<bool>,
 }
 
 impl Pass<'_> {
-    /// Moves packets to where they are committed, if nothing else is done to them. Whether it could.
+    /// Moves packets to their committed places, if the pass does nothing else. Returns false otherwise.
     pub(in super::super) fn run_directly(&self, units: &mut [Unit]) -> bool {
         let Some(direct) = self.direct(units) else { return false };
         direct.run(&self.senders, units, self.sink.end());
         true
     }
 
-    /// The ways of packets: all are written, as they were fetched, to bytes that nobody else reads or writes.
+    /// The moves of packets. `None`: not all packets are written unchanged, or to bytes that are read or written
+    /// otherwise.
     fn direct(&self, units: &[Unit]) -> Option<Direct<'_>> {
         let (Some(exchange), Some(from), true) = (&self.exchange, &self.packets, self.copies()) else {
             return None;
@@ -59,7 +61,7 @@ impl Pass<'_> {
 }
 
 impl Direct<'_> {
-    /// Moves all packets. `end`: bytes of DM before it are written sooner or later.
+    /// Moves all packets. `end`: end of the bytes of DM that this pass and later ones write.
     fn run(&self, senders: &[bool], units: &mut [Unit], end: usize) {
         let Self { exchange, from, to, cut, written, slices } = self;
         let (mut sent, mut got) = (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()));
@@ -67,8 +69,8 @@ impl Direct<'_> {
             if slices[number] {
                 unit.dm.grow(end.clamp(to.range.end, unit.dm.capacity()));
             }
-            let (own, gets) = cut.sides(unit.dm.parts_mut().0);
-            sent.push(if senders[number] { own } else { &[] });
+            let (source, gets) = cut.sides(unit.dm.parts_mut().0);
+            sent.push(if senders[number] { source } else { &[] });
             got.push(slices[number].then_some(gets));
         }
         let (first, place) = cut.starts();

@@ -1,37 +1,37 @@
-//! Packets of one flit that lie evenly in the slices that they come from and go to: most exchanges move these.
+//! Packets of one flit that lie evenly in the source and destination slices. Most exchanges move such packets.
 //!
-//! Each run comes from another slice, so that its bytes are rarely in the cache. The loops are made for that:
+//! Each run comes from another slice, so its bytes are rarely in the cache. The loops are made for that:
 //!
-//! | what | why |
+//! | loops | reason |
 //! |---|---|
 //! | loops of constant length | few instructions per packet: the reads of several runs are on their way at a time |
 //! | packets of two sources that go side by side are written together | whole lines of the cache are written |
-//! | some slices get packets at a time | what a source holds for one slice and for the next lies together |
+//! | some slices receive packets at a time | the packets of a source for neighbouring slices lie together |
 
 use super::{Exchange, Gather, Offset, Spots};
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
 pub(super) type Flit = [u8; FLIT_BYTES];
 
-/// Slices that get packets at a time.
+/// Number of slices that receive packets at a time.
 pub(super) const TOGETHER: usize = 16;
 
-/// A slice that gets packets.
+/// A slice that receives packets.
 #[derive(Debug)]
 pub(super) struct Receiver<'a> {
-    /// Where its first packet comes from: the slice, and the packet there.
+    /// Source of its first packet: the slice, and the packet there.
     pub(super) source: (usize, usize),
     /// Its packets.
     pub(super) output: &'a mut [Flit],
 }
 
 impl Spots<'_> {
-    /// Packets of a flit that lie one behind the other, the first one at the first spot.
+    /// Packets of one flit that follow one another without a gap, from the first spot on.
     pub(super) fn flits<'b>(&self, bytes: &'b [u8]) -> &'b [Flit] {
         bytes.get(self.first()..).unwrap_or_default().as_chunks().0
     }
 
-    /// [`Spots::flits`], to write.
+    /// The same as [`Spots::flits`], for writing.
     pub(super) fn flits_mut<'b>(&self, bytes: &'b mut [u8]) -> &'b mut [Flit] {
         let first = self.first();
         bytes.get_mut(first..).unwrap_or_default().as_chunks_mut().0
@@ -43,13 +43,13 @@ impl Spots<'_> {
 }
 
 impl Exchange {
-    /// Whether [`Exchange::copy_flits`] copies such packets. Runs that stay together are copied as a whole instead.
+    /// Tells if [`Exchange::copy_flits`] copies such packets. Runs without gaps are copied as a whole instead.
     pub(super) fn takes_flits(&self, from: &Spots<'_>, to: &Spots<'_>) -> bool {
         let stay_together = self.run.time == 1 && self.run.step == 1;
         self.bytes == FLIT_BYTES && from.is_even && to.is_even && !stay_together
     }
 
-    /// Copies what all slices sent to those that get it. Slices that send nothing have no packets.
+    /// Copies the packets of all slices to their receivers. Slices that send nothing have no packets.
     pub(super) fn copy_flits(&self, sent: &[&[Flit]], receivers: &mut [Receiver<'_>]) {
         for sources in self.sources.chunks(2) {
             for Receiver { source: (slice, time), output } in &mut *receivers {
@@ -74,7 +74,7 @@ impl Exchange {
         }
     }
 
-    /// Copies all runs of some sources, whose packets go side by side.
+    /// Copies all runs of some sources whose packets go side by side.
     #[inline(always)]
     fn copy_runs<const SOURCES: usize>(
         &self,
@@ -103,7 +103,7 @@ impl Exchange {
     }
 }
 
-/// Copies packets of a run from number `k` on.
+/// Copies `COUNT` packets of a run, from number `k` on.
 #[inline(always)]
 fn copy_block<const SOURCES: usize, const COUNT: usize>(
     (from, k, every): ([&[Flit]; SOURCES], usize, usize),
@@ -133,21 +133,21 @@ mod tests {
 
     const SLICES: usize = 12;
 
-    /// An exchange of runs of `size` packets from `count` sources, which go side by side or one run behind the other.
+    /// An exchange of runs of `size` packets from `count` sources, side by side or one run after the other.
     fn exchange(random: &mut SmallRng) -> (Exchange, usize) {
         let (count, runs, size) =
             (random.random_range(1..8), random.random_range(1..4), random.random_range(1..21));
         let every = random.random_range(1..4);
         let (apart, step, next) = match random.random_range(0..3) {
-            // Packets of all sources take turns, in their order or with places between them.
+            // Packets of all sources take turns, in their order, without or with places between them.
             0 => (count, 1, count * size),
             1 => (2 * count, 2, 2 * count * size),
-            // A run stays together.
+            // A run without gaps.
             _ => (1, size * runs, size),
         };
         let source = |k| Offset { slice: k, time: k % 3, step: k * step };
         let run = |k| Offset { slice: 0, time: k * size * every, step: k * next };
-        let own = Exchange {
+        let exchange = Exchange {
             switch: Switch::forwarding(256, 1),
             sources: (0..count).map(source).collect(),
             runs: (0..runs).map(run).collect(),
@@ -158,7 +158,7 @@ mod tests {
             bytes: FLIT_BYTES,
             starts: Vec::new(),
         };
-        (own, runs * size * every)
+        (exchange, runs * size * every)
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         let seed = 41;
         let mut random = SmallRng::seed_from_u64(seed);
         for case in 0..400 {
-            let (own, packets) = exchange(&mut random);
+            let (exchange, packets) = exchange(&mut random);
             let all: Vec<Vec<Flit>> = (0..SLICES)
                 .map(|_| {
                     let sends = random.random_range(0..8) > 0;
@@ -182,13 +182,13 @@ mod tests {
             let mut outputs = vec![blank.clone(); receivers.len()];
             let mut expected = outputs.clone();
             for (&(slice, time), output) in receivers.iter().zip(&mut expected) {
-                for (source, run, k) in own.sources.iter().flat_map(|source| {
-                    let size = own.run.size;
-                    own.runs.iter().flat_map(move |run| (0..size).map(move |k| (source, run, k)))
+                for (source, run, k) in exchange.sources.iter().flat_map(|source| {
+                    let size = exchange.run.size;
+                    exchange.runs.iter().flat_map(move |run| (0..size).map(move |k| (source, run, k)))
                 }) {
-                    let packet = time + source.time + run.time + k * own.run.time;
+                    let packet = time + source.time + run.time + k * exchange.run.time;
                     if let Some(flit) = sent[slice + source.slice].get(packet) {
-                        output[source.step + run.step + k * own.run.step] = *flit;
+                        output[source.step + run.step + k * exchange.run.step] = *flit;
                     }
                 }
             }
@@ -197,8 +197,8 @@ mod tests {
                 .zip(&mut outputs)
                 .map(|(&source, output)| Receiver { source, output })
                 .collect();
-            own.copy_flits(&sent, &mut all);
-            assert!(outputs == expected, "seed {seed}, case {case}: {own:?} to {receivers:?}");
+            exchange.copy_flits(&sent, &mut all);
+            assert!(outputs == expected, "seed {seed}, case {case}: {exchange:?} to {receivers:?}");
         }
     }
 }

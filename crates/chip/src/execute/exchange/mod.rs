@@ -1,17 +1,18 @@
-//! The Switch Engine: slices get packets of other slices.
+//! The Switch Engine: slices receive packets of other slices.
 //!
 //! ```text
 //!   sent         slice 0   p0 p1 p2 …        gathered   slice 0   p0 q0 p1 q1 …
 //!                slice 1   q0 q1 q2 …
 //! ```
 //!
-//! Packets are gathered source by source: what comes from one slice is read from one end to the other. There are three ways:
+//! Packets are gathered source by source, so that the packets of one slice are read from one end to the other. There
+//! are three ways:
 //!
 //! | the pass | packets go |
 //! |---|---|
 //! | reads, exchanges and writes whole packets | from DM to DM: [`direct`] |
-//! | reads whole packets and computes | from DM to a buffer per slice, some slices at a time, which then commit theirs |
-//! | computes before the exchange, or writes what it fetches | to buffers of all slices before any of them is written |
+//! | reads whole packets and computes | from DM to buffers of some slices at a time, which then commit theirs |
+//! | computes before the exchange, or writes over its sources | to buffers of all slices before any is written |
 
 mod direct;
 mod flits;
@@ -29,7 +30,7 @@ use furiosa_visa_rules::spec::SLICES;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// A loop over the packets that a slice gets.
+/// A loop over the packets that a slice receives.
 #[derive(Clone, Copy, Debug)]
 struct Gather {
     size: usize,
@@ -39,7 +40,7 @@ struct Gather {
     step: usize,
 }
 
-/// Where runs of packets come from and go to, beside the first one that a slice gets.
+/// Source and place of a run of packets, relative to the first packet that a slice receives.
 #[derive(Clone, Copy, Debug)]
 struct Offset {
     slice: usize,
@@ -47,11 +48,11 @@ struct Offset {
     step: usize,
 }
 
-/// Where packets lie: the first byte of each.
+/// Positions of packets: the first byte of each.
 #[derive(Debug)]
 struct Spots<'a> {
     starts: &'a [u32],
-    /// They lie one behind the other.
+    /// True if each packet follows the one before it without a gap.
     is_even: bool,
 }
 
@@ -59,39 +60,40 @@ struct Spots<'a> {
 #[derive(Debug)]
 pub(super) struct Exchange {
     switch: Switch,
-    /// The slices that one slice gets packets of.
+    /// The slices from which a slice receives packets.
     sources: Vec<Offset>,
-    /// Where runs of packets of one of them start.
+    /// The starts of the runs of packets from one source.
     runs: Vec<Offset>,
     /// A run: evenly spaced packets that go to evenly spaced places.
     run: Gather,
-    /// Packets that a slice gets.
+    /// Number of packets that a slice receives.
     steps: usize,
     element: ElementType,
-    /// Elements of a packet, and their bytes.
+    /// Elements of a packet.
     lanes: usize,
+    /// Bytes of a packet.
     bytes: usize,
-    /// Where the packets of a slice start that were fetched, and those that were gathered.
+    /// Starts of the packets of a slice, both of fetched and of gathered ones.
     starts: Vec<u32>,
 }
 
-/// Bytes of packets for which the memory is kept until the next exchange.
+/// Bytes of packets whose memory is kept for the next exchange.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Bytes of packets that a thread gathers before they are committed, of at most 16 slices: they stay in its cache.
+/// Bytes of packets that a thread gathers before they are committed, for at most 16 slices. They stay in its cache.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// The packets of all slices that the last exchange fetched: the next one uses their memory again, as far as it is not large.
+/// The packets of all slices that the last exchange fetched. The next one uses their memory again, unless it is large.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanged(Vec<Row>);
 
 impl Exchanged {
-    /// The packets, to be fetched anew.
+    /// The rows, to be fetched again.
     pub(super) fn rows(&mut self) -> &mut Vec<Row> {
         &mut self.0
     }
 
-    /// Gives large memory back.
+    /// Frees the rows if they are large.
     pub(super) fn trim(&mut self) {
         if self.0.iter().map(|row| row.bytes().len()).sum::<usize>() > KEPT_BYTES {
             self.0 = Vec::new();
@@ -99,16 +101,16 @@ impl Exchanged {
     }
 }
 
-/// The packets of all slices before an exchange. [`Sent::new`] makes it.
+/// The packets of all slices before an exchange, made by [`Sent::new`].
 #[derive(Debug)]
 pub(super) struct Sent<'a> {
     /// The bytes of each slice. Slices that send nothing have none.
     bytes: Vec<&'a [u8]>,
-    /// Which elements of the packets were written, if not all were.
+    /// Per slice, a flag per element: true if it is written. `None`: all are.
     flags: Vec<Option<&'a [bool]>>,
-    /// Whether a slice sends, and all that it sends was written.
+    /// Per slice: true if it sends, and all its packets are written.
     whole: Vec<bool>,
-    /// Where packets lie, the same in all slices.
+    /// Positions of the packets, the same in all slices.
     spots: Spots<'a>,
     /// The bytes as flits, from the first packet on.
     flits: Vec<&'a [Flit]>,
@@ -122,18 +124,19 @@ impl<'a> Sent<'a> {
 }
 
 impl Exchange {
-    /// The exchange of packets as they are fetched and collected.
+    /// Prepares the exchange of packets that `fetch` reads and collects.
     pub(super) fn new(switch: &Switch, fetch: &FetchPlan) -> Self {
         let mut step = 1;
         let mut loops: Vec<Gather> = (switch.time_digits.iter().rev())
-            .map(|own| {
-                let gather = Gather { size: own.size, slices: own.slices, time: own.time, step };
-                step *= own.size;
+            .map(|digit| {
+                let gather = Gather { size: digit.size, slices: digit.slices, time: digit.time, step };
+                step *= digit.size;
                 gather
             })
             .collect();
         loops.reverse();
-        let (between, mut within): (Vec<Gather>, Vec<Gather>) = loops.iter().partition(|own| own.slices > 0);
+        let (between, mut within): (Vec<Gather>, Vec<Gather>) =
+            loops.iter().partition(|gather| gather.slices > 0);
         let run = within.pop().unwrap_or(Gather { size: 1, slices: 0, time: 1, step: 1 });
         let (lanes, bytes) = (fetch.padded(), fetch.packet_bytes());
         let starts = (0..switch.in_time.max(step)).map(|step| (step * bytes) as u32).collect();
@@ -150,23 +153,23 @@ impl Exchange {
         }
     }
 
-    /// Packets that a slice gets.
+    /// Number of packets that a slice receives.
     pub(super) fn steps(&self) -> usize {
         self.steps
     }
 
-    /// Whether a slice gets packets.
+    /// Tells if a slice receives packets.
     pub(super) fn reaches(&self, at: Coordinates) -> bool {
         self.switch.first_source(at.slice).is_some()
     }
 
-    /// Whether a slice gets packets of none but these slices of the system.
+    /// Tells if all packets that a slice receives come from `slices` of the system.
     pub(super) fn gets_from(&self, at: Coordinates, slices: &[bool]) -> bool {
         let first = Coordinates { slice: 0, ..at }.slice_number();
         self.switch.snoop.sources(at.slice).into_iter().all(|slice| slices[first + slice])
     }
 
-    /// Where a packet comes from: the slice, and its number there.
+    /// Source of a packet: the slice, and the number of the packet there.
     pub(super) fn source(&self, at: Coordinates, step: usize) -> (Coordinates, usize) {
         match self.switch.source(at.slice, step) {
             Some((slice, step)) => (Coordinates { slice, ..at }, step),
@@ -174,13 +177,13 @@ impl Exchange {
         }
     }
 
-    /// Where the first packet comes from that a slice gets: the number of the slice, and the packet there.
+    /// Source of the first packet that a slice receives: the number of the slice, and the packet there.
     fn first_source(&self, at: Coordinates) -> Option<(usize, usize)> {
         let (slice, time) = self.switch.first_source(at.slice)?;
         Some((Coordinates { slice, ..at }.slice_number(), time))
     }
 
-    /// Gathers the packets that a slice gets.
+    /// Gathers the packets that a slice receives.
     pub(super) fn gather(&self, at: Coordinates, sent: &Sent<'_>, output: &mut Row) {
         let first = Coordinates { slice: 0, ..at }.slice_number();
         let source = self.first_source(at);
@@ -206,12 +209,13 @@ impl Exchange {
         }
     }
 
-    /// Whether a packet may have an element that nobody wrote, of the sources of a slice of which this is the first.
+    /// Tells if the sources of a slice may send an unwritten element. `first`: the first of these sources.
     fn any_missing(&self, first: usize, whole: &[bool]) -> bool {
         self.sources.iter().any(|source| !whole[first + source.slice])
     }
 
-    /// Visits the runs of packets that a slice gets, source by source: the slice, the first packet there, its place here.
+    /// Visits the runs of packets that a slice receives, source by source: source slice, first packet there, first
+    /// place here.
     #[inline(always)]
     fn for_each_run(&self, (slice, time): (usize, usize), mut visit: impl FnMut(usize, usize, usize)) {
         for source in &self.sources {
@@ -221,7 +225,7 @@ impl Exchange {
         }
     }
 
-    /// Copies a run of packets: from a packet on, to a place.
+    /// Copies a run of packets: from a packet on, to the places from `place` on.
     #[inline(always)]
     fn copy(
         &self,
@@ -240,23 +244,23 @@ impl Exchange {
         }
     }
 
-    /// Copies which elements of the packets of a run were written, if not all were.
+    /// Copies the flags of the packets of a run, unless all elements are written.
     fn copy_flags(&self, (flags, packet): (Option<&[bool]>, usize), (output, place): (&mut [bool], usize)) {
         if output.is_empty() {
             return;
         }
         let Gather { size: count, time: every, step: apart, .. } = self.run;
         for (packet, place) in (0..count).map(|k| (packet + k * every, place + k * apart)) {
-            let own = &mut output[place * self.lanes..(place + 1) * self.lanes];
+            let marks = &mut output[place * self.lanes..(place + 1) * self.lanes];
             match flags {
-                Some(flags) => own.copy_from_slice(&flags[packet * self.lanes..(packet + 1) * self.lanes]),
-                None => own.fill(true),
+                Some(flags) => marks.copy_from_slice(&flags[packet * self.lanes..(packet + 1) * self.lanes]),
+                None => marks.fill(true),
             }
         }
     }
 }
 
-/// What the loops over packets come to, in their order.
+/// Offsets of all iterations of nested loops, in their order.
 fn offsets(loops: &[Gather]) -> Vec<Offset> {
     let mut all = vec![Offset { slice: 0, time: 0, step: 0 }];
     for &Gather { size, slices, time, step } in loops {
@@ -274,14 +278,14 @@ fn offsets(loops: &[Gather]) -> Vec<Offset> {
 }
 
 impl Pass<'_> {
-    /// Whether the packets of all slices can be gathered from DM.
+    /// Tells if the packets of all slices can be gathered from DM.
     fn sends_in_place(&self, units: &[Unit]) -> bool {
         let Some(packets) = &self.packets else { return false };
         let mut senders = units.iter().zip(&self.senders).filter(|(_, sends)| **sends);
         senders.all(|(unit, _)| unit.dm.all_initialised(packets.range.clone()))
     }
 
-    /// What all slices send: from DM if it can be gathered there, else as it is fetched to `rows`. `None`: nothing is
+    /// The packets of all slices: in DM if they can be gathered there, else fetched to `rows`. `None`: nothing is
     /// exchanged.
     pub(super) fn sent<'a>(&'a self, units: &'a [Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
         self.exchange.as_ref()?;
@@ -291,7 +295,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What all slices send, in DM.
+    /// The packets of all slices, in DM.
     fn sent_in_place<'a>(&'a self, units: &'a [Unit], packets: &'a Packets) -> Sent<'a> {
         let bytes = |(unit, &sends): (&'a Unit, &bool)| if sends { unit.dm.bytes() } else { &[] };
         let bytes = units.iter().zip(&self.senders).map(bytes).collect();
@@ -299,7 +303,7 @@ impl Pass<'_> {
         Sent::new(bytes, vec![None; units.len()], self.senders.clone(), spots)
     }
 
-    /// Fetches what all slices send.
+    /// Fetches the packets of all slices.
     pub(super) fn sent_rows<'a>(&'a self, units: &[Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
         let exchange = self.exchange.as_ref()?;
         let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
@@ -329,7 +333,8 @@ impl Pass<'_> {
         ))
     }
 
-    /// Runs all slices with what they gather from DM, some at a time, if nothing that is sent is written. Whether it could.
+    /// Runs all slices with packets gathered from DM, some slices at a time. Returns false if a packet would be
+    /// overwritten, or cannot be gathered.
     pub(super) fn run_in_place(&self, units: &mut [Unit]) -> bool {
         let (Some(exchange), Some(packets)) = (&self.exchange, &self.packets) else { return false };
         if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
@@ -376,7 +381,7 @@ impl Pass<'_> {
                 }
             }
         };
-        // One visit to the threads for all of it.
+        // Enters the thread pool once for the whole work.
         #[cfg(feature = "parallel")]
         rayon::scope(|_| all());
         #[cfg(not(feature = "parallel"))]

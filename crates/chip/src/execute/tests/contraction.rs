@@ -1,4 +1,4 @@
-//! Contractions against loops over single products.
+//! Tests of contractions against loops over single products.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn check_contraction(shape: &Shape, file: TrfAddress) {
     let (x, w) = (data(1), codes(element, rows * tile * k, 2));
     let w_address = 128 * 1024;
     let slices = 64;
-    // Three slices are compared; the others get other data.
+    // Three slices are compared. The others hold other data.
     for number in (0..system.units.len()).filter(|number| number % 256 < slices) {
         let compared = matches!(number, 0 | 1 | 300);
         let seeds = if compared { (1, 2) } else { (0, 0) };
@@ -166,7 +166,7 @@ fn contractions_agree_with_the_definition() {
                 let shape = Shape { element, m, tile, flits, rows, live_k, kind, depth };
                 check_contraction(&shape, FILES[rows % 3]);
             }
-            // One row of M, of which only the first K elements are live.
+            // One row of M. Only its first K elements are live.
             let live_k = k * 2 / 3 + 1;
             let depth = full(element);
             check_contraction(
@@ -198,7 +198,7 @@ fn a_repeated_weight_multiplies_every_cell() {
     };
     let weights = fetch(one(region(0, 1024, Bf16, 1, 16)), Bf16, &[(16, 1)], 1, 16);
     system.execute(&pass(weights, None, None, Sink::Trf { destination: trf, guard })).expect("fits");
-    // Two packets of 32; step k multiplies packet k by weight k + 3, 2 elements per read, all of the packet summed.
+    // Two packets of 32. Step k multiplies packet k by the weights of a read of 2 elements, and sums the whole packet.
     let contraction = Contraction {
         trf,
         stream_guard: guard,

@@ -1,8 +1,9 @@
-//! Packets that go from slice to slice: what is checked of them, and that threads make no difference.
+//! Tests of packets that go from slice to slice: their checks, and equal results for any number of threads.
 
 use super::*;
 
-/// `Transpose { slice1: 2, slice0: 4 }` of so many packets per slice: slice `s'` gets those of slice `from(s')`.
+/// `Transpose { slice1: 2, slice0: 4 }` of `time` packets per slice: slice `s'` receives the packets of slice
+/// `from(s')`.
 fn transpose(time: usize) -> Switch {
     let mut switch = Switch::blank(SwitchVariant::Transpose, 8, time);
     switch.push_digit(8, 32, 8);
@@ -16,7 +17,8 @@ fn from(slice: usize) -> usize {
     slice / 8 * 8 + slice % 2 * 4 + slice / 2 % 4
 }
 
-/// `Broadcast1 { slice1: 4, slice0: 1 }` of one packet per slice: all of a group of 4 slices get the packets of all of them.
+/// `Broadcast1 { slice1: 4, slice0: 1 }` of one packet per slice: each slice of a group of 4 receives all packets of
+/// the group.
 fn broadcast_of_four() -> Switch {
     let mut switch = Switch::blank(SwitchVariant::Broadcast1, 4, 1);
     switch.push_digit(4, 64, 4);
@@ -26,7 +28,7 @@ fn broadcast_of_four() -> Switch {
     switch
 }
 
-/// Packets of 32 `i8` at `time` steps, from one address to another through a switch.
+/// Packets of 32 `i8` at `time` steps, moved from one address to another through a switch.
 fn copy(switch: Switch, source: u64, destination: u64) -> Command {
     let (time, out) = (switch.in_time, switch.out_time());
     let stream = fetch(region(0, source, I8, 256, 32 * time), I8, &[(time, 32), (32, 1)], time, 32);
@@ -64,11 +66,11 @@ fn every_cluster_exchanges_by_itself() {
     }
 }
 
-/// Each packet goes from its place in the source to its own: in order, scattered, with gaps, to lower and higher addresses than
-/// it comes from, of 32 bytes and of more, in slices of which some get nothing.
+/// Each packet goes from its place in the source to its place in the destination: in order, scattered, with gaps, to
+/// lower and higher addresses, in packets of 32 bytes and of more. In one case, some slices receive nothing.
 #[test]
 fn packets_go_to_their_places() {
-    // Time steps, bytes of a packet, how they are fetched and committed, slices that are written.
+    // Time steps, bytes of a packet, entries of fetch, entries of commit, number of slices that are written.
     type Entries = &'static [(usize, isize)];
     let cases: [(usize, usize, Entries, Entries, usize); 7] = [
         (4, 32, &[(4, 32), (32, 1)], &[(4, 32), (32, 1)], 256),
@@ -96,7 +98,7 @@ fn packets_go_to_their_places() {
                 let (mut bytes, mut flags) = ([0; 512], [false; 512]);
                 let all = codes(I8, 512, unit / 256 * 256 + from(unit % 256));
                 for (k, &place) in written.iter().enumerate().filter(|_| unit % 256 < slices) {
-                    // Of flits whose tail is not committed, the leading bytes are.
+                    // Only the leading bytes of each flit may be committed.
                     let k = k / window * 32 + k % window;
                     (bytes[place as usize], flags[place as usize]) = (all[read[k] as usize], true);
                 }
@@ -133,7 +135,7 @@ fn threads_make_no_difference() {
     assert!([2, 3, 7].into_iter().all(|threads| run(threads) == one));
 }
 
-/// What is converted must be there in the slice that it comes from; what nobody takes need not.
+/// Elements that are converted must be written in their source slice. Elements that no slice takes need not be.
 #[test]
 fn missing_elements_are_found_where_they_were_fetched() {
     let mut system = Chips::new(ChipOptions::default());
@@ -146,13 +148,13 @@ fn missing_elements_are_found_where_they_were_fetched() {
         let sink = commit(region(1, 4096, F32, 256, 16), &[(2, 8), (8, 1)], 8, below(5, 2, 4));
         switched(pass(stream, None, None, sink), switch)
     };
-    // Slices 0 to 3 are written: they get the packets of 0, 4, 1 and 5.
+    // Slices 0 to 3 are written. They receive the packets of slices 0, 4, 1 and 5.
     let fault = system.execute(&command(transpose(2))).expect_err("two elements are missing");
     assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
     let text = fault.to_string();
     assert!(text.contains("fetch: uninitialised element: time step 1"), "{text}");
     assert!(text.contains("element 14 of the tensor at DM address 4") && text.contains("slice 0"), "{text}");
-    // Written in slices 0 and 1, but not in 4 and 5, the elements of which go to slices 1 and 3.
+    // The elements are now written in slices 0 and 1, but not in 4 and 5, whose packets go to slices 1 and 3.
     for unit in [0, 1, 256, 257] {
         poke(&mut system, unit, 32, Bf16, &codes(Bf16, 2, unit));
     }
@@ -172,7 +174,7 @@ fn missing_elements_are_found_where_they_were_fetched() {
     }
 }
 
-/// What a slice gets from one that fetches nothing is missing, although both have all of their bytes.
+/// A packet from a slice that fetches nothing is missing, although all bytes of both slices are written.
 #[test]
 fn slices_that_fetch_nothing_have_nothing_to_convert() {
     let mut system = filled(1);
@@ -181,14 +183,14 @@ fn slices_that_fetch_nothing_have_nothing_to_convert() {
         let sink = commit(region(1, 4096, I32, 256, 8), &[(8, 1)], 8, below(5, 2, 2));
         switched(pass(stream, None, None, sink), transpose(1))
     };
-    // Slice 1 gets the packet of slice 4.
+    // Slice 1 receives the packet of slice 4.
     let fault = system.execute(&command(4)).expect_err("the tensor does not lie in slice 4");
     assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
     assert!(fault.to_string().contains("slice 4"), "{fault}");
     system.execute(&command(5)).unwrap_or_else(|fault| panic!("{fault}"));
 }
 
-/// A slice may commit over what all slices have emitted, and no further.
+/// A slice may commit over packets that all slices have emitted, but not over later ones.
 #[test]
 fn commits_wait_for_the_last_slice_of_the_ring() {
     let outcome = |switch: Switch, source, destination| {
@@ -196,12 +198,12 @@ fn commits_wait_for_the_last_slice_of_the_ring() {
         let outcome = system.execute(&copy(switch, source, destination)).map(drop);
         outcome.map_err(|fault| fault.kind)
     };
-    // At step `t`, packets before `t` are gone.
+    // Packets before `t` have been emitted at step `t`.
     assert_eq!(outcome(transpose(4), 32, 0), Ok(()));
     assert_eq!(outcome(transpose(4), 24, 0), Err(FaultKind::Overwrite));
     assert_eq!(outcome(transpose(4), 0, 0), Err(FaultKind::Overwrite));
     assert_eq!(outcome(Switch::forwarding(256, 4), 0, 0), Ok(()), "each packet is where it was");
-    // With `s1` outside of two time steps, its last slices keep both until it is their turn.
+    // `s1` is outside of two time steps, so its last slices keep both packets until their turn.
     let mut nested = Switch::blank(SwitchVariant::Broadcast01, 2, 2);
     nested.push_digit(2, 128, 2);
     nested.push_digit(1, 2, 0);
@@ -209,19 +211,19 @@ fn commits_wait_for_the_last_slice_of_the_ring() {
     nested.push_time(2, 1, 0);
     nested.push_time(2, 0, 1);
     nested.emission = Emission::Nested { slice0: 1, time0: 2 };
-    // Steps 0 to 2 are committed before anything of the last slice is gone, and step 3 after one packet.
+    // Steps 0 to 2 are committed before the last slice has emitted a packet, and step 3 after it has emitted one.
     assert_eq!(outcome(nested, 96, 0), Ok(()));
     assert_eq!(outcome(nested, 88, 0), Err(FaultKind::Overwrite));
 }
 
-/// Slices that are written later have not lost what others sent.
+/// Slices that are written later still have the packets that others receive from them.
 #[test]
 fn a_commit_over_its_source_waits_for_all_slices() {
     let mut halves = Switch::blank(SwitchVariant::Transpose, 256, 4);
     halves.push_digit(2, 128, 1);
     halves.push_digit(1, 2, 128);
     halves.push_time(4, 0, 1);
-    // To the same bytes a packet earlier, and to other ones.
+    // The destination is the same bytes, one packet earlier, or other bytes.
     for destination in [0, 4096] {
         let mut system = filled(8);
         let sent: Vec<_> = (0..256).map(|unit| peek(&system, unit, 32, I8, 128).0).collect();
@@ -233,7 +235,7 @@ fn a_commit_over_its_source_waits_for_all_slices() {
     }
 }
 
-/// Cells are read by slices that hold nothing themselves.
+/// Slices without a source tensor receive packets of others.
 #[test]
 fn slices_without_a_tensor_get_packets_too() {
     let mut system = filled(1);
@@ -257,16 +259,16 @@ fn slices_without_a_tensor_get_packets_too() {
     assert!(peek(&system, 4, 4096, I8, 32).1.iter().all(|&written| !written));
 }
 
-/// Slices that send nothing have no packets, also where they sent some in the exchange before.
+/// Slices that send nothing have no packets, even if they sent some in the previous exchange.
 #[test]
 fn packets_of_the_last_exchange_are_gone() {
     let mut system = filled(1);
-    // What all slices send is converted, so that it is fetched.
+    // The packets of all slices are converted, so that they are fetched to rows.
     let stream = fetch(region(0, 0, I8, 256, 8), I32, &[(8, 1)], 1, 8);
     let sink = commit(region(1, 4096, I32, 256, 8), &[(8, 1)], 8, Guard::always(5));
     let first = switched(pass(stream, None, None, sink), transpose(1));
     system.execute(&first).unwrap_or_else(|fault| panic!("{fault}"));
-    // Slices 0 and 1 send alone. One byte of slice 0 is missing, so that this is fetched, too.
+    // Only slices 0 and 1 send. One byte of slice 0 is missing, so that these packets are fetched to rows, too.
     poke(&mut system, 0, 16384, I8, &codes(I8, 31, 100));
     poke(&mut system, 1, 16384, I8, &codes(I8, 32, 101));
     let stream = fetch(region(0, 16384, I8, 2, 32), I8, &[(32, 1)], 1, 32);

@@ -1,4 +1,4 @@
-//! Whole passes against loops over single elements.
+//! Tests of whole passes against loops over single elements.
 
 use crate::memory::row::{Line, Row};
 use crate::{ChipOptions, Chips, Fault, FaultKind};
@@ -27,7 +27,7 @@ fn region(fill: u64, address: u64, element: ElementType, slices: usize, elements
     Region::whole(Memory::Dm, address, FillId(fill), footprint)
 }
 
-/// `variable < limit`.
+/// Guard over `variables` variables: `variable < limit`.
 fn below(variables: usize, variable: usize, limit: usize) -> Guard {
     let mut guard = Guard::always(variables);
     guard.digits.push(GuardDigit { variable, base: 1, extent: 1 << 20, weight: 1 });
@@ -94,7 +94,8 @@ fn fetch_cast_and_commit_with_padding() {
     let data = codes(Bf16, 64, 4);
     poke(&mut system, 5, 0, Bf16, &data);
     poke(&mut system, 5, 4096, Bf16, &[0xee; 256]);
-    // Time [T8], packet 8 widened to f32, narrowed back; six of the lanes are live, order of T reversed in halves.
+    // Eight packets of 8, widened to f32 and narrowed back. Six lanes are live, and the two halves of the time steps
+    // are interleaved in DM.
     let stream = fetch(region(0, 0, Bf16, 8, 64), F32, &[(8, 8), (8, 1)], 8, 8);
     let cast = Cast { input: F32, output: Bf16 };
     let sink = commit(region(1, 4096, Bf16, 8, 128), &[(2, 8), (4, 16), (8, 1)], 8, below(5, 4, 6));
@@ -103,20 +104,20 @@ fn fetch_cast_and_commit_with_padding() {
     for t in 0..8 {
         let start = t / 4 * 8 + t % 4 * 16;
         for lane in 0..8 {
-            // The padding of a packet is written, and anything.
+            // The padding of a packet is written with undefined values.
             assert_eq!(written[start + lane], lane < 6, "time {t} lane {lane}");
             let expected = &data[(t * 8 + lane) * 2..][..2];
             assert!(lane >= 6 || &bytes[(start + lane) * 2..][..2] == expected, "time {t} lane {lane}");
         }
     }
-    // Behind the last packet nobody has written an element of the new tensor.
+    // No element of the new tensor is written behind the last packet.
     assert!(peek(&system, 5, 4096 + 128, Bf16, 64).1.iter().all(|&flag| !flag));
-    // Slices without data copy the fact that there is none.
+    // Slices without data write uninitialised elements.
     assert!(peek(&system, 6, 4096, Bf16, 64).1.iter().all(|&flag| !flag));
 }
 
-/// Cast, then transposed: 200 values of 32 bits in matrices of 4 rows, of which 6 elements of each packet leave. Blocks of
-/// the fetch hold whole matrices, whatever the packets are.
+/// A cast and then a transpose: 200 flits of `f32` in matrices of 4 rows. Of each row, 6 elements leave. Blocks of the
+/// fetch hold whole matrices for packets of any size.
 #[test]
 fn cast_and_transpose() {
     for flits in [1, 2, 5] {
@@ -150,7 +151,7 @@ fn cast_and_transpose() {
     }
 }
 
-/// Conversions of a command built by hand, which no type has checked.
+/// Conversions of commands that were built by hand, which no type has checked.
 #[test]
 fn conversions_that_a_chip_does_not_have() {
     use ElementType::{I5, I9};
@@ -261,7 +262,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
             kind: AccumulationKind::Interleaved,
             output: I32,
         };
-        // The third packet was never written.
+        // The third packet is unwritten.
         let run = |system: &mut Chips, guard_of_stream| {
             let stream = fetch(one(region(0, 0, I8, 1, 192)), I8, &[(192, 1)], 6, 32);
             let sink = commit(one(region(3, 1024, I32, 1, 24)), &[(3, 8), (8, 1)], 8, guard);
@@ -285,7 +286,7 @@ fn uninitialised_operands_are_refused_before_anything_is_written() {
     }
 }
 
-/// A sequencer may leave its tensor, which is written as a whole here: what it reads behind it counts.
+/// A sequencer may leave its tensor. Here the tensor is completely written, and the elements behind it must be, too.
 #[test]
 fn uninitialised_operands_behind_their_tensor_are_refused() {
     let guard = Guard::always(5);
@@ -333,12 +334,12 @@ fn uninitialised_operands_behind_their_tensor_are_refused() {
         pass(stream, Some(contraction), None, sink)
     };
     system.execute(&multiply(1)).expect("the row is written");
-    // What lies behind a row of the register file is padding: it is no operand.
+    // Elements behind a row of the register file are padding, and no operands.
     system.execute(&multiply(2)).expect("the second read multiplies nothing");
     assert_eq!(peek(&system, 0, 8192, I32, 9).0[32..36], [0; 4]);
 }
 
-/// Collect fills flits up: what it adds is no operand, although everything that is fetched was written.
+/// Collect pads flits. The added lanes are no operands, even if all fetched elements are written.
 #[test]
 fn lanes_that_collect_adds_are_no_operands() {
     let guard = Guard::always(5);

@@ -1,4 +1,4 @@
-//! Register files, by commands that no types have made.
+//! Tests of register files, with commands that no types have made.
 
 use super::*;
 use furiosa_visa_rules::spec::VRF_BYTES;
@@ -42,7 +42,7 @@ fn only_live_lanes_go_to_the_vrf() {
     let mut system = Chips::new(ChipOptions::default());
     let bytes: Vec<u8> = (0..96).map(|k| k + 1).collect();
     poke(&mut system, 0, 0, I32, &bytes);
-    // Three packets, of which lanes 0 to 4 are live, transposed; the third packet is padding.
+    // Three packets, transposed. Lanes 0 to 4 are live; the third packet is padding.
     let mut guard = below(5, 4, 5);
     guard.digits.push(GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 });
     guard.sums.push(GuardSum { first: 1, len: 1, start: 0, limit: 2 });
@@ -81,7 +81,7 @@ fn a_vrf_has_limits() {
     let fault = system.execute(&load(vrf(1, 0, I8, 8), 1, straight, always)).expect_err("8 bits");
     assert_eq!(fault.kind, FaultKind::Unsupported, "{fault}");
     assert!(fault.message.contains("type i8") && fault.message.contains("32-bit types"), "{fault}");
-    // Not checked, what lies outside is not written.
+    // Without the check, elements outside are not written.
     let checks = CheckOptions { bounds: false, ..CheckOptions::default() };
     let mut open = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
     open.execute(&load(vrf(1, end - 28, F32, 8), 1, straight, always)).expect("not checked");
@@ -90,20 +90,20 @@ fn a_vrf_has_limits() {
 #[test]
 fn engines_reach_their_own_memories() {
     let mut system = Chips::new(ChipOptions::default());
-    let own = vrf(1, 0, I32, 8);
+    let in_vrf = vrf(1, 0, I32, 8);
     let dm = region(2, 0, I32, 1, 8);
     let hbm = Region { memory: Memory::Hbm, ..dm };
     let straight = moves(&[(8, 1, 1)], Guard::always(1));
     let always = Guard::always(5);
     let refused = [
         (
-            dma(own, dm, 8),
+            dma(in_vrf, dm, 8),
             "DMA: unsupported: the tensor at address 0 lies in VRF, but this operation reaches HBM and DM",
         ),
-        (dma(dm, own, 8), "DMA: unsupported: the tensor at address 0 lies in VRF"),
+        (dma(dm, in_vrf, 8), "DMA: unsupported: the tensor at address 0 lies in VRF"),
         (load(dm, 1, straight, always), "to_vrf: unsupported: the tensor at address 0 lies in DM"),
         (
-            pass(fetch(own, I32, &[(8, 1)], 1, 8), None, None, commit(dm, &[(8, 1)], 8, always)),
+            pass(fetch(in_vrf, I32, &[(8, 1)], 1, 8), None, None, commit(dm, &[(8, 1)], 8, always)),
             "fetch: unsupported: ",
         ),
         (
@@ -115,7 +115,7 @@ fn engines_reach_their_own_memories() {
         let fault = system.execute(&command).expect_err(start).to_string();
         assert!(fault.starts_with(&format!("fault: {start}")), "{fault}");
     }
-    let transfer = HostTransfer { region: own, transfer: straight, host_elements: 8 };
+    let transfer = HostTransfer { region: in_vrf, transfer: straight, host_elements: 8 };
     assert_eq!(system.download(&transfer, here()).map_err(|fault| fault.kind), Err(FaultKind::Unsupported));
     let buffer = HostBuffer { bytes: vec![0; 32], initialised: None };
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Passes that move elements inside of each slice, against loops over single elements.
+//! Tests of passes that move elements inside of each slice, against loops over single elements.
 
 use super::*;
 
-/// Fetched elements as positions of the tensor, one list per flit: those of a packet, and where it is padding none.
+/// Fetched elements as positions of the tensor, one list per flit. A padding lane of a packet is `None`.
 fn flits(read: &[i64], packet: usize, lanes: usize) -> Vec<Vec<Option<i64>>> {
     let padded = |packet: &[i64]| {
         let mut all: Vec<Option<i64>> = packet.iter().copied().map(Some).collect();
@@ -12,18 +12,18 @@ fn flits(read: &[i64], packet: usize, lanes: usize) -> Vec<Vec<Option<i64>>> {
     read.chunks(packet).flat_map(padded).collect::<Vec<_>>().chunks(lanes).map(<[_]>::to_vec).collect()
 }
 
-/// What leaves the Transpose Engine, by its formula.
-fn transposed(own: &Transpose, flits: &[Vec<Option<i64>>], lanes: usize) -> Vec<Vec<Option<i64>>> {
-    let (packets, kept) = (own.packets_per_col(), own.kept_elements());
+/// Output of the Transpose Engine, by its formula.
+fn transposed(transpose: &Transpose, flits: &[Vec<Option<i64>>], lanes: usize) -> Vec<Vec<Option<i64>>> {
+    let (packets, kept) = (transpose.packets_per_col(), transpose.kept_elements());
     let out = |packet: usize| {
-        let (matrix, column) = (packet / own.out_rows, packet % own.out_rows);
-        let row = |r: usize| flits[(matrix * own.in_rows + r) * packets + column / kept][column % kept];
-        (0..lanes).map(|lane| (lane < own.in_rows).then(|| row(lane)).flatten()).collect()
+        let (matrix, column) = (packet / transpose.out_rows, packet % transpose.out_rows);
+        let row = |r: usize| flits[(matrix * transpose.in_rows + r) * packets + column / kept][column % kept];
+        (0..lanes).map(|lane| (lane < transpose.in_rows).then(|| row(lane)).flatten()).collect()
     };
-    (0..own.out_time()).map(out).collect()
+    (0..transpose.out_time()).map(out).collect()
 }
 
-/// One pass: `fetched` and `committed` are entries in elements.
+/// One pass. `fetched` and `committed` are entries in elements.
 struct Case {
     element: ElementType,
     time: usize,
@@ -44,7 +44,7 @@ const fn case(
 }
 
 const CASES: [Case; 18] = [
-    // As they are, in another order, with gaps, of more than a flit, the leading bytes of each.
+    // Unchanged, in another order, with gaps, with more than a flit, and with only the leading bytes of each packet.
     case(I8, (4, 32), &[(4, 32), (32, 1)], &[(4, 32), (32, 1)], None),
     case(I8, (6, 32), &[(3, 32), (2, 96), (32, 1)], &[(2, 96), (3, 32), (32, 1)], None),
     case(I8, (4, 32), &[(4, 32), (32, 1)], &[(4, 40), (32, 1)], None),
@@ -68,8 +68,8 @@ const CASES: [Case; 18] = [
     case(F32, (8, 8), &[(2, 8), (4, 16), (8, 1)], &[(20, 4), (2, 1)], Some((2, 8, 5))),
 ];
 
-fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
-    let Case { element, time, packet, fetched, committed, transpose } = *own;
+fn check(case: &Case, (source, destination): (u64, u64), whole: bool) {
+    let Case { element, time, packet, fetched, committed, transpose } = *case;
     let lanes = 256 / element.bits();
     let elements = 4096 / element.bits();
     let read = naive(&config(fetched, 1));
@@ -82,18 +82,18 @@ fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
         engine = Some(plan);
     }
     let places = naive(&config(committed, 1));
-    // Leading lanes of each packet.
+    // Number of leading lanes of each packet that are committed.
     let window = places.len() / stream.len();
     let from = fetch(region(0, source, element, 256, elements), element, fetched, time, packet);
     let sink = commit(region(1, destination, element, 256, elements), committed, window, below(5, 2, 3));
     let mut command = pass(from, None, None, sink);
-    if let Operation::TensorUnit(own) = &mut command.operation {
-        own.collect = Some(Collect { flits });
-        own.transpose = engine;
+    if let Operation::TensorUnit(unit) = &mut command.operation {
+        unit.collect = Some(Collect { flits });
+        unit.transpose = engine;
     }
     let checks = CheckOptions { uninitialised: false, ..CheckOptions::default() };
     let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
-    // In one slice, elements are missing.
+    // Elements are missing in one slice.
     for slice in 0..3 {
         let bytes = if whole || slice != 1 { 512 } else { 40 };
         poke(&mut system, slice, source, element, &codes(element, bytes * 8 / element.bits(), slice));
@@ -118,15 +118,15 @@ fn check(own: &Case, (source, destination): (u64, u64), whole: bool) {
 
 #[test]
 fn elements_go_to_their_places() {
-    for own in &CASES {
+    for case in &CASES {
         for whole in [true, false] {
-            check(own, (8, 4096), whole);
-            check(own, (4096, 8), whole);
+            check(case, (8, 4096), whole);
+            check(case, (4096, 8), whole);
         }
     }
 }
 
-/// Bytes that are written over others of the same pass go through the stream.
+/// Bytes of a pass that are written over its source go through the stream.
 #[test]
 fn a_pass_over_its_own_source_is_no_different() {
     let mut system = Chips::new(ChipOptions::default());
@@ -134,8 +134,8 @@ fn a_pass_over_its_own_source_is_no_different() {
     let stream = fetch(region(0, 64, I8, 4, 128), I8, &[(4, 32), (32, 1)], 4, 32);
     let sink = commit(region(1, 0, I8, 4, 128), &[(4, 32), (32, 1)], 32, Guard::always(5));
     let mut command = pass(stream, None, None, sink);
-    if let Operation::TensorUnit(own) = &mut command.operation {
-        own.collect = Some(Collect { flits: 1 });
+    if let Operation::TensorUnit(unit) = &mut command.operation {
+        unit.collect = Some(Collect { flits: 1 });
     }
     system.execute(&command).unwrap_or_else(|fault| panic!("{fault}"));
     for slice in 0..4 {

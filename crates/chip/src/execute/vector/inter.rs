@@ -1,4 +1,4 @@
-//! The inter-slice reduce: streams of neighbouring slices become one.
+//! The inter-slice reduce: it combines streams of neighbouring slices.
 
 use super::path::{Job, Path};
 use super::reduce::drop_padding;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// What does not differ between clusters.
+/// The part of a reduce that is the same in all clusters.
 #[derive(Debug)]
 pub(super) struct InterPlan {
     op: ReduceOperator,
@@ -20,13 +20,13 @@ pub(super) struct InterPlan {
     before: StreamShape,
     /// Positions of the outgoing stream.
     len: usize,
-    /// The first slice of each sum, and the first one that gets it.
+    /// The first slice of each sum, and the first slice that receives it.
     slices: Vec<(usize, usize)>,
-    /// Slices of a sum from its first one on, per axis, the outermost fold first.
+    /// Slices of a sum relative to its first one, per axis. The outermost fold is first.
     axes: Vec<Vec<usize>>,
-    /// Where sums go: slices from the first one on, and the position that their part starts at.
+    /// Destinations of sums: slices relative to the first one, and the start of their part.
     copies: Vec<(usize, usize)>,
-    /// Positions of a part, before and after, and how many follow side by side.
+    /// Runs of neighbouring positions of a part: first position before, first position after, and length.
     runs: Vec<(usize, usize, usize)>,
 }
 
@@ -34,10 +34,13 @@ impl InterPlan {
     pub(super) fn new(reduce: &InterSliceReduce, before: StreamShape) -> Self {
         let kept = || reduce.kept.iter();
         let slices = nest(
-            kept().filter(|own| own.input.units > 0).map(|own| (own.size, own.input.units, own.output.units)),
+            kept()
+                .filter(|entry| entry.input.units > 0)
+                .map(|entry| (entry.size, entry.input.units, entry.output.units)),
         );
-        let positions = kept().filter(|own| own.input.units == 0 && own.output.units == 0);
-        let mut positions = nest(positions.map(|own| (own.size, own.input.elements, own.output.elements)));
+        let positions = kept().filter(|entry| entry.input.units == 0 && entry.output.units == 0);
+        let mut positions =
+            nest(positions.map(|entry| (entry.size, entry.input.elements, entry.output.elements)));
         positions.sort_unstable();
         let mut runs: Vec<(usize, usize, usize)> = Vec::new();
         for (from, to) in positions {
@@ -46,13 +49,13 @@ impl InterPlan {
                 _ => runs.push((from, to, 1)),
             }
         }
-        let promoted = kept().filter(|own| own.input.units == 0 && own.output.units > 0);
-        let promoted = promoted.map(|own| (own.size, own.output.units, own.input.elements));
-        let repeated = reduce.repeated.iter().map(|own| (own.size, own.units, 0));
+        let promoted = kept().filter(|entry| entry.input.units == 0 && entry.output.units > 0);
+        let promoted = promoted.map(|entry| (entry.size, entry.output.units, entry.input.elements));
+        let repeated = reduce.repeated.iter().map(|entry| (entry.size, entry.units, 0));
         let mut axes: Vec<Vec<(usize, usize, usize)>> = Vec::new();
-        for own in &reduce.reduced {
-            axes.resize_with(axes.len().max(own.axis + 1), Vec::new);
-            axes[own.axis].push((own.size, own.units, 0));
+        for entry in &reduce.reduced {
+            axes.resize_with(axes.len().max(entry.axis + 1), Vec::new);
+            axes[entry.axis].push((entry.size, entry.units, 0));
         }
         let offsets = |loops: Vec<(usize, usize, usize)>| {
             nest(loops.into_iter()).into_iter().map(|(slice, _)| slice).collect()
@@ -69,18 +72,18 @@ impl InterPlan {
         }
     }
 
-    /// Leaves out what is padding in a slice.
+    /// Marks padding in a slice as unwritten.
     pub(super) fn drop_padding(&self, at: Coordinates, stream: &mut LaneRow, mask: &mut Vec<bool>) {
         drop_padding(&self.live, self.before, at, &mut stream.flags, mask);
     }
 
-    /// The streams of all slices after it. Those without one hold nothing.
+    /// The streams of all slices after the exchange. Slices without a stream have `None`.
     pub(super) fn exchange(&self, path: Path, streams: &[Option<LaneRow>]) -> Vec<Option<LaneRow>> {
         let mut results: Vec<Option<LaneRow>> = streams.iter().map(|_| None).collect();
         for (cluster, results) in streams.chunks(SLICES).zip(results.chunks_mut(SLICES)) {
             let sum = |&(from, to): &(usize, usize)| {
                 let sum = self.fold(path, &self.axes, from, cluster);
-                let parts = sum.iter().flat_map(|sum| self.copies.iter().map(|own| (own, &**sum)));
+                let parts = sum.iter().flat_map(|sum| self.copies.iter().map(|copy| (copy, &**sum)));
                 parts.map(|(&(slice, at), sum)| (to + slice, self.part(sum, at))).collect()
             };
             #[cfg(feature = "parallel")]
@@ -96,7 +99,7 @@ impl InterPlan {
         results
     }
 
-    /// The part of a sum from a position on.
+    /// The part of a sum from `position` on.
     fn part(&self, sum: &LaneRow, position: usize) -> LaneRow {
         let mut part = LaneRow::blank(self.len);
         for &(from, to, len) in &self.runs {
@@ -111,8 +114,8 @@ impl InterPlan {
         part
     }
 
-    /// The fold over some axes, the last of which is the innermost. `None`: no slice has an element. A stream that nothing
-    /// is added to is not copied.
+    /// Fold over some axes. The last axis is the innermost. `None`: no slice has an element. A stream is not copied if
+    /// nothing is added to it.
     fn fold<'s>(
         &self,
         path: Path,
@@ -125,16 +128,16 @@ impl InterPlan {
         };
         let mut sum: Option<Cow<'s, LaneRow>> = None;
         for offset in outer {
-            let Some(own) = self.fold(path, inner, slice + offset, cluster) else { continue };
+            let Some(next) = self.fold(path, inner, slice + offset, cluster) else { continue };
             match &mut sum {
-                None => sum = Some(own),
-                Some(sum) => self.add(path, sum.to_mut(), &own),
+                None => sum = Some(next),
+                Some(sum) => self.add(path, sum.to_mut(), &next),
             }
         }
         sum
     }
 
-    /// Each element with one of another row; what is there in one of them only stays as it is.
+    /// Combines each element with one of another row. An element that only one row has stays unchanged.
     fn add(&self, path: Path, sum: &mut LaneRow, other: &LaneRow) {
         let both = Job::Accumulate(self.op, other.lanes());
         if sum.flags.is_empty() && other.flags.is_empty() {

@@ -1,4 +1,4 @@
-//! Operators over blocks of lanes: one operator at a time, one loop without a branch per combination of arguments.
+//! Operators over blocks of lanes: one operator at a time, and one loop without branches per combination of arguments.
 //!
 //! Lanes are the 32 bits of an `i32` or an `f32`.
 
@@ -9,12 +9,12 @@ use furiosa_visa_rules::command::{
 };
 use furiosa_visa_rules::scalar::vector as scalar;
 
-/// What stands beside the stream.
+/// Values of an operand beside the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lanes<'a> {
-    /// The same for all lanes.
+    /// One value for all lanes.
     Constant(u32),
-    /// One per lane.
+    /// A value per lane.
     Each(&'a [Lane]),
 }
 
@@ -28,8 +28,8 @@ const fn put(bits: u32) -> Lane {
     bits.to_le_bytes()
 }
 
-/// `to[k] = f(…)`, with the arguments that the mode says. A macro: a closure might not be inlined, and then the loop is no
-/// vector code.
+/// Computes `to[k] = f(…)`, with the arguments that the mode selects. This is a macro because a closure might not be
+/// inlined, and the loop would not be vectorised.
 macro_rules! each {
     ($mode:expr, $from:expr, $operand:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
         match ($mode, $operand) {
@@ -101,25 +101,25 @@ const fn greatest(a: i32, b: i32) -> i32 {
     if a > b { a } else { b }
 }
 
-/// `a + b` with whatever NaN the host makes.
+/// Computes `a + b`, with the host's NaN.
 #[inline(always)]
 const fn plus(a: f32, b: f32) -> f32 {
     a + b
 }
 
-/// `a * b` with whatever NaN the host makes.
+/// Computes `a * b`, with the host's NaN.
 #[inline(always)]
 const fn times(a: f32, b: f32) -> f32 {
     a * b
 }
 
-/// `b` if it is greater than `a`: one instruction.
+/// Returns `b` if it is greater than `a`, with one instruction.
 #[inline(always)]
 const fn greater(a: f32, b: f32) -> f32 {
     if b > a { b } else { a }
 }
 
-/// `b` if it is less than `a`: one instruction.
+/// Returns `b` if it is less than `a`, with one instruction.
 #[inline(always)]
 const fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
@@ -182,7 +182,7 @@ pub(super) fn binary(
         ClipF32(ClipBinaryOpF32::Max) => float scalar::max_float,
         ClipF32(ClipBinaryOpF32::AbsMin) => float scalar::abs_min_float,
         ClipF32(ClipBinaryOpF32::AbsMax) => float scalar::abs_max_float,
-        // Done above.
+        // Handled above.
         LogicI32(_) | LogicF32(_) => int least,
     }
 }
@@ -258,7 +258,7 @@ pub(super) fn float_to_fixed(from: &[Lane], integer_bits: u32, to: &mut [Lane]) 
     }
 }
 
-/// Matches what a reduce does with two elements: a macro that knows how to use a function, and the function.
+/// Selects the function of a reduce of two elements. `$use`: a macro that applies the function.
 macro_rules! reduce {
     ($op:expr, $use:ident) => {
         match $op {
@@ -274,7 +274,7 @@ macro_rules! reduce {
     };
 }
 
-/// `sums[k] = op(sums[k], lanes[k])`.
+/// Computes `sums[k] = op(sums[k], lanes[k])`.
 #[inline(always)]
 pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
     macro_rules! all {
@@ -287,17 +287,17 @@ pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) 
     reduce!(op, all)
 }
 
-/// Lanes that are summed side by side: a vector.
+/// Number of lanes that are summed side by side: a vector.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Vectors that are added per turn of a loop.
+/// Number of vectors that are added per turn of a loop.
 const GROUP: usize = 8;
 
-/// Positions of the elements of one sum, from that of its first one on, in order.
+/// Positions of the elements of one sum, relative to its first element, in order.
 #[derive(Debug)]
 pub(super) struct Offsets {
     all: Vec<usize>,
-    /// They are a vector apart, so that whole vectors follow one another.
+    /// True if they are a vector apart, so that whole vectors follow one another.
     is_dense: bool,
 }
 
@@ -307,20 +307,21 @@ impl Offsets {
         Self { all, is_dense }
     }
 
-    /// One after another.
+    /// The positions, in order.
     pub(super) fn all(&self) -> &[usize] {
         &self.all
     }
 }
 
-/// `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
+/// Computes `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
 ///
-/// Sums and products are of numbers as the host adds them, and become the one NaN at the end: a NaN stays one whatever
-/// follows, and to choose its bits at every step would take three times as long.
+/// Sums and products use the host's arithmetic. A NaN gets its one code at the end: it stays NaN whatever follows, and
+/// choosing its bits at every step would take three times as long.
 ///
-/// The greatest element is looked for from minus infinity on with one comparison per element, which no NaN wins. Where it
-/// comes out as a number other than 0, all elements as great as it have its bits. Else it is what the operator says, one
-/// element after another: which zero, or which NaN if there is nothing else. The least one likewise.
+/// The greatest element is found with one comparison per element, from minus infinity on. No NaN wins such a
+/// comparison. If the result is a number other than 0, all elements as great as it have its bits. Otherwise the
+/// operator is applied to one element after another, to find the right zero, or the right NaN if there is nothing else.
+/// The least element is found likewise.
 #[inline(always)]
 pub(super) fn fold_side_by_side(
     op: ReduceOperator,
@@ -334,14 +335,14 @@ pub(super) fn fold_side_by_side(
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
         lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
     };
-    // The sums of a block. `$start` changes their first elements. In order, a group of vectors goes on from the sums before it.
-    // Otherwise each group begins with the first elements again, and need not wait: for operators that give the same in any
-    // order, however often they take an element.
+    // The sums of a block. `$start` changes their first elements. With `in_order`, a group of vectors continues from
+    // the sums before it. Otherwise each group begins with the first elements again, and need not wait. This is for
+    // operators whose result does not depend on the order of elements, or on their repetition.
     macro_rules! block {
         ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
             let lanes = &lanes[$from..];
             let start = block_of(&lanes[*first..]).map($start);
-            let mut own = start;
+            let mut totals = start;
             macro_rules! add {
                 ($sums:ident, $block:expr) => {
                     for (sum, lane) in $sums.iter_mut().zip($block) {
@@ -353,32 +354,32 @@ pub(super) fn fold_side_by_side(
                 let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
                 let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>();
                 for group in groups {
-                    let mut part = if $in_order { own } else { start };
+                    let mut part = if $in_order { totals } else { start };
                     for block in group {
                         add!(part, block.map(get));
                     }
                     if $in_order {
-                        own = part;
+                        totals = part;
                     } else {
-                        add!(own, part);
+                        add!(totals, part);
                     }
                 }
                 for block in few {
-                    add!(own, block.map(get));
+                    add!(totals, block.map(get));
                 }
             } else {
                 for &offset in rest {
-                    add!(own, block_of(&lanes[offset..]));
+                    add!(totals, block_of(&lanes[offset..]));
                 }
             }
-            own
+            totals
         }};
     }
     macro_rules! blocks {
         ($kind:ident, $f:expr, $end:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
-                let own = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
-                *block = own.map($end).map(put);
+                let totals = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
+                *block = totals.map($end).map(put);
             }
         };
     }
@@ -392,17 +393,17 @@ pub(super) fn fold_side_by_side(
             for (k, block) in blocks.iter_mut().enumerate() {
                 let start = from + k * SIDE_BY_SIDE;
                 let begun = |bits| float!($extreme, $worst.to_bits(), bits);
-                let mut own = block!(start, float, $extreme, begun, in_order: false);
+                let mut totals = block!(start, float, $extreme, begun, in_order: false);
                 let is_open = |bits: u32| f32::from_bits(bits) == 0.0 || bits == $worst.to_bits();
-                if own.into_iter().any(is_open) {
-                    own = block!(start, float, $f, |bits| bits, in_order: true);
+                if totals.into_iter().any(is_open) {
+                    totals = block!(start, float, $f, |bits| bits, in_order: true);
                 }
-                *block = own.map(put);
+                *block = totals.map(put);
             }
         };
     }
     let one_nan = |bits: u32| match rest {
-        // A single element is left as it is.
+        // A single element is left unchanged.
         [] => bits,
         _ => scalar::canonical(f32::from_bits(bits)).to_bits(),
     };
@@ -424,13 +425,13 @@ pub(super) fn fold_side_by_side(
     reduce!(op, one)
 }
 
-/// `op(a, b)` of two lanes.
+/// Computes `op(a, b)` of two lanes.
 #[inline(always)]
 pub(super) fn combined(op: ReduceOperator, a: u32, b: u32) -> u32 {
     folded(op, a, core::iter::once(b))
 }
 
-/// All elements in order, the first one as it is.
+/// Combines all elements in order. The first one is taken unchanged.
 #[inline(always)]
 pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = u32>) -> u32 {
     macro_rules! all {
@@ -445,8 +446,8 @@ pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = 
 mod tests {
     use super::*;
 
-    /// The first pass over many elements takes one comparison for each: what it finds is right, and not only what follows
-    /// where it finds nothing.
+    /// A reduce over many elements uses one comparison for each. Its result must be right, not only the slower loop
+    /// that runs when it finds nothing.
     #[test]
     fn one_comparison_finds_the_extreme() {
         for (a, b) in
@@ -454,7 +455,7 @@ mod tests {
         {
             assert_eq!((greater(a, b), greater(b, a), lesser(a, b), lesser(b, a)), (b, b, a, a));
         }
-        // No NaN wins, and of equals the first one stays.
+        // No NaN wins, and the first of equal elements stays.
         assert_eq!((greater(1.0, f32::NAN), lesser(1.0, f32::NAN)), (1.0, 1.0));
         let zeros = [greater(-0.0, 0.0), greater(0.0, -0.0), lesser(-0.0, 0.0), lesser(0.0, -0.0)];
         assert_eq!(zeros.map(f32::is_sign_negative), [true, false, true, false]);

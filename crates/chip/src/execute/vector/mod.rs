@@ -39,11 +39,11 @@ use stream::{Ids, Lane, NO_ID, group_id};
 /// Lanes that all steps work on before the next ones: 16 KiB.
 const BLOCK_LANES: usize = 4096;
 
-/// What does not differ between slices.
+/// The part of a program that is the same in all slices.
 #[derive(Debug)]
 pub(crate) struct VectorPlan {
     parts: Vec<Part>,
-    /// What follows an exchange between slices.
+    /// The exchange between slices, and the steps after it.
     across: Option<(InterPlan, Vec<Part>)>,
     /// The tensors in the VRF.
     tensors: Vec<Region>,
@@ -52,18 +52,18 @@ pub(crate) struct VectorPlan {
     path: Path,
 }
 
-/// Steps that go together.
+/// Steps that are run together.
 #[derive(Debug)]
 enum Part {
     /// Steps that work lane by lane.
     Lanes(Vec<LaneStep>),
-    /// Two groups, with so many positions between the two elements of a pair.
+    /// Splits into two groups, with this many positions between the two elements of a pair.
     Unzip(usize),
     Zip(BinaryOperator, BinaryArgMode),
     Stash,
-    /// Of so many lanes, four stay.
+    /// Keeps the leading lanes of each packet: number kept, and number before.
     Trim(usize, usize),
-    /// So many lanes become more.
+    /// Adds lanes to each packet: number before, and number after.
     Pad(usize, usize),
     Reduce(ReducePlan),
 }
@@ -80,13 +80,13 @@ enum LaneStep {
 }
 
 impl LaneStep {
-    /// Whether lanes may change, and not only what stands beside them.
+    /// Tells if lanes may change, and not only their execution ids.
     const fn changes_lanes(&self) -> bool {
         !matches!(self, LaneStep::Branch(_))
     }
 }
 
-/// Where execution ids come from.
+/// Source of execution ids.
 #[derive(Debug)]
 enum IdRule {
     Zero,
@@ -95,25 +95,25 @@ enum IdRule {
     Compare([InputCmp; 4]),
 }
 
-/// The stream that enters.
+/// The stream that enters the engine.
 #[derive(Debug)]
 pub(crate) enum Input<'a> {
-    /// It may be taken, so that nothing is copied.
+    /// A row. Its lanes may be taken, so that nothing is copied.
     Row(&'a mut Row),
-    /// Where it lies in memory, all of it written.
+    /// Bytes in memory, all of them written.
     Memory(&'a [u8]),
 }
 
-/// What a thread needs; used again for the next slice.
+/// Buffers of a thread. They are used again for the next slice.
 #[derive(Debug)]
 pub(crate) struct VectorBuffers {
     stream: LaneRow,
     /// Group 1, while there are two.
     other: LaneRow,
     stash: LaneRow,
-    /// What a part makes of the stream.
+    /// The result of a part.
     next: LaneRow,
-    /// What a step makes of a block for the step behind it.
+    /// The result of a step for a block, for the next step.
     spare: LaneRow,
     /// The tensors in the VRF.
     tensors: Vec<LaneRow>,
@@ -121,7 +121,7 @@ pub(crate) struct VectorBuffers {
     scratch: Scratch,
     ids: Ids,
     mask: Vec<bool>,
-    /// While nothing is written: what operands are taken.
+    /// Watch for unwritten operands, while nothing is written to memory.
     watch: Option<Watch>,
 }
 
@@ -155,16 +155,16 @@ impl VectorPlan {
                 _ if !used => Source::Constant(0),
                 OperandSource::Constant(bits) => Source::Constant(*bits),
                 OperandSource::Stash(transfer) => Source::Stash(Places::new(transfer, lanes)),
-                OperandSource::Vrf(own) => {
-                    let known = tensors.iter().position(|region| *region == own.source);
+                OperandSource::Vrf(operand) => {
+                    let known = tensors.iter().position(|region| *region == operand.source);
                     let number = known.unwrap_or_else(|| {
-                        tensors.push(own.source);
+                        tensors.push(operand.source);
                         tensors.len() - 1
                     });
-                    Source::Vrf(number, Places::new(&own.transfer, lanes))
+                    Source::Vrf(number, Places::new(&operand.transfer, lanes))
                 }
             };
-            let own = match step {
+            let lane_step = match step {
                 VectorStep::Branch(Branch::Unconditional) => Some(LaneStep::Branch(IdRule::Zero)),
                 VectorStep::Branch(Branch::AxisToggle { digits }) => {
                     Some(LaneStep::Branch(IdRule::Toggle(*digits, shape.lanes)))
@@ -194,28 +194,28 @@ impl VectorPlan {
                 _ => None,
             };
             let next = step.shape(shape);
-            if let VectorStep::InterSliceReduce(own) = step {
-                across = Some((InterPlan::new(own, shape), Vec::new()));
+            if let VectorStep::InterSliceReduce(reduce) = step {
+                across = Some((InterPlan::new(reduce, shape), Vec::new()));
                 shape = next;
                 continue;
             }
             let parts = across.as_mut().map_or(&mut parts, |(_, parts)| parts);
-            match (step, own) {
-                // Elements have this id from the start.
+            match (step, lane_step) {
+                // Elements have id 0 from the start.
                 (_, Some(LaneStep::Branch(IdRule::Zero))) if parts.is_empty() => {}
-                (_, Some(own)) => match parts.last_mut() {
-                    Some(Part::Lanes(steps)) => steps.push(own),
-                    _ => parts.push(Part::Lanes(vec![own])),
+                (_, Some(lane_step)) => match parts.last_mut() {
+                    Some(Part::Lanes(steps)) => steps.push(lane_step),
+                    _ => parts.push(Part::Lanes(vec![lane_step])),
                 },
                 (VectorStep::Unzip { step }, _) => parts.push(Part::Unzip(*step)),
                 (VectorStep::Zip { op, mode }, _) => parts.push(Part::Zip(*op, *mode)),
                 (VectorStep::Stash, _) => parts.push(Part::Stash),
                 (VectorStep::Trim, _) => parts.push(Part::Trim(next.lanes, shape.lanes)),
                 (VectorStep::Pad, _) => parts.push(Part::Pad(shape.lanes, next.lanes)),
-                (VectorStep::IntraSliceReduce(own), _) => {
-                    parts.push(Part::Reduce(ReducePlan::new(own, shape)))
+                (VectorStep::IntraSliceReduce(reduce), _) => {
+                    parts.push(Part::Reduce(ReducePlan::new(reduce, shape)))
                 }
-                // Positions stay.
+                // Positions stay, so there is nothing to do.
                 _ => {}
             }
             shape = next;
@@ -224,12 +224,12 @@ impl VectorPlan {
         Self { parts, across, tensors, live, end: shape, path }
     }
 
-    /// Which lanes of the incoming stream hold an element.
+    /// The lanes of the incoming stream that hold an element.
     pub(crate) fn live(&self) -> &LiveRows {
         &self.live
     }
 
-    /// Whether slices exchange elements.
+    /// Tells if slices exchange elements.
     pub(crate) fn crosses_slices(&self) -> bool {
         self.across.is_some()
     }
@@ -261,12 +261,12 @@ impl VectorPlan {
         core::mem::take(stream)
     }
 
-    /// The streams of all slices behind the exchange.
+    /// The streams of all slices after the exchange.
     pub(crate) fn exchange(&self, streams: &[Option<LaneRow>]) -> Vec<Option<LaneRow>> {
         self.across.as_ref().map_or_else(Vec::new, |(plan, _)| plan.exchange(self.path, streams))
     }
 
-    /// Runs the program behind the exchange between slices.
+    /// Runs the program after the exchange between slices.
     pub(crate) fn run_behind(
         &self,
         stream: LaneRow,
@@ -280,8 +280,8 @@ impl VectorPlan {
         buffers.stream.store(self.end.element, output);
     }
 
-    /// Runs the program up to its end, or up to the exchange between slices, to see whether it takes an operand that
-    /// nobody wrote. Returns the stream as [`VectorPlan::run_before`] does.
+    /// Runs the program up to its end, or up to the exchange between slices, to find an unwritten operand that it
+    /// takes. Returns the stream as [`VectorPlan::run_before`] does.
     pub(crate) fn watch_before(
         &self,
         input: Input<'_>,
@@ -293,7 +293,7 @@ impl VectorPlan {
         (stream, buffers.watch.take().and_then(Watch::found))
     }
 
-    /// The same behind the exchange.
+    /// Runs the program after the exchange in the same way.
     pub(crate) fn watch_behind(
         &self,
         stream: LaneRow,
@@ -328,7 +328,7 @@ impl VectorPlan {
                 stream.load(row);
                 parts
             }
-            // What is summed at once, or goes through steps, need not be copied first.
+            // A reduce or steps can read the bytes directly, so they are not copied.
             (Input::Memory(bytes), [Part::Reduce(plan), rest @ ..]) => {
                 plan.run(self.path, at, (bytes.as_chunks().0, &mut Vec::new(), ids), next, mask);
                 core::mem::swap(stream, next);
@@ -398,10 +398,9 @@ impl VectorPlan {
         }
     }
 
-    /// Runs steps that work lane by lane on the stream, or on lanes in memory that somebody wrote, all of them. What they make
-    /// of them is the stream then.
+    /// Runs steps that work lane by lane on the stream, or on written lanes in memory. The result becomes the stream.
     ///
-    /// A step writes other lanes than it reads: those of the next stream, or of a spare block, in turn.
+    /// A step writes to other lanes than it reads: in turn to the next stream and to a spare block.
     fn run_lanes(
         &self,
         steps: &[LaneStep],
@@ -420,7 +419,7 @@ impl VectorPlan {
         for start in (0..lanes.len()).step_by(BLOCK_LANES) {
             let range = start..(start + BLOCK_LANES).min(lanes.len());
             let (mut to, mut made) = (&mut next_lanes[range.clone()], &mut spare_lanes[..range.len()]);
-            // The last step writes the next stream.
+            // The last step must write to the next stream.
             if changes.is_multiple_of(2) {
                 core::mem::swap(&mut to, &mut made);
             }
@@ -506,8 +505,11 @@ fn give_ids(
             };
             all.extend(lanes.iter().map(id));
             if let Some(flags) = flags.get(block.clone()) {
-                let own = &mut all[block];
-                own.iter_mut().zip(flags).for_each(|(id, &flag)| *id = if flag { *id } else { NO_ID });
+                let ids_of_block = &mut all[block];
+                ids_of_block
+                    .iter_mut()
+                    .zip(flags)
+                    .for_each(|(id, &flag)| *id = if flag { *id } else { NO_ID });
             }
         }
     }

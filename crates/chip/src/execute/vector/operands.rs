@@ -1,4 +1,4 @@
-//! Operands of the steps that work lane by lane: where they come from, and for which elements they are.
+//! Operands of the steps that work lane by lane: their sources, and the elements that they apply to.
 
 use super::lanes::Lanes;
 use super::path::{Job, LaneJob};
@@ -9,10 +9,10 @@ use core::ops::Range;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{Region, Transfer, TransferLoop, ValidBranchIds};
 
-/// A place that no element goes to.
+/// Mark of a lane without an element.
 const NOWHERE: u32 = u32::MAX;
 
-/// An operand that was prepared.
+/// A prepared operand.
 #[derive(Debug)]
 pub(super) struct Operand {
     pub(super) ids: ValidBranchIds,
@@ -23,33 +23,36 @@ pub(super) struct Operand {
 
 #[derive(Debug)]
 pub(super) enum Source {
-    /// The same for all, or not looked at.
+    /// One value for all lanes, or an unused operand.
     Constant(u32),
     /// Elements of the tensor with this number.
     Vrf(usize, Places),
     Stash(Places),
 }
 
-/// Which element goes to which lane.
+/// Assignment of elements to lanes.
 #[derive(Debug)]
 pub(super) enum Places {
-    /// Each to its own.
+    /// Each lane has the element with its number.
     Same,
-    /// One for all.
+    /// All lanes have this element.
     One(u32),
     /// The number of the element for each lane, or [`NOWHERE`].
     Table(Vec<u32>),
 }
 
 impl Places {
-    /// The elements of a transfer to so many lanes.
+    /// The assignment of a transfer to `lanes` lanes.
     pub(super) fn new(transfer: &Transfer, lanes: usize) -> Self {
         let loops = transfer.loops.as_slice();
-        let still = |own: &TransferLoop| own.source == own.destination;
+        let still = |entry: &TransferLoop| entry.source == entry.destination;
         let first = transfer.source_start.is_first() && transfer.destination_start.is_first();
         if first && transfer.guard.is_always() && loops.iter().all(still) {
-            let mut steps: Vec<(usize, usize)> =
-                loops.iter().map(|own| (own.source.elements, own.size)).filter(|own| own.1 != 1).collect();
+            let mut steps: Vec<(usize, usize)> = loops
+                .iter()
+                .map(|entry| (entry.source.elements, entry.size))
+                .filter(|&(_, size)| size != 1)
+                .collect();
             steps.sort_unstable();
             let whole = steps
                 .iter()
@@ -94,19 +97,20 @@ impl Places {
     }
 }
 
-/// Lanes on their way through a step.
+/// A block of lanes in a step.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
-    /// Their positions, in a stream of so many.
+    /// Their positions in the stream.
     pub(super) range: Range<usize>,
+    /// Number of lanes in the stream.
     pub(super) of: usize,
-    /// What the step finds.
+    /// Lanes before the step.
     pub(super) from: &'a [Lane],
-    /// What it makes of it.
+    /// Lanes after the step.
     pub(super) to: &'a mut [Lane],
 }
 
-/// What stands beside the stream, to be looked at.
+/// Data beside the stream, for reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside<'a> {
     pub(super) stash: &'a LaneRow,
@@ -115,39 +119,39 @@ pub(super) struct Beside<'a> {
     pub(super) ids: &'a Ids,
 }
 
-/// What a step with operands needs; used again for the next one.
+/// Buffers of a step with operands. They are used again for the next step.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// The operand of a block.
     operand: LaneRow,
-    /// What one operand of several makes of a block.
+    /// Result of one of several operands for a block.
     made: LaneRow,
-    /// Which lanes of the block somebody wrote before the step. Empty if all were written.
+    /// Flags of the block before the step: true if the lane is written. Empty if all are written.
     before: Vec<bool>,
 }
 
-/// An operand that nobody wrote.
+/// An unwritten operand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MissingOperand {
     /// The tensor.
     pub(crate) source: Region,
     /// Its element.
     pub(crate) element: usize,
-    /// Whether it is for some elements of the stream only: those of its group, or those that no operand before it is for.
-    /// If they meet it shows when the program runs: see [`Watch`].
+    /// True if it applies only to some elements of the stream: to those of its group, or to those without an earlier
+    /// operand. Only a run of the program shows if they meet it: see [`Watch`].
     pub(crate) is_for_some: bool,
 }
 
-/// Looks out for operands that nobody wrote, while a program runs.
+/// Watch for unwritten operands while a program runs.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Per tensor in the VRF, which of its elements are live and were not written. Empty: none.
+    /// Per tensor in the VRF, a flag per element: true if it is live and unwritten. Empty: none is.
     missing: Vec<Vec<bool>>,
     found: Option<MissingOperand>,
 }
 
 impl Watch {
-    /// In a slice.
+    /// Watch in a slice.
     pub(super) fn new(tensors: &[Region], unit: &Unit, at: Coordinates) -> Self {
         let of = |source: &Region| {
             let is_missing = missing_elements(source, unit, at);
@@ -157,7 +161,7 @@ impl Watch {
         Self { missing: tensors.iter().map(of).collect(), found: None }
     }
 
-    /// Looks at the operand that each lane takes. Of several, the first one counts.
+    /// Checks the operand that each lane takes. The first matching operand counts.
     pub(super) fn look(&mut self, inputs: &[Operand], block: Range<usize>, ids: &Ids, tensors: &[Region]) {
         for lane in block {
             if self.found.is_some() {
@@ -178,13 +182,13 @@ impl Watch {
         }
     }
 
-    /// What was found first.
+    /// The first operand found.
     pub(super) fn found(self) -> Option<MissingOperand> {
         self.found
     }
 }
 
-/// Which elements of a tensor in the VRF of a slice are live and were not written. `None`: all were.
+/// Test for live unwritten elements of a tensor in the VRF of a slice. `None`: all elements are written.
 fn missing_elements(source: &Region, unit: &Unit, at: Coordinates) -> Option<impl Fn(usize) -> bool> {
     let start = source.address as usize;
     if unit.vrf.all_initialised(start..start + source.footprint.bytes()) {
@@ -199,13 +203,13 @@ fn missing_elements(source: &Region, unit: &Unit, at: Coordinates) -> Option<imp
 }
 
 impl VectorPlan {
-    /// Whether operands come from the VRF.
+    /// Tells if operands come from the VRF.
     pub(crate) fn has_tensors(&self) -> bool {
         !self.tensors.is_empty()
     }
 
-    /// The first element of a tensor in the VRF that a slice uses and nobody wrote.
-    /// `takes_part`: the slice fetches something; others only get something behind an exchange.
+    /// The first unwritten element of a tensor in the VRF that a slice uses. `takes_part`: the slice has a stream
+    /// before an exchange; other slices have one only after it.
     pub(crate) fn find_missing_operand(
         &self,
         unit: &Unit,
@@ -226,7 +230,7 @@ impl VectorPlan {
             let Source::Vrf(number, places) = &input.source else { continue };
             let source = self.tensors[*number];
             let Some(is_missing) = missing_elements(&source, unit, at) else { continue };
-            // As many elements as the VRF has: those behind the tensor are another check's.
+            // At most as many elements as the tensor has. Elements behind it belong to another check.
             let elements = places.elements(source.footprint.elements);
             if let Some(element) = elements.into_iter().find(|&element| is_missing(element)) {
                 let is_for_some = k > 0 || input.ids != ValidBranchIds::ValidAlways;
@@ -236,8 +240,8 @@ impl VectorPlan {
         None
     }
 
-    /// A step whose operands are for some elements each. Of several, the first one counts, as is documented (guide:
-    /// vector). `flags` are those of the whole stream.
+    /// Runs a step whose operands apply to some elements each. The first matching operand counts, as is documented
+    /// (guide: vector). `flags` are those of the whole stream.
     pub(super) fn conditional(
         &self,
         (inputs, uses_stream): (&[Operand], bool),
@@ -249,14 +253,17 @@ impl VectorPlan {
     ) {
         let Block { range, of, from, to } = block;
         let Scratch { operand, made, before } = scratch;
-        // Does it to lanes, of which the flags are these ones of so many.
-        let mut apply =
-            |input: &Operand, flags: &mut Vec<bool>, own: Range<usize>, of: usize, to: &mut [Lane]| {
-                let lanes = fetch(input, beside, range.clone(), operand);
-                let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
-                set_flags(uses_stream, missing, own, (flags, of));
-                self.path.run(Job::Step(job(input, lanes_of(lanes, operand)), from), to);
-            };
+        // Runs the step on lanes `lanes_range` of a stream of `of` lanes with these flags.
+        let mut apply = |input: &Operand,
+                         flags: &mut Vec<bool>,
+                         lanes_range: Range<usize>,
+                         of: usize,
+                         to: &mut [Lane]| {
+            let lanes = fetch(input, beside, range.clone(), operand);
+            let missing = (!operand.flags.is_empty()).then_some(&operand.flags[..]);
+            set_flags(uses_stream, missing, lanes_range, (flags, of));
+            self.path.run(Job::Step(job(input, lanes_of(lanes, operand)), from), to);
+        };
         let always = || inputs.iter().all(|input| input.ids == ValidBranchIds::ValidAlways);
         let (for_all, each) = match beside.ids {
             Ids::Same(id) => (Some(inputs.iter().find(|input| holds(input.ids, *id))), &[][..]),
@@ -272,7 +279,7 @@ impl VectorPlan {
         }
         before.clear();
         before.extend_from_slice(flags.get(range.clone()).unwrap_or(&[]));
-        // The last one first, so that the first one has the last word.
+        // Runs the operands in reverse, so that the first matching one has the last word.
         for input in inputs.iter().rev() {
             made.renew(from.len());
             let (lanes, written) = made.split();
@@ -292,7 +299,7 @@ impl VectorPlan {
     }
 }
 
-/// What [`fetch`] found.
+/// Result of [`fetch`].
 #[derive(Clone, Copy)]
 enum Fetched {
     Constant(u32),
@@ -307,7 +314,7 @@ fn lanes_of(fetched: Fetched, operand: &LaneRow) -> Lanes<'_> {
     }
 }
 
-/// Brings an operand for a block of lanes.
+/// Fetches an operand for a block of lanes.
 fn fetch(
     input: &Operand,
     Beside { stash, tensors, .. }: Beside<'_>,
@@ -336,9 +343,9 @@ fn fetch(
         }
         Places::Same | Places::Table(_) => {
             operand.clear(block.len());
-            for ((own, flag), lane) in operand.parts_mut().zip(block) {
+            for ((value_of_lane, flag), lane) in operand.parts_mut().zip(block) {
                 let element = places.element(lane);
-                *own = element.map_or(Lane::default(), value);
+                *value_of_lane = element.map_or(Lane::default(), value);
                 *flag = element.is_some_and(is_written);
             }
             operand.tidy();
@@ -347,7 +354,8 @@ fn fetch(
     Fetched::Each
 }
 
-/// The result of an operator is none where one of its arguments is. `flags`: of a stream of so many lanes.
+/// Sets the flags of the results of an operator: a result is unwritten if one of its arguments is. `flags` are those of
+/// a stream of `len` lanes.
 pub(super) fn set_flags(
     uses_stream: bool,
     missing: Option<&[bool]>,
@@ -359,8 +367,8 @@ pub(super) fn set_flags(
         (false, None) if flags.is_empty() => {}
         (false, None) => flags[block].fill(true),
         (true, Some(missing)) => {
-            let own = &mut all_flags(flags, len)[block];
-            own.iter_mut().zip(missing).for_each(|(own, &flag)| *own &= flag);
+            let flags_of_block = &mut all_flags(flags, len)[block];
+            flags_of_block.iter_mut().zip(missing).for_each(|(written, &flag)| *written &= flag);
         }
         (false, Some(missing)) => all_flags(flags, len)[block].copy_from_slice(missing),
     }

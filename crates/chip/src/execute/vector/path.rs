@@ -1,4 +1,4 @@
-//! What the operators do on each path: the loops of [`super::lanes`], compiled for its instructions.
+//! Operators on each path: the loops of [`super::lanes`], compiled for its instructions.
 
 use super::lanes::{self, Lanes, Offsets};
 use super::stream::Lane;
@@ -7,14 +7,14 @@ use furiosa_visa_rules::command::{
     BinaryArgMode, BinaryOperator, FpTernaryOp, FpUnaryOp, ReduceOperator, TernaryArgMode,
 };
 
-/// What lanes become.
+/// Work on lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job<'a> {
-    /// What a step makes of other lanes, one by one.
+    /// Lanes computed by a step from other lanes, one by one.
     Step(LaneJob<'a>, &'a [Lane]),
-    /// Each lane with one of the others.
+    /// Lanes combined with other lanes, one by one.
     Accumulate(ReduceOperator, &'a [Lane]),
-    /// Sums of lanes from a place on, at these offsets.
+    /// Sums of lanes from a position on, at these offsets.
     Fold(ReduceOperator, (&'a [Lane], usize), &'a Offsets),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum LaneJob<'a> {
 }
 
 impl Path {
-    /// Does it.
+    /// Runs a job.
     pub(in crate::execute::vector) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         match self {
             #[cfg(target_arch = "x86_64")]

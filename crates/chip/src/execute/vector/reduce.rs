@@ -7,7 +7,7 @@ use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{IntraSliceReduce, ReduceOperator, StreamShape, nest};
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness};
 
-/// What does not differ between slices.
+/// The part of a reduce that is the same in all slices.
 #[derive(Debug)]
 pub(super) struct ReducePlan {
     op: ReduceOperator,
@@ -15,13 +15,13 @@ pub(super) struct ReducePlan {
     before: StreamShape,
     /// Positions of the outgoing stream.
     len: usize,
-    /// Evenly spaced positions that stay, as runs: the first one before and after, and how many follow side by side.
+    /// Runs of neighbouring positions that stay: first position before, first position after, and length.
     runs: Vec<(usize, usize, usize)>,
-    /// Positions of the elements of one sum, from that of its first one on, in order.
+    /// Positions of the elements of one sum, relative to its first element, in order.
     offsets: Offsets,
 }
 
-/// Marks what is padding as if nobody had written it. `flags` are those of a stream of this shape: none if all was written.
+/// Marks padding as unwritten. `flags` are those of a stream of this shape, and empty if all elements are written.
 pub(super) fn drop_padding(
     live: &LiveRows,
     shape: StreamShape,
@@ -51,7 +51,7 @@ pub(super) fn drop_padding(
 
 impl ReducePlan {
     pub(super) fn new(reduce: &IntraSliceReduce, before: StreamShape) -> Self {
-        let mut kept = nest(reduce.kept.iter().map(|own| (own.size, own.input, own.output)));
+        let mut kept = nest(reduce.kept.iter().map(|entry| (entry.size, entry.input, entry.output)));
         kept.sort_unstable();
         let mut runs: Vec<(usize, usize, usize)> = Vec::new();
         for (from, to) in kept {
@@ -60,7 +60,7 @@ impl ReducePlan {
                 _ => runs.push((from, to, 1)),
             }
         }
-        let offsets = nest(reduce.reduced.iter().map(|own| (own.size, own.input, 0)));
+        let offsets = nest(reduce.reduced.iter().map(|entry| (entry.size, entry.input, 0)));
         Self {
             op: reduce.op,
             live: LiveRows::new(&reduce.guard, 4, before.lanes),
@@ -92,7 +92,7 @@ impl ReducePlan {
                 self.side_by_side(path, (from, to, len), (lanes, flags), sums);
             }
         }
-        // A sum of nothing has no id.
+        // An empty sum has no id.
         let is_empty = |&(_, to, len): &(usize, usize, usize)| sums.flags[to..to + len].contains(&false);
         if let Ids::Same(id) = *ids
             && self.runs.iter().any(is_empty)
@@ -102,7 +102,7 @@ impl ReducePlan {
         sums.tidy();
     }
 
-    /// A sum has the execution id of the last of its elements.
+    /// Ids of the sums: a sum has the execution id of the last of its elements.
     fn last_ids(&self, flags: &[bool], ids: &[u8]) -> Vec<u8> {
         let mut last = vec![NO_ID; self.len];
         for &(from, to, len) in &self.runs {
@@ -115,7 +115,7 @@ impl ReducePlan {
         last
     }
 
-    /// One sum.
+    /// Computes one sum.
     fn one(&self, from: usize, to: usize, (lanes, flags): (&[Lane], &[bool]), sums: &mut LaneRow) {
         let present = |offset: &&usize| flags.get(from + **offset).copied().unwrap_or(true);
         let mut all =
@@ -126,7 +126,7 @@ impl ReducePlan {
         }
     }
 
-    /// Sums of neighbouring lanes.
+    /// Computes sums of neighbouring lanes.
     fn side_by_side(
         &self,
         path: Path,

@@ -1,34 +1,34 @@
-//! The stream of a slice inside the engine, and what stands beside it.
+//! The stream of a slice inside the engine, with its flags and execution ids.
 
 use crate::memory::row::Row;
 use furiosa_visa_rules::command::GROUP_BIT;
 use furiosa_visa_rules::scalar::ElementType;
 
-/// The execution id of an element that nobody wrote: no operand is for it.
+/// The execution id of an unwritten element: no operand applies to it.
 pub(super) const NO_ID: u8 = 0xff;
 
-/// The 32 bits of an `i32` or an `f32`, as they lie in memory.
+/// The 32 bits of an `i32` or an `f32`, in the byte order of memory.
 pub(super) type Lane = [u8; LANE_BYTES];
 
 const LANE_BYTES: usize = 4;
 
-/// Lanes and which of them somebody wrote.
+/// Lanes, each marked as written or unwritten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaneRow {
     bytes: Vec<u8>,
-    /// One entry per lane; empty as long as all are written.
+    /// A flag per lane: true if it is written. Empty if all are written.
     pub(super) flags: Vec<bool>,
 }
 
 impl LaneRow {
-    /// So many lanes that nobody wrote.
+    /// A row of `len` unwritten lanes.
     pub(super) fn blank(len: usize) -> Self {
         let mut row = Self::default();
         row.clear(len);
         row
     }
 
-    /// Replaces all lanes by so many that nobody wrote.
+    /// Replaces all lanes by `len` unwritten ones.
     pub(super) fn clear(&mut self, len: usize) {
         self.bytes.clear();
         self.bytes.resize(len * LANE_BYTES, 0);
@@ -36,7 +36,7 @@ impl LaneRow {
         self.flags.resize(len, false);
     }
 
-    /// Replaces all lanes by so many of any value, all of them written.
+    /// Replaces all lanes by `len` written lanes of any value, and returns them.
     pub(super) fn renew(&mut self, len: usize) -> &mut [Lane] {
         self.bytes.resize(len * LANE_BYTES, 0);
         self.flags.clear();
@@ -53,22 +53,22 @@ impl LaneRow {
         self.bytes.as_chunks().0
     }
 
-    /// All lanes, to change them.
+    /// All lanes, for writing.
     pub(super) fn lanes_mut(&mut self) -> &mut [Lane] {
         self.bytes.as_chunks_mut().0
     }
 
-    /// All lanes, and which of them were written, to be changed.
+    /// All lanes and their flags, for writing.
     pub(super) fn split(&mut self) -> (&mut [Lane], &mut Vec<bool>) {
         (self.bytes.as_chunks_mut().0, &mut self.flags)
     }
 
-    /// Trades the values of all lanes for those of another row. Which were written stays.
+    /// Swaps the values of all lanes with those of another row. The flags stay.
     pub(super) fn trade_values(&mut self, other: &mut LaneRow) {
         core::mem::swap(&mut self.bytes, &mut other.bytes);
     }
 
-    /// All lanes, and whether they were written, after [`LaneRow::clear`].
+    /// All lanes with their flags, after [`LaneRow::clear`].
     pub(super) fn parts_mut(&mut self) -> impl Iterator<Item = (&mut Lane, &mut bool)> {
         self.bytes.as_chunks_mut().0.iter_mut().zip(&mut self.flags)
     }
@@ -79,13 +79,13 @@ impl LaneRow {
         row.clear(row.element());
     }
 
-    /// Hands the elements to a row. What is left has no meaning, and all of it counts as written.
+    /// Hands the elements to a row. The remaining lanes have no meaning, and count as written.
     pub(super) fn store(&mut self, element: ElementType, row: &mut Row) {
         row.trade(element, &mut self.bytes, &mut self.flags);
         self.flags.clear();
     }
 
-    /// Becomes a copy of these lanes. `flags`: empty if all were written.
+    /// Becomes a copy of `lanes`. `flags`: empty if all are written.
     pub(super) fn copy(&mut self, lanes: &[Lane], flags: &[bool]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(lanes.as_flattened());
@@ -93,7 +93,7 @@ impl LaneRow {
         self.flags.extend_from_slice(flags);
     }
 
-    /// Forgets flags that say nothing.
+    /// Clears the flags if all lanes are written.
     pub(super) fn tidy(&mut self) {
         if self.flags.iter().all(|&flag| flag) {
             self.flags.clear();
@@ -125,7 +125,7 @@ impl LaneRow {
         self.tidy();
     }
 
-    /// Adds lanes that nobody wrote behind every `from` lanes, to `to` in all.
+    /// Adds unwritten lanes behind every `from` lanes, up to `to` lanes.
     pub(super) fn pad(&mut self, from: usize, to: usize) {
         all_flags(&mut self.flags, self.bytes.len() / LANE_BYTES);
         pad(&mut self.bytes, from * LANE_BYTES, to * LANE_BYTES, 0);
@@ -133,7 +133,7 @@ impl LaneRow {
     }
 }
 
-/// One entry per lane of so many that says whether it was written. `flags`: empty if all were.
+/// Flags of all `len` lanes. Empty flags, which say that all are written, are filled in.
 pub(super) fn all_flags(flags: &mut Vec<bool>, len: usize) -> &mut [bool] {
     if flags.is_empty() {
         flags.resize(len, true);
@@ -148,7 +148,7 @@ fn trim<T: Copy>(all: &mut Vec<T>, kept: usize, of: usize) {
     all.truncate(packets * kept);
 }
 
-/// Adds blanks behind every `from` items, to `to` in all.
+/// Adds blanks behind every `from` items, up to `to` items.
 fn pad<T: Copy>(all: &mut Vec<T>, from: usize, to: usize, blank: T) {
     let packets = all.len() / from.max(1);
     all.resize(packets * to, blank);
@@ -161,9 +161,9 @@ fn pad<T: Copy>(all: &mut Vec<T>, from: usize, to: usize, blank: T) {
 /// The execution ids of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// All the same.
+    /// One id for all lanes.
     Same(u8),
-    /// One per lane.
+    /// An id per lane.
     Each(Vec<u8>),
 }
 
@@ -183,7 +183,7 @@ impl Ids {
     }
 }
 
-/// Whether an id is of a group: what [`furiosa_visa_rules::command::ValidBranchIds::holds`] says, for ids that may be none.
+/// Tells if an id belongs to a group: [`furiosa_visa_rules::command::ValidBranchIds::holds`], extended to [`NO_ID`].
 #[inline]
 pub(super) fn holds(ids: furiosa_visa_rules::command::ValidBranchIds, id: u8) -> bool {
     id != NO_ID && ids.holds(id)

@@ -1,4 +1,4 @@
-//! Random programs, element by element, against the blocks of lanes.
+//! Tests of blocks of lanes against random programs that run element by element.
 
 mod exchange;
 mod operands;
@@ -14,21 +14,21 @@ use furiosa_visa_rules::mapping::Guard;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// An element and its execution id; `None`: nobody wrote it, or it has none.
+/// An element and its execution id. `None`: the element is unwritten, or has no id.
 type Cell = (Option<u32>, Option<u8>);
 
-/// Steps one after another, over cells.
+/// Runs a program step by step over cells.
 fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Option<u32>> {
     let mut groups: Vec<Vec<Cell>> = vec![input.iter().map(|&value| (value, Some(0))).collect()];
     let mut stash: Vec<Option<u32>> = Vec::new();
-    // The id of all elements, missing ones too, where no rule looks at them.
+    // The id of all elements, including missing ones, if no rule depends on their values.
     let mut common = Some(0);
     let mut shape = StreamShape { element: vector.input, time: input.len() / 8, lanes: 8 };
     for step in &vector.steps {
         let fetched = |source: &OperandSource, k: usize| match source {
             OperandSource::Constant(bits) => Some(*bits),
-            OperandSource::Vrf(own) => moved(&own.transfer, k).and_then(|from| vrf[from]),
-            OperandSource::Stash(own) => moved(own, k).and_then(|from| stash[from]),
+            OperandSource::Vrf(operand) => moved(&operand.transfer, k).and_then(|from| vrf[from]),
+            OperandSource::Stash(transfer) => moved(transfer, k).and_then(|from| stash[from]),
         };
         match step {
             VectorStep::Branch(branch) => {
@@ -51,10 +51,12 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Binary { op, mode, operands } => {
                 for cells in &mut groups {
                     for (k, cell) in cells.iter_mut().enumerate() {
-                        let own = cell.1.and_then(|id| operands.iter().find(|input| input.ids.holds(id)));
-                        let Some(own) = own else { continue };
-                        let [a, b] =
-                            mode.arguments().map(|of| if of == 0 { cell.0 } else { fetched(&own.source, k) });
+                        let input =
+                            cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
+                        let Some(input) = input else { continue };
+                        let [a, b] = mode
+                            .arguments()
+                            .map(|of| if of == 0 { cell.0 } else { fetched(&input.source, k) });
                         cell.0 = a.zip(b).map(|(a, b)| binary(*op, a, b));
                     }
                 }
@@ -62,12 +64,13 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Ternary { op, mode, operands } => {
                 for cells in &mut groups {
                     for (k, cell) in cells.iter_mut().enumerate() {
-                        let own = cell.1.and_then(|id| operands.iter().find(|input| input.ids.holds(id)));
-                        let Some(own) = own else { continue };
-                        let constant = Some(own.constant.to_bits());
+                        let input =
+                            cell.1.and_then(|id| operands.iter().find(|operand| operand.ids.holds(id)));
+                        let Some(input) = input else { continue };
+                        let constant = Some(input.constant.to_bits());
                         let all = mode.arguments().map(|of| match of {
                             0 => cell.0,
-                            1 => fetched(&own.source, k),
+                            1 => fetched(&input.source, k),
                             _ => constant,
                         });
                         assert_eq!(*op, FpTernaryOp::FmaF);
@@ -111,20 +114,22 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
                 let pad = |packet: &[Cell]| [packet, &[(None, common); 4]].concat();
                 groups[0] = groups[0].chunks(4).flat_map(pad).collect();
             }
-            VectorStep::IntraSliceReduce(own) => {
-                let mut sums: Vec<Cell> = vec![(None, None); own.time * 4];
+            VectorStep::IntraSliceReduce(reduce) => {
+                let mut sums: Vec<Cell> = vec![(None, None); reduce.time * 4];
                 let mut is_sum = vec![false; sums.len()];
-                for (position, sum) in own.places() {
+                for (position, sum) in reduce.places() {
                     let at = [0, 0, 0, position / 4, position % 4];
                     let (value, id) = groups[0][position];
                     is_sum[sum] = true;
-                    if let Some(value) = value.filter(|_| own.guard.holds(&at)) {
+                    if let Some(value) = value.filter(|_| reduce.guard.holds(&at)) {
                         let sum = &mut sums[sum];
-                        *sum =
-                            (Some(sum.0.map_or(value, |before| lanes::combined(own.op, before, value))), id);
+                        *sum = (
+                            Some(sum.0.map_or(value, |before| lanes::combined(reduce.op, before, value))),
+                            id,
+                        );
                     }
                 }
-                // A sum of nothing has no id. Lanes that are no sums keep the common one, where there is one.
+                // An empty sum has no id. Lanes without a sum keep the common id, if there is one.
                 if sums.iter().zip(&is_sum).any(|(cell, is_sum)| *is_sum && cell.0.is_none()) {
                     common = None;
                 }
@@ -135,8 +140,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Unzip { step } => {
                 let of = |group: usize| {
                     let id = Some(if group == 0 { 0 } else { 8 });
-                    let own = groups[0].iter().enumerate().filter(|(k, _)| k / step % 2 == group);
-                    own.map(|(_, &(value, _))| (value, id)).collect()
+                    let cells = groups[0].iter().enumerate().filter(|(k, _)| k / step % 2 == group);
+                    cells.map(|(_, &(value, _))| (value, id)).collect()
                 };
                 groups = vec![of(0), of(1)];
             }
@@ -166,14 +171,14 @@ fn binary(op: BinaryOperator, a: u32, b: u32) -> u32 {
     u32::from_le_bytes(one[0])
 }
 
-/// The element that goes to a position. The loops of the tests have one step per position at most.
+/// The element that goes to a position. The loops of the tests have at most one step per position.
 fn moved(transfer: &Transfer, position: usize) -> Option<usize> {
     let (mut rest, mut from) = (position, 0);
-    for own in &transfer.loops {
-        let index = rest / own.destination.elements;
-        rest %= own.destination.elements;
-        from += index * own.source.elements;
-        if index >= own.size {
+    for entry in &transfer.loops {
+        let index = rest / entry.destination.elements;
+        rest %= entry.destination.elements;
+        from += index * entry.source.elements;
+        if index >= entry.size {
             return None;
         }
     }
@@ -216,7 +221,7 @@ fn source(random: &mut SmallRng, shape: StreamShape, stashed: Option<usize>) -> 
     }
 }
 
-/// Bits of numbers that mean something both ways.
+/// Bits that are meaningful both as an integer and as a float.
 fn value(random: &mut SmallRng) -> u32 {
     match random.random_range(0..8) {
         0 => random.random(),
@@ -351,7 +356,7 @@ fn reduce(random: &mut SmallRng, StreamShape { element, time, lanes }: StreamSha
     let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
     let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
     let mut guard = Guard::always(5);
-    // A limit on the lane or on the step, or none.
+    // A limit on the lane or on the time step, or none.
     if random.random() {
         let (variable, limit) = pick(random, &[(3, 2), (4, 3), (3, time)]);
         guard.digits.push(GuardDigit { variable, base: 1, extent: time.max(lanes), weight: 1 });
@@ -364,7 +369,7 @@ fn reduce(random: &mut SmallRng, StreamShape { element, time, lanes }: StreamSha
             reduced.push(ReducedLoop { size: time, input: lanes });
             1
         }
-        // Every second step, side by side with the other ones.
+        // Every second step is summed, side by side with the other ones.
         1 => {
             kept.push(KeptLoop { size: lanes, input: 1, output: 1 });
             kept.push(KeptLoop { size: outer, input: lanes, output: lanes });
@@ -380,7 +385,7 @@ fn reduce(random: &mut SmallRng, StreamShape { element, time, lanes }: StreamSha
     IntraSliceReduce { op, guard, kept, reduced, time: out_time, slots: 1 }
 }
 
-/// The row of values, of which some may be missing.
+/// A row of values. Some may be missing.
 fn row(values: &[Option<u32>]) -> Row {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.unwrap_or(7).to_le_bytes()).collect();
     let flags: Vec<bool> = values.iter().map(Option::is_some).collect();
@@ -397,12 +402,12 @@ fn blocks_agree_with_elements() {
     let (mut some, mut reduces, mut first) = (0, 0, [0; 2]);
     let paths: Vec<Path> = Path::available().collect();
     for case in 0..12_000 {
-        // Now and then more than a block.
+        // Some streams are longer than a block.
         let time = if case % 1000 == 0 { 600 } else { random.random_range(1..13) };
         let holes = random.random_range(0..3) == 0;
         let draw = |random: &mut SmallRng| (!holes || random.random_range(0..5) > 0).then(|| value(random));
         let input: Vec<_> = (0..time * 8).map(|_| draw(&mut random)).collect();
-        // Large streams of one value per packet ask for more than a register file has: nobody wrote that.
+        // Long streams with one value per packet read behind the register file, where all elements are unwritten.
         let vrf: Vec<_> = (0..VRF).map(|_| draw(&mut random)).collect();
         let mut unit = Unit::default();
         let line = Line { unit: 0, address: 0, position: 0, stride: 1, len: VRF };
@@ -482,13 +487,12 @@ fn instructions_agree() {
     }
 }
 
-/// Rows that are added one after another give what their elements give one after another, on all paths, with and without a
-/// whole vector.
+/// Sums of rows equal the sums of their elements, one after another, on all paths, with and without a whole vector.
 #[test]
 fn sums_row_by_row_are_those_one_by_one() {
     let mut random = SmallRng::seed_from_u64(618);
     let lanes: Vec<Lane> = (0..200).map(|_| value(&mut random).to_le_bytes()).collect();
-    // Not evenly spaced, so that no place may be taken for another one.
+    // The offsets are not evenly spaced, so that a wrong place gives a wrong sum.
     let (from, offsets) = (3, [0, 40, 17, 95]);
     for op in FLOAT_REDUCES.into_iter().chain(FIXED_REDUCES) {
         for len in [1, 7, 8, 29] {
@@ -497,20 +501,20 @@ fn sums_row_by_row_are_those_one_by_one() {
                 let first = u32::from_le_bytes(row(0)[k]);
                 offsets[1..]
                     .iter()
-                    .fold(first, |sum, &own| lanes::combined(op, sum, u32::from_le_bytes(row(own)[k])))
+                    .fold(first, |sum, &offset| lanes::combined(op, sum, u32::from_le_bytes(row(offset)[k])))
             };
             let expected: Vec<Lane> = (0..len).map(|k| one_by_one(k).to_le_bytes()).collect();
             for path in Path::available() {
                 let mut sums = row(0).to_vec();
-                offsets[1..].iter().for_each(|&own| path.run(Job::Accumulate(op, row(own)), &mut sums));
+                offsets[1..].iter().for_each(|&offset| path.run(Job::Accumulate(op, row(offset)), &mut sums));
                 assert_eq!(sums, expected, "{op} of {len} lanes, row by row, {path:?}");
             }
         }
     }
 }
 
-/// A sum of neighbouring lanes is what its elements give one after another, on all paths: one NaN for all, and a single element
-/// as it is.
+/// Sums of neighbouring lanes equal the sums of their elements, one after another, on all paths. All NaN become the
+/// same, and a single element stays unchanged.
 #[test]
 fn sums_side_by_side_are_those_one_by_one() {
     let mut random = SmallRng::seed_from_u64(618);
@@ -520,9 +524,9 @@ fn sums_side_by_side_are_those_one_by_one() {
     for op in FLOAT_REDUCES.into_iter().chain(FIXED_REDUCES) {
         for (from, count) in (0..=70).flat_map(|count| [(0, count), (1, count)]) {
             let dense = (0..count).map(|k| 3 + k * 8).collect();
-            for own in [offsets[..count].to_vec(), dense] {
-                // A vector and three lanes more.
-                for sum in folds(op, (&lanes, from), own, 11) {
+            for offsets_of_sum in [offsets[..count].to_vec(), dense] {
+                // A vector and three more lanes.
+                for sum in folds(op, (&lanes, from), offsets_of_sum, 11) {
                     changed +=
                         usize::from(count > 1 && sum == furiosa_visa_rules::scalar::vector::CANONICAL_NAN);
                 }
@@ -532,8 +536,8 @@ fn sums_side_by_side_are_those_one_by_one() {
     assert!(changed > 1000, "{changed} sums are no number");
 }
 
-/// The greatest and the least of neighbouring lanes are those found one after another, bit by bit, whichever few values meet:
-/// zeros of both signs, infinities, several NaN. Evenly spaced and not, on all paths.
+/// The greatest and the least of neighbouring lanes equal those found one after another, bit by bit, on all paths.
+/// Lanes are evenly spaced or not, and take few values: zeros of both signs, infinities, several NaN.
 #[test]
 fn extremes_side_by_side_are_those_one_by_one() {
     let mut random = SmallRng::seed_from_u64(619);
@@ -541,7 +545,7 @@ fn extremes_side_by_side_are_those_one_by_one() {
     let numbers = [1f32, -1.0, 3.5, -2e30, f32::from_bits(1), -f32::from_bits(1)].map(f32::to_bits);
     let (mut zeros, mut others, mut infinities, mut nan) = (0, 0, 0, 0);
     for case in 0..20 * 71 {
-        // Few values at a time, so that they meet in all orders: one NaN among zeros, or nothing but NaN. Or any bits.
+        // Few values at a time, so that they meet in all orders: one NaN among zeros, or only NaN. Or any bits.
         let any = if case % 3 == 0 { &numbers[..] } else { &special };
         let few: Vec<u32> = (0..1 + case % 4)
             .map(|k| if k == 0 { pick(&mut random, &special) } else { pick(&mut random, any) })
@@ -554,7 +558,7 @@ fn extremes_side_by_side_are_those_one_by_one() {
             _ => (0..count).map(|_| random.random_range(0..1680)).collect(),
         };
         for op in [ReduceOperator::MaxF32, ReduceOperator::MinF32] {
-            // A vector and a lane more.
+            // A vector and one more lane.
             for sum in folds(op, (&lanes, 1), offsets.clone(), 9) {
                 match f32::from_bits(sum) {
                     _ if count == 0 => {}
@@ -570,8 +574,8 @@ fn extremes_side_by_side_are_those_one_by_one() {
     assert!(all.iter().all(|&count| count > 2000), "zeros, others, infinities, NaN: {all:?}");
 }
 
-/// So many sums of neighbouring lanes, which are the same on all paths and one element after another. A sum of nothing is
-/// left as it is.
+/// Sums of `count` neighbouring lanes. They are the same on all paths and one element after another. An empty sum
+/// leaves its lane unchanged.
 fn folds(op: ReduceOperator, (lanes, from): (&[Lane], usize), offsets: Vec<usize>, count: usize) -> Vec<u32> {
     let lane = |k: usize| u32::from_le_bytes(lanes[from + k]);
     let one_by_one = |k: usize| {
@@ -579,10 +583,10 @@ fn folds(op: ReduceOperator, (lanes, from): (&[Lane], usize), offsets: Vec<usize
         all.next().map_or(7, |first| all.fold(first, |a, b| lanes::combined(op, a, b)))
     };
     let expected: Vec<u32> = (0..count).map(one_by_one).collect();
-    let own = lanes::Offsets::new(offsets.clone());
+    let places = lanes::Offsets::new(offsets.clone());
     for path in Path::available() {
         let mut sums = vec![7u32.to_le_bytes(); count];
-        path.run(Job::Fold(op, (lanes, from), &own), &mut sums);
+        path.run(Job::Fold(op, (lanes, from), &places), &mut sums);
         let found: Vec<u32> = sums.into_iter().map(u32::from_le_bytes).collect();
         assert_eq!(found, expected, "{op} from {from} at {offsets:?}, {path:?}");
     }

@@ -7,7 +7,7 @@ use super::stream::Lane;
 use crate::execute::path::{Avx2, Avx512};
 
 impl Avx2 {
-    /// [`portable`].
+    /// Runs [`portable`] with AVX2.
     pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { run_avx2(job, lanes) }
@@ -15,7 +15,7 @@ impl Avx2 {
 }
 
 impl Avx512 {
-    /// [`portable`].
+    /// Runs [`portable`] with AVX-512.
     pub(super) fn run(self, job: Job<'_>, lanes: &mut [Lane]) {
         // SAFETY: the function needs AVX2 and AVX-512 F, BW, DQ and VL, which the machine has, as `self` exists.
         unsafe { run_avx512(job, lanes) }

@@ -1,7 +1,7 @@
-//! Integers with AVX2 and AVX-VNNI.
+//! Kernels for integers with AVX2 and AVX-VNNI.
 //!
-//! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a signed
-//! byte, so that the stream is made unsigned.
+//! AVX2 sums two products of 16 bits, exact for every pair of bytes. VNNI sums four products of an unsigned and a
+//! signed byte, so the stream is made unsigned.
 
 use super::super::integer::{Dots, WORDS, integer};
 use super::super::job::IntegerJob;
@@ -61,8 +61,8 @@ impl Dots for Avx2 {
     #[inline(always)]
     fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> __m256i {
         let packet: &[u8; 16] = packet.first_chunk().expect("packets are made of vectors");
-        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 16 bytes, and the load
-        // needs no alignment.
+        // SAFETY: the machine has AVX2, as `self` exists; the reference is valid for reads of its 16 bytes, and the
+        // load needs no alignment.
         unsafe {
             let words = _mm256_cvtepi8_epi16(_mm_loadu_si128(packet.as_ptr().cast()));
             match (PLANES, plane) {
@@ -144,7 +144,7 @@ impl Dots for Avx2Vnni {
     }
 }
 
-/// The weights of a row, where two share a vector.
+/// The weights of a row, if two rows share a vector.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn half_of(weights: &[Vector], row: usize) -> __m256i {

@@ -1,8 +1,8 @@
 //! The kernels with instructions that not every x86-64 machine has.
 //!
-//! Floats use the portable loops, compiled for AVX2 or for AVX-512. The latter multiplies by a number in memory as it is and
-//! has twice the registers, which is worth more here than vectors of twice the size: two chains per vector were slower, as
-//! each number then had to be put beside the other chain's before.
+//! Floats use the portable loops, compiled for AVX2 or for AVX-512. AVX-512 can multiply by a broadcast number in
+//! memory and has twice the registers. Here this is worth more than vectors of twice the size: two chains per vector
+//! were slower, because each number had to be combined with the number of the other chain first.
 
 #![allow(unsafe_code)]
 
@@ -21,13 +21,13 @@ use core::arch::x86_64::*;
 use furiosa_visa_rules::scalar::ElementType;
 
 impl Avx2 {
-    /// [`lay_out_floats`].
+    /// Lays out floats, see [`lay_out_floats`].
     pub(super) fn lay_out_floats(self, element: ElementType, rows: &Rows<'_>, floats: &mut [Lanes]) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { lay_out_floats_avx2(element, rows, floats) }
     }
 
-    /// [`portable::float`].
+    /// Sums floats, see [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { float_avx2(job) }
@@ -35,7 +35,7 @@ impl Avx2 {
 }
 
 impl Avx512 {
-    /// [`portable::float`].
+    /// Sums floats, see [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
         unsafe { float_avx512(job) }
@@ -52,7 +52,7 @@ fn lay_out_floats_avx2(element: ElementType, rows: &Rows<'_>, floats: &mut [Lane
     lay_out_floats(element, rows, floats, |rows| transpose(rows));
 }
 
-/// The same of eight rows of `bf16`, which are transposed before they are widened: half of the work.
+/// Lays out eight rows of `bf16`. They are transposed before they are widened, which halves the work.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lay_out_halves(rows: [&[u8]; 8], floats: &mut [Lanes]) {
@@ -61,7 +61,7 @@ fn lay_out_halves(rows: [&[u8]; 8], floats: &mut [Lanes]) {
         let (a, b, c, d) = (load16(&a[k]), load16(&b[k]), load16(&c[k]), load16(&d[k]));
         let (e, f, g, h) = (load16(&e[k]), load16(&f[k]), load16(&g[k]), load16(&h[k]));
         let (first, last) = cells.split_at_mut(BLOCK / 2);
-        // Elements of two rows side by side, of half of the cells.
+        // Elements of two rows side by side, for half of the cells.
         let (ab, cd) = (_mm_unpacklo_epi16(a, b), _mm_unpacklo_epi16(c, d));
         store_cells([ab, cd, _mm_unpacklo_epi16(e, f), _mm_unpacklo_epi16(g, h)], first);
         let (ab, cd) = (_mm_unpackhi_epi16(a, b), _mm_unpackhi_epi16(c, d));
@@ -69,7 +69,7 @@ fn lay_out_halves(rows: [&[u8]; 8], floats: &mut [Lanes]) {
     }
 }
 
-/// The elements of four cells, of two rows side by side each.
+/// Stores the elements of four cells. Each vector holds two rows side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn store_cells([ab, cd, ef, gh]: [__m128i; 4], cells: &mut [Lanes]) {
@@ -88,7 +88,7 @@ fn load16(from: &[u8; 16]) -> __m128i {
     unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
 }
 
-/// Widens eight elements of `bf16`: the upper halves of floats.
+/// Widens eight elements of `bf16`, which are the upper halves of floats.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn store_halves(halves: __m128i, to: &mut Lanes) {
@@ -97,7 +97,7 @@ fn store_halves(halves: __m128i, to: &mut Lanes) {
     unsafe { _mm256_storeu_ps(to.as_mut_ptr(), _mm256_castsi256_ps(floats)) }
 }
 
-/// [`widen`], with fewer instructions for a packet of two flits of `bf16`.
+/// Widens a packet, see [`widen`], with fewer instructions for two flits of `bf16`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widen_packet(element: ElementType, bytes: &[u8], floats: &mut [f32]) {
@@ -118,7 +118,7 @@ fn widen_flit(flit: &[u8; 32], cells: &mut [[f32; BLOCK]]) {
     let zeros = _mm256_setzero_si256();
     // SAFETY: the reference is valid for reads of its 32 bytes; the load needs no alignment.
     let elements = unsafe { _mm256_loadu_si256(flit.as_ptr().cast()) };
-    // Each half of a vector is unpacked by itself: its first four elements, or its last four.
+    // Unpacking works on each half of a vector: on its first four elements, or on its last four.
     let elements = _mm256_permute4x64_epi64::<0b11_01_10_00>(elements);
     let both = [_mm256_unpacklo_epi16(zeros, elements), _mm256_unpackhi_epi16(zeros, elements)];
     // SAFETY: the exclusive references are valid for writes of their 32 bytes; the stores need no alignment.
@@ -128,7 +128,7 @@ fn widen_flit(flit: &[u8; 32], cells: &mut [[f32; BLOCK]]) {
     }
 }
 
-/// [`portable::transpose`].
+/// Converts eight rows to cells, see [`portable::transpose`].
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
@@ -176,7 +176,7 @@ fn load8(from: &[f32; 8]) -> __m256 {
     unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
 
-/// Asks for the packet that starts at a byte and is about to be read.
+/// Prefetches the packet that starts at a byte and is about to be read.
 #[inline(always)]
 fn ask(bytes: &[u8], start: u32) {
     prefetch::near(bytes, start as usize);

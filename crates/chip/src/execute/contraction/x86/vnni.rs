@@ -1,7 +1,7 @@
-//! Integers with AVX-512 VNNI.
+//! Kernels for integers with AVX-512 VNNI.
 //!
-//! Sixteen bytes of a packet meet four rows at a time, and four neighbouring products are summed in a word. Only where a
-//! chain ends are the words of a row added up:
+//! Sixteen bytes of a packet meet four rows at a time, and four neighbouring products are summed in a word. The words
+//! of a row are added up only at the end of a chain:
 //!
 //! ```text
 //!   packet    x0 … x15   x0 … x15   x0 … x15   x0 … x15
@@ -11,9 +11,9 @@
 //!
 //! Eight chains with the same tiles are summed side by side, which takes sixteen registers.
 //!
-//! The instruction multiplies unsigned by signed bytes. Weights are made unsigned as they are laid out: half of their range is
-//! added, which adds that half times all of a packet's elements to its products with any row. Sums start at what takes it
-//! back. It is found once for all groups that meet a packet.
+//! The instruction multiplies unsigned by signed bytes. So weights are laid out as unsigned: half of their range is
+//! added. This adds a bias to the sum of any row: that half, times the sum of the packet's elements. Sums start at the
+//! negative bias, which is computed once for all groups that meet a packet.
 
 use super::super::chains::FamilyBlock;
 use super::super::integer::{Dots, integer};
@@ -25,13 +25,13 @@ use crate::execute::prefetch;
 use core::arch::x86_64::*;
 use core::ops::Range;
 
-/// How weights lie.
+/// Layout of the weights.
 pub(in super::super) const LAYOUT: Layout = Layout { take: TAKE, is_wide: false, is_unsigned: true };
 
-/// The most chains that are summed side by side.
+/// Largest number of chains that are summed side by side.
 pub(in super::super) const SIDE: usize = 8;
 
-/// Bytes of a part: what of a packet meets rows at a time.
+/// Bytes of a part: the bytes of a packet that meet rows at a time.
 const TAKE: usize = 16;
 
 /// Bytes of a packet per word.
@@ -54,18 +54,18 @@ fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
     }
 }
 
-/// What steps work on.
+/// Operands of the steps.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
-    /// Of each tile, for each part of a packet and each plane, the rows.
+    /// The rows of each tile, for each part of a packet and each plane.
     weights: &'a [[Vector; 2]],
-    /// How many of them a tile has.
+    /// Number of entries of `weights` per tile.
     per_tile: usize,
-    /// The bytes in which the packets lie.
+    /// The bytes that hold the packets.
     bytes: &'a [u8],
     /// The first part of each packet that is taken.
     first: usize,
-    /// How many parts are taken.
+    /// Number of parts that are taken.
     parts: usize,
 }
 
@@ -74,18 +74,18 @@ struct Operands<'a> {
 struct Side<'a> {
     /// The tile of each step.
     tiles: &'a [u32],
-    /// Where packets start: of each step as many as `side` says, the first of which are those of the chains.
+    /// Starts of packets, `side` per step. The first ones of each step belong to the chains.
     packets: &'a [u32],
     side: usize,
-    /// The same of the block behind this one. Empty if its packets are not asked for.
+    /// Starts of the packets of the next block. Empty if its packets are not prefetched.
     behind: &'a [u32],
-    /// The number of the group. Each asks for a part of what comes next.
+    /// The number of the group. Each group prefetches a part of the next packets.
     group: usize,
-    /// How many groups there are.
+    /// Number of groups.
     groups: usize,
 }
 
-/// Where sums go.
+/// Destination of sums.
 struct Ends<'a> {
     /// The first result of each chain.
     results: &'a [u32],
@@ -95,14 +95,14 @@ struct Ends<'a> {
     words: usize,
 }
 
-/// Adds the sums of the steps, with elements in so many planes.
+/// Adds the sums of the steps, with elements in `PLANES` planes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn all<const PLANES: usize>(job: IntegerJob<'_>) {
     let IntegerJob { shape, layout, chains, bytes, vectors, sums } = job;
     debug_assert_eq!(layout, LAYOUT, "weights lie as these instructions take them");
     let (weights, per_tile) = (vectors.as_chunks().0, LAYOUT.tile_vectors(&shape) / 2);
-    // A column is made of parts, or a part of columns.
+    // A column consists of parts, or a part of columns.
     let parts = shape.column_bytes().div_ceil(TAKE);
     let words = shape.column_bytes().min(TAKE) / WORD;
     let per_part = TAKE / WORD / words;
@@ -135,33 +135,33 @@ fn sum<const PLANES: usize>(
         while chain < results.len() {
             let behind = behind.get(chain..).unwrap_or(&[]);
             let packets = &block.packets[chain..];
-            let own = Side { tiles, packets, side: block.side, behind, group, groups };
+            let chains = Side { tiles, packets, side: block.side, behind, group, groups };
             let ends = Ends { results: &results[chain..], columns: columns.clone(), words };
             let starts = &mut starts[chain..];
             chain += match results.len() - chain {
-                8.. => side_by_side::<8, PLANES>(operands, own, starts, ends, sums),
-                4.. => side_by_side::<4, PLANES>(operands, own, starts, ends, sums),
-                2.. => side_by_side::<2, PLANES>(operands, own, starts, ends, sums),
-                _ => side_by_side::<1, PLANES>(operands, own, starts, ends, sums),
+                8.. => side_by_side::<8, PLANES>(operands, chains, starts, ends, sums),
+                4.. => side_by_side::<4, PLANES>(operands, chains, starts, ends, sums),
+                2.. => side_by_side::<2, PLANES>(operands, chains, starts, ends, sums),
+                _ => side_by_side::<1, PLANES>(operands, chains, starts, ends, sums),
             };
         }
     }
 }
 
-/// The same for so many chains. How many these are.
+/// Adds the sums of `CHAINS` chains, and returns `CHAINS`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn side_by_side<const CHAINS: usize, const PLANES: usize>(
     operands: Operands<'_>,
-    own: Side<'_>,
+    side: Side<'_>,
     starts: &mut [__m512i],
     Ends { results, columns, words }: Ends<'_>,
     sums: &mut [[i32; 8]],
 ) -> usize {
     let starts = starts.first_chunk_mut().expect("each chain has a start");
-    let totals = match own.group {
-        0 => multiply::<CHAINS, PLANES, true>(operands, own, starts),
-        _ => multiply::<CHAINS, PLANES, false>(operands, own, starts),
+    let totals = match side.group {
+        0 => multiply::<CHAINS, PLANES, true>(operands, side, starts),
+        _ => multiply::<CHAINS, PLANES, false>(operands, side, starts),
     };
     let ends = totals.into_iter().zip(results);
     if words * WORD == TAKE {
@@ -182,7 +182,7 @@ fn side_by_side<const CHAINS: usize, const PLANES: usize>(
     CHAINS
 }
 
-/// The words of so many chains: of the first four rows and of the last four. `IS_FIRST`: finds where they start.
+/// Words of `CHAINS` chains: of the first four rows and of the last four. `IS_FIRST`: computes the starts of the sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
@@ -205,10 +205,10 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
                 chain += groups;
             }
         }
-        let mut own: [*const u8; CHAINS] = [core::ptr::null(); CHAINS];
+        let mut packet_starts: [*const u8; CHAINS] = [core::ptr::null(); CHAINS];
         for (chain, &start) in packets[step * side..][..CHAINS].iter().enumerate() {
             let packet = &bytes[start as usize + first * TAKE..][..parts * TAKE];
-            own[chain] = packet.as_ptr();
+            packet_starts[chain] = packet.as_ptr();
             if PLANES == 1 && !IS_FIRST {
                 continue;
             }
@@ -221,22 +221,23 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
                     halves[chain] = _mm512_dpbusd_epi32(halves[chain], half, elements);
                 }
                 if PLANES > 1 {
-                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no alignment.
+                    // SAFETY: the exclusive reference is valid for writes of its 64 bytes; the store needs no
+                    // alignment.
                     unsafe { _mm512_storeu_si512(vector.0.as_mut_ptr().cast(), elements) };
                 }
             }
         }
         if PLANES > 1 {
-            own = planes.each_ref().map(|planes| planes.as_ptr().cast());
+            packet_starts = planes.each_ref().map(|planes| planes.as_ptr().cast());
         }
-        // How often this is done the compiler does not know. It would load all packets of a step at once, for which there
-        // are no registers.
+        // The number of iterations is not constant. Otherwise the compiler would load all packets of a step at once,
+        // for which there are not enough registers.
         for (part, planes) in weights.as_chunks::<PLANES>().0.iter().enumerate() {
             for (plane, rows) in planes.iter().enumerate() {
                 let rows = [load(&rows[0]), load(&rows[1])];
-                for (sums, packet) in sums.iter_mut().zip(own) {
-                    // SAFETY: this is the start of a slice with `parts` parts of 16 bytes, of which `part` is one, or of
-                    // `PLANES` vectors of 64 bytes, which have as many; the load needs no alignment.
+                for (sums, packet) in sums.iter_mut().zip(packet_starts) {
+                    // SAFETY: this is the start of `parts` parts of 16 bytes in a slice, or of `PLANES` vectors of 64
+                    // bytes with as many parts each, and `part < parts`; the load needs no alignment.
                     let elements = unsafe { _mm_loadu_si128(packet.add(plane * 64 + part * TAKE).cast()) };
                     let stream = _mm512_broadcast_i32x4(elements);
                     for (sums, rows) in sums.iter_mut().zip(rows) {
@@ -262,7 +263,7 @@ fn load(vector: &Vector) -> __m512i {
     unsafe { _mm512_loadu_si512(vector.0.as_ptr().cast()) }
 }
 
-/// A plane of bytes: their elements, or of two elements per byte the lower or the upper ones.
+/// Elements of bytes in a plane: the bytes, or the lower or the upper elements of the bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn plane_of<const PLANES: usize>(codes: __m512i, plane: usize) -> __m512i {
@@ -275,7 +276,7 @@ fn plane_of<const PLANES: usize>(codes: __m512i, plane: usize) -> __m512i {
     _mm512_sub_epi8(_mm512_xor_si512(nibbles, sign), sign)
 }
 
-/// The sum of all parts of a vector, in each of them.
+/// Sum of all parts of a vector, in each part.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sum_of_parts(words: __m512i) -> __m512i {
@@ -287,7 +288,7 @@ fn sum_of_parts(words: __m512i) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn add_totals([a, b]: [__m512i; 2], results: &mut [i32; 8]) {
-    // Of each part the halves of a row of `a` and of one of `b`, side by side.
+    // In each part: the halves of a row of `a` and of a row of `b`, side by side.
     let sum = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     let sum = _mm512_add_epi32(sum, _mm512_shuffle_epi32::<0b01_00_11_10>(sum));
     let places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);

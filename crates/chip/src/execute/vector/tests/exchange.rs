@@ -1,25 +1,27 @@
-//! Sums between slices, element by element: random streams with holes and padding against a fold of single elements.
+//! Tests of sums between slices: random streams with holes and padding against a fold of single elements.
 
 use super::*;
 use furiosa_visa_rules::command::{InterSliceReduce, MovedLoop, RepeatedLoop, SliceLoop};
 use furiosa_visa_rules::mapping::GuardSum;
 use furiosa_visa_rules::spec::SLICES;
 
-/// Neighbouring slices of a group, and groups of a cluster.
+/// Number of neighbouring slices in a group.
 const GROUP: usize = 16;
+/// Number of groups in a cluster.
 const GROUPS: usize = 4;
 const TIME: usize = 4;
-/// Values of the digits of a sum: two of one axis, the greater first, and another axis, whose elements are summed first.
+/// Sizes of the digits of a sum: two of one axis, the greater first, and one of another axis, whose elements are summed
+/// first.
 const DIGITS: [usize; 3] = [3, 2, 2];
 
-/// Where the time digits of two values go.
+/// Destination of the two time digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Steps {
-    /// They stay.
+    /// Both stay.
     Stay,
-    /// The two change places.
+    /// They swap places.
     Swap,
-    /// The outer one goes to slices.
+    /// The outer digit goes to slices.
     Promote,
 }
 
@@ -73,13 +75,14 @@ fn slices_agree_with_elements() {
         let op = pick(&mut random, if case % 2 == 0 { &FLOAT_REDUCES } else { &FIXED_REDUCES });
         let steps = pick(&mut random, &[Steps::Stay, Steps::Swap, Steps::Promote]);
         let copies = pick(&mut random, &[1, 2]);
-        // The digits lie inside of each other in any order.
+        // The digits are nested in any order.
         let (mut units, mut inside) = ([0; 3], 1);
         for digit in pick(&mut random, &orders) {
             units[digit] = inside;
             inside *= DIGITS[digit];
         }
-        // Padding: none, whole slices of a group, or those with some of their time steps.
+        // Padding: none, whole slices of a group, slices with some of their time steps, or some time steps of all
+        // slices.
         let mut guard = Guard::always(5);
         if let Some((variables, limit)) =
             pick(&mut random, &[None, Some((&[2][..], 7)), Some((&[2, 3], 9)), Some((&[3], 3))])
@@ -96,13 +99,13 @@ fn slices_agree_with_elements() {
             Path::best(),
         );
         assert!(plan.crosses_slices());
-        // Of the slices that have a stream, some have holes.
+        // Some slices have no stream, and some streams have holes.
         let (absent, holes) = (pick(&mut random, &[0, 30, 85]), pick(&mut random, &[0, 40]));
         let mut streams = Vec::new();
         for number in 0..2 * SLICES {
             let is_there = number % SLICES < GROUP * GROUPS && random.random_range(0..100) >= absent;
             let holes = if random.random_range(0..3) > 0 { holes } else { 0 };
-            // Of two different NaN the order decides which one is left.
+            // The order of summation decides which of two different NaN is left.
             let mut draw = || {
                 let there = random.random_range(0..100) >= holes;
                 let bits = if random.random_range(0..5) == 0 {
@@ -149,8 +152,8 @@ fn slices_agree_with_elements() {
                 plan.run_behind(result, (&unit, of(first)), &mut buffers, &mut output);
                 let mut expected = vec![None; output.len()];
                 for (time, lane) in (0..TIME).flat_map(|time| (0..8).map(move |lane| (time, lane))) {
-                    let (own, step) = steps.place(time);
-                    if own == part {
+                    let (part_of_time, step) = steps.place(time);
+                    if part_of_time == part {
                         expected[step * 8 + lane] = sum(time, lane);
                     }
                 }

@@ -1,10 +1,10 @@
-//! Operands in the VRF: which element goes to which lane, and those that nobody wrote.
+//! Tests of operands in the VRF: the assignment of elements to lanes, and unwritten operands.
 
 use super::*;
 use furiosa_visa_rules::command::{InterSliceReduce, MovedLoop, RepeatedLoop, SliceLoop, Start};
 use furiosa_visa_rules::mapping::GuardSum;
 
-/// A tensor of so many elements, each of which goes to its own lane.
+/// A tensor of `elements` elements. Element k goes to lane k.
 fn tensor(address: u64, elements: usize) -> VrfOperand {
     let mut source = region();
     (source.address, source.footprint.elements) = (address, elements);
@@ -24,7 +24,7 @@ fn multiply_add(operand: VrfOperand) -> VectorStep {
     VectorStep::Ternary { op: FpTernaryOp::FmaF, mode: TernaryArgMode::Mode012, operands: vec![input] }
 }
 
-/// The sum of two slices, in the first of them.
+/// A reduce of two slices to the first of them.
 fn exchange() -> VectorStep {
     let still = Step { units: 0, elements: 1 };
     let mut kept = List::new(MovedLoop { size: 8, input: still, output: still });
@@ -48,7 +48,7 @@ fn plan(steps: Vec<VectorStep>, time: usize) -> VectorPlan {
     VectorPlan::new(&vector, StreamShape { element: ElementType::F32, time, lanes: 8 }, Path::best())
 }
 
-/// A slice whose VRF holds the number of each element, but for these.
+/// A slice whose VRF holds the number of each element, except for `holes`.
 fn unit(holes: &[usize]) -> Unit {
     let mut unit = Unit::default();
     let values: Vec<_> = (0..VRF).map(|k| (!holes.contains(&k)).then_some((k as f32).to_bits())).collect();
@@ -58,8 +58,8 @@ fn unit(holes: &[usize]) -> Unit {
 
 const HERE: Coordinates = Coordinates { chip: 0, cluster: 0, slice: 0 };
 
-/// The address of the tensor and the element that are found missing, in a slice that takes part, and in one that only gets
-/// something behind an exchange.
+/// Address and element of the first missing operand, in a slice that takes part before the exchange, and in one that
+/// has a stream only after it.
 fn missing(steps: &[VectorStep], holes: &[usize]) -> [Option<(u64, usize)>; 2] {
     let plan = plan(steps.to_vec(), 1);
     assert!(plan.has_tensors());
@@ -71,7 +71,7 @@ fn missing(steps: &[VectorStep], holes: &[usize]) -> [Option<(u64, usize)>; 2] {
 
 #[test]
 fn what_a_slice_uses_is_looked_at() {
-    // Elements 16 to 23 of the VRF stand before the exchange, 0 to 7 behind it.
+    // Elements 16 to 23 of the VRF are operands before the exchange, and elements 0 to 7 after it.
     for before in [plus(tensor(64, 8)), multiply_add(tensor(64, 8))] {
         for behind in [plus(tensor(0, 8)), multiply_add(tensor(0, 8))] {
             let steps = [before.clone(), exchange(), behind];
@@ -87,16 +87,16 @@ fn what_a_slice_uses_is_looked_at() {
 
 #[test]
 fn what_no_lane_uses_is_not_looked_at() {
-    // One value in four goes to the lanes of a packet.
+    // One of four values goes to the lanes of a packet.
     let mut operand = tensor(0, 8);
     operand.transfer = loops(&[(2, 4, 4), (4, 0, 1)]);
     assert_eq!(missing(&[plus(operand.clone())], &[1, 2, 3, 5, 6, 7, 8]), [None, None]);
     assert_eq!(missing(&[plus(operand.clone())], &[3, 4])[0], Some((0, 4)));
-    // A single one goes to all.
+    // A single value goes to all lanes.
     operand.transfer = loops(&[(8, 0, 1)]);
     assert_eq!(missing(&[plus(operand.clone())], &[1, 2, 3, 4, 5, 6, 7]), [None, None]);
     assert_eq!(missing(&[plus(operand)], &[0])[0], Some((0, 0)));
-    // Where the arguments are the stream alone, the operand is none.
+    // If both arguments are the stream, the operand is unused.
     let VectorStep::Binary { op, operands, .. } = plus(tensor(0, 8)) else { unreachable!("it is binary") };
     let squares = plan(vec![VectorStep::Binary { op, mode: BinaryArgMode::Mode00, operands }], 1);
     assert!(!squares.has_tensors());
@@ -104,7 +104,7 @@ fn what_no_lane_uses_is_not_looked_at() {
 
 #[test]
 fn padding_of_a_tensor_is_not_looked_at() {
-    // Elements from 5 on are padding; in slice 1 those from 3 on.
+    // Elements from 5 on are padding. In slice 1, elements from 3 on are.
     let mut operand = tensor(0, 8);
     let guard = &mut operand.source.footprint.guard;
     guard.sums.push(GuardSum { first: 0, len: 2, start: 0, limit: 5 });
@@ -115,12 +115,12 @@ fn padding_of_a_tensor_is_not_looked_at() {
     for (slice, live) in [(0, 5), (1, 3)] {
         for hole in 0..8 {
             let found = plan.find_missing_operand(&unit(&[hole]), Coordinates { slice, ..HERE }, true);
-            assert_eq!(found.map(|own| own.element), (hole < live).then_some(hole), "slice {slice}");
+            assert_eq!(found.map(|missing| missing.element), (hole < live).then_some(hole), "slice {slice}");
         }
     }
 }
 
-/// Loops that begin at another element do not bring each element to its own lane.
+/// Loops that start at another element do not bring element k to lane k.
 #[test]
 fn places_begin_where_their_loops_do() {
     let places = |change: fn(&mut Transfer)| {
@@ -134,14 +134,17 @@ fn places_begin_where_their_loops_do() {
     };
     let nowhere = u32::MAX;
     assert_eq!(places(|_| ()), [0, 1, 2, 3]);
-    assert_eq!(places(|own| own.source_start = Start { units: 0, elements: 2 }), [2, 3, 4, 5]);
-    assert_eq!(places(|own| own.destination_start = Start { units: 0, elements: 1 }), [nowhere, 0, 1, 2]);
-    assert_eq!(places(|own| *own = loops(&[(4, 0, 1)])), [0; 4]);
-    assert_eq!(places(|own| *own = loops(&[(3, 1, 1)])), [0, 1, 2, nowhere]);
-    assert_eq!(places(|own| *own = loops(&[(2, 1, 2), (2, 2, 1)])), [0, 2, 1, 3]);
+    assert_eq!(places(|transfer| transfer.source_start = Start { units: 0, elements: 2 }), [2, 3, 4, 5]);
+    assert_eq!(
+        places(|transfer| transfer.destination_start = Start { units: 0, elements: 1 }),
+        [nowhere, 0, 1, 2]
+    );
+    assert_eq!(places(|transfer| *transfer = loops(&[(4, 0, 1)])), [0; 4]);
+    assert_eq!(places(|transfer| *transfer = loops(&[(3, 1, 1)])), [0, 1, 2, nowhere]);
+    assert_eq!(places(|transfer| *transfer = loops(&[(2, 1, 2), (2, 2, 1)])), [0, 2, 1, 3]);
 }
 
-/// Two tensors with one address are two: the second has more elements.
+/// Two tensors with one address stay two tensors: the second one has more elements.
 #[test]
 fn tensors_with_one_address() {
     let few = VrfOperand { transfer: loops(&[(4, 1, 1)]), ..tensor(0, 4) };
@@ -155,13 +158,13 @@ fn tensors_with_one_address() {
         .collect();
     let expected: Vec<_> = (0..16).map(|k| (k < 4).then_some(100.0 + 2.0 * k as f32)).collect();
     assert_eq!(found, expected);
-    // The other way round, all lanes of the tensor with more elements are there.
+    // In the other order, all lanes of the tensor with more elements are there.
     let plan = self::plan(vec![plus(tensor(0, 4)), plus(tensor(0, 16))], 2);
-    assert_eq!(plan.tensors.iter().map(|own| own.footprint.elements).collect::<Vec<_>>(), [4, 16]);
+    assert_eq!(plan.tensors.iter().map(|region| region.footprint.elements).collect::<Vec<_>>(), [4, 16]);
 }
 
-/// Which operand a lane takes: the first one that is for its id. Whether it does not suffice to look at the operand is said
-/// of all but the first operand that is for all elements.
+/// A lane takes the first operand that applies to its id. `is_for_some` is true for all operands except a first one
+/// that applies to all elements.
 #[test]
 fn operands_of_a_group_are_watched() {
     let operand =
@@ -180,13 +183,16 @@ fn operands_of_a_group_are_watched() {
         let (_, found) =
             plan.watch_before(Input::Row(&mut input), (&unit, HERE), &mut VectorBuffers::default());
         let looked_at = plan.find_missing_operand(&unit, HERE, true);
-        (looked_at.map(|own| own.is_for_some), found.map(|own| (own.source.address, own.element)))
+        (
+            looked_at.map(|missing| missing.is_for_some),
+            found.map(|missing| (missing.source.address, missing.element)),
+        )
     };
     let group = || vec![operand(one, 0)];
     assert_eq!(watched(group(), &[]), (None, None));
     assert_eq!(watched(group(), &[0, 2, 4, 6]), (Some(true), None));
     assert_eq!(watched(group(), &[0, 2, 5, 6, 7]), (Some(true), Some((0, 5))));
-    // Elements 8 to 15 are for all that are not of the group, or for all.
+    // Elements 8 to 15 apply to all lanes outside of the group, or to all lanes.
     let both = || vec![operand(one, 0), operand(all, 32)];
     assert_eq!(watched(both(), &[0, 9, 11, 13, 15]), (Some(true), None));
     assert_eq!(watched(both(), &[9, 12]), (Some(true), Some((32, 4))));

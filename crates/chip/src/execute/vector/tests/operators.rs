@@ -1,4 +1,5 @@
-//! Every operator on arguments whose results are known by hand: which one it is, and in which order it has its arguments.
+//! Tests of every operator on arguments with results known by hand: they detect a wrong operator or a wrong order of
+//! arguments.
 
 use super::*;
 use furiosa_visa_rules::command::FpDivBinaryOp;
@@ -61,7 +62,7 @@ const OF_BITS: [(LogicBinaryOpF32, u32, u32, u32); 3] = [
     (LogicBinaryOpF32::BitXor, 0xbf80_0000, 0xffff_ffff, 0x407f_ffff),
 ];
 
-/// One operator on eleven lanes, on all paths, with a constant and with an operand per lane.
+/// Runs one operator on eleven lanes, on all paths, with a constant and with an operand per lane.
 fn run(job: impl for<'a> Fn(Lanes<'a>) -> LaneJob<'a>, stream: u32, operand: u32) -> u32 {
     let operands = [operand.to_le_bytes(); 11];
     let mut all = Vec::new();
@@ -159,7 +160,7 @@ fn functions_and_conversions() {
     assert_eq!(run(|_| LaneJob::FloatToFixed(30), 1.5f32.to_bits(), 0), 3);
 }
 
-/// Of two NaN the first one wins, in every way to a sum.
+/// The first of two NaN wins, in every way to compute a sum.
 #[test]
 fn reduces() {
     let (a, b) = (0x7fc0_0001, 0xffc0_0002);
@@ -178,28 +179,28 @@ fn reduces() {
         (ReduceOperator::MinF32, [a, b, a]),
         (ReduceOperator::MinF32, [b, a, b]),
     ] {
-        let [own, other] = [x, y].map(|bits| [bits.to_le_bytes(); 11]);
+        let [first, other] = [x, y].map(|bits| [bits.to_le_bytes(); 11]);
         assert_eq!(lanes::combined(op, x, y), result, "{op:?}");
         assert_eq!(lanes::folded(op, x, [y].into_iter()), result, "{op:?}, in a row");
         for path in Path::available() {
-            let mut sums = own;
+            let mut sums = first;
             path.run(Job::Accumulate(op, &other), &mut sums);
             assert_eq!(sums, [result.to_le_bytes(); 11], "{op:?}, row by row");
             let mut sums = [[7; 4]; 11];
             path.run(
-                Job::Fold(op, (&[own, other].concat(), 0), &lanes::Offsets::new(vec![0, 11])),
+                Job::Fold(op, (&[first, other].concat(), 0), &lanes::Offsets::new(vec![0, 11])),
                 &mut sums,
             );
             assert_eq!(sums, [result.to_le_bytes(); 11], "{op:?}, side by side");
         }
-        // Sums of two packets in a stream, one lane of which nobody wrote.
+        // Sums of two packets in a stream with two unwritten lanes.
         let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
         kept.push(KeptLoop { size: 4, input: 1, output: 1 });
         let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
         reduced.push(ReducedLoop { size: 2, input: 4 });
-        let own = IntraSliceReduce { op, guard: Guard::always(5), kept, reduced, time: 1, slots: 1 };
+        let reduce = IntraSliceReduce { op, guard: Guard::always(5), kept, reduced, time: 1, slots: 1 };
         let mut vector = Vector::new(ElementType::F32, Guard::always(5));
-        vector.steps.extend([VectorStep::Split, VectorStep::IntraSliceReduce(Box::new(own))]);
+        vector.steps.extend([VectorStep::Split, VectorStep::IntraSliceReduce(Box::new(reduce))]);
         let plan = VectorPlan::new(
             &vector,
             StreamShape { element: ElementType::F32, time: 1, lanes: 8 },
