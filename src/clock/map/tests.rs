@@ -165,7 +165,7 @@ fn maps_agree_with_a_byte_by_byte_model() {
     for seed in 0..40 {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut system = system();
-        // Number of the tensor that was last written, for each block of 8 bytes that it still holds as a whole.
+        // Number of the tensor in each block of 8 bytes. A tensor that was overwritten in part is gone.
         let mut owner: [Option<usize>; BYTES] = [None; BYTES];
         let mut expected: Vec<(Range<usize>, u64, Option<u64>)> = Vec::new();
         for number in 1..40u64 {
