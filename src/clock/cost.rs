@@ -93,8 +93,8 @@ pub enum Channels {
     /// Each context has its own channel: flits of 32 bytes.
     #[default]
     Single,
-    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes. The sub
-    /// context waits for it.
+    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes.
+    /// The sub context waits for it.
     Dual,
 }
 

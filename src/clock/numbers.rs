@@ -197,7 +197,8 @@ impl Number {
         self.facts().rule
     }
 
-    /// The reports that it follows from, by the names that their teams gave them. `tests/golden/chip.json` has the figures.
+    /// The reports that it follows from, by the names that their teams gave them. `tests/golden/chip.json` has the
+    /// figures.
     pub const fn source(self) -> &'static str {
         self.facts().source
     }

@@ -92,8 +92,8 @@ impl Report {
         self.records.iter().filter(in_kernel).filter(move |record| start <= record.start && record.end <= end)
     }
 
-    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended. The path
-    /// begins behind an operation that repeats others, and is empty if it would end with one.
+    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended.
+    /// The path begins behind an operation that repeats others, and is empty if it would end with one.
     pub fn critical_path(&self, kernel: &KernelTime) -> Vec<&Record> {
         let last = self.records_of(kernel).max_by_key(|record| (record.end, record.number));
         let last = last.filter(|record| record.end == kernel.end);

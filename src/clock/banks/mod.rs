@@ -34,8 +34,8 @@
 //! | DMA is active from its first issue to its last grant; an access of DMA ends a run | assumed |
 //! | a request unanswered for more than 4096 cycles after its issue is a fault | documented |
 //!
-//! Not modelled: DMA writes that do not start at a multiple of 8 bytes and take three times as long. Legal programs have
-//! none.
+//! Not modelled: DMA writes that do not start at a multiple of 8 bytes and take three times as long. Legal programs
+//! have none.
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
 //! The longest run of consecutive accesses to one bank, without walking the loops.
 //!
-//! While DMA is active, a DMA beat must get every bank in time. The worst case that the chip bounds is a request in each
-//! of the 32 slices of a DMN, one after another, each of two beats, each beat behind `N` accesses:
+//! While DMA is active, a DMA beat must get every bank in time. The worst case that the chip bounds is a request in
+//! each of the 32 slices of a DMN, one after another, each of two beats, each beat behind `N` accesses:
 //!
 //! ```text
 //!   (256 / 128) beats * N accesses * 32 slices < 4096 cycles      →      N <= 63

@@ -401,8 +401,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Cuts the outermost loop of a command into up to 8 contiguous parts for the engines of its chip, beginning with number
-/// `next`.
+/// Cuts the outermost loop of a command into up to 8 contiguous parts for the engines of its chip, beginning with
+/// number `next`.
 fn over_engines(command: PairedSequencer, next: &mut usize) -> Vec<(Engine, PairedSequencer)> {
     const ENGINES: usize = spec::CLUSTERS * spec::CLUSTER_PES;
     let Some(&outer) = command.entries.first() else {

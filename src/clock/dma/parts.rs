@@ -1,8 +1,8 @@
 //! Cutting a move into loop nests without conditions.
 //!
-//! A move is loops with a guard that leaves out padding, over units that belong to different engines. A command is loops
-//! and nothing else. So the index space of the loops is cut into *parts*: products of evenly spaced index values in which
-//! every index tuple is live and every unit belongs to the same engine.
+//! A move is loops with a guard that leaves out padding, over units that belong to different engines. A command is
+//! loops and nothing else. So the index space of the loops is cut into *parts*: products of evenly spaced index values
+//! in which every index tuple is live and every unit belongs to the same engine.
 //!
 //! ```text
 //! 15 elements as a in 0..8, b in 0..2, guard 2 a + b < 15

@@ -22,8 +22,8 @@ fn a_network_takes_its_ticks() {
     assert_eq!(data(&dma, RATES), 32 * 4 * 4);
 }
 
-/// Slices of a cluster get their copies one after another, whatever engine and network they belong to; clusters do not wait for
-/// each other.
+/// Slices of a cluster get their copies one after another, whatever engine and network they belong to; clusters do not
+/// wait for each other.
 #[test]
 fn copies_follow_each_other() {
     let copies = |clusters: usize, slices: usize| {

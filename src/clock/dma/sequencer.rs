@@ -22,8 +22,8 @@ pub enum Medium {
         /// The cluster of the chip.
         cluster: usize,
     },
-    /// The SPM of a Data Memory Network. Addresses are bytes in it. No tensor lies there: only commands that are made by
-    /// hand name it.
+    /// The SPM of a Data Memory Network. Addresses are bytes in it. No tensor lies there: only commands that are made
+    /// by hand name it.
     Spm {
         /// The chip.
         chip: usize,
@@ -99,8 +99,8 @@ impl PairedEntry {
 
 /// A command of a DMA engine: for every tuple of loop indices, `stride0` bytes go from the source to the destination.
 ///
-/// The packet is the innermost entry of the hardware, one byte on either side; it is `stride0` here and counts as an entry.
-/// Printed as both sequencers, outermost entry first:
+/// The packet is the innermost entry of the hardware, one byte on either side; it is `stride0` here and counts as an
+/// entry. Printed as both sequencers, outermost entry first:
 ///
 /// ```text
 /// [8 : 2048, 8 : 256, 256 : 1] : 256 @ HBM(0) 0x0 -> [8 : 256, 8 : 2048, 256 : 1] : 256 @ HBM(0) 0x4000
@@ -192,8 +192,8 @@ impl PairedSequencer {
         Requests::new(self, side)
     }
 
-    /// Joins neighbouring loops that continue evenly on both sides, as long as the limit allows: `(n1, r1, w1), (n2,
-    /// r2, w2)` where `r1 == n2 * r2 && w1 == n2 * w2`. Loops of one iteration are removed.
+    /// Joins neighbouring loops that continue evenly on both sides, as long as the limit allows: `(n1, r1, w1)` and
+    /// `(n2, r2, w2)` if `r1 == n2 * r2 && w1 == n2 * w2`. Loops of one iteration are removed.
     pub fn merge(&mut self) {
         let mut merged: Vec<PairedEntry> = Vec::with_capacity(self.entries.len());
         for entry in self.entries.drain(..).filter(|entry| entry.limit != 1) {

@@ -16,8 +16,8 @@
 //!   copies  = 500 + sum over slices of (10 + bytes through the network of the slice)
 //! ```
 //!
-//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
-//! memories, arbitration.
+//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine
+//! and its memories, arbitration.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::rates::DmaRates;

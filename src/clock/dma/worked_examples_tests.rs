@@ -337,8 +337,8 @@ mod example_5 {
 mod example_6 {
     use super::*;
 
-    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the documented example cuts them: 4 blocks in 2 Data Memory
-    /// Networks for engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
+    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the documented example cuts them: 4 blocks in 2 Data
+    /// Memory Networks for engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
     fn by_hand() -> DmaOperation {
         let engine = |number: u64| {
             let (i, j) = (number / 4, number % 4);
@@ -443,8 +443,8 @@ fn a_prime_run_takes_two_commands() {
 
 #[test]
 fn four_engines_between_hbm_and_hbm() {
-    // G92: 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make 1.536
-    // TB/s both ways, 192 bytes.
+    // G92: 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make
+    // 1.536 TB/s both ways, 192 bytes.
     let engine = |k: u64| {
         let command = PairedSequencer::new((HBM, k << 20), (HBM, (16 + k) << 20), 4096);
         queue(0, k as usize, vec![command.with_entries(&[(256, 4096, 4096)])])

@@ -1,7 +1,8 @@
 //! One channel of the detailed model: its queue, its banks, its command slots.
 //!
-//! A bank serves the units for its row in the order of arrival. So only the first of them matters at any time, and a set of
-//! units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a command.
+//! A bank serves the units for its row in the order of arrival. So only the first of them matters at any time, and a
+//! set of units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a
+//! command.
 
 use super::address::{CHANNEL_BANKS, Place};
 use super::bank::{Bank, Line, NO_ROW, NOBODY, Set, Unit, Waiting, ranked};
@@ -423,7 +424,8 @@ impl Channel {
         self.waiting.add(bank.rank, bank.open_ticks);
     }
 
-    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has not.
+    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has
+    /// not.
     #[inline]
     fn candidates(&self) -> Set {
         self.waiting.head().map_or(self.used, |rank| self.used | 1 << ranked(rank))

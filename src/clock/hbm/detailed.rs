@@ -13,14 +13,14 @@ use crate::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS};
 /// first, then the next ones; a bank sees them one after another. A full queue blocks the engine until there is room in
 /// it. A request across a boundary of 256 bytes is two transfers, one after the other.
 ///
-/// **Channels.** In a queue of 64 units, a unit of 256 bytes is 4 column commands. A command may go in a slot of the command
-/// clock if the row of its unit is open, tCCD has passed since the last command of the channel, and
+/// **Channels.** In a queue of 64 units, a unit of 256 bytes is 4 column commands. A command may go in a slot of the
+/// command clock if the row of its unit is open, tCCD has passed since the last command of the channel, and
 /// * the row has served a command since it was opened, or
 /// * the unit is the oldest of all whose rows have not.
 ///
-/// The oldest such unit goes. That is first-ready, first-come first-served: open rows in use go on, others begin in the order
-/// of arrival. (If any opened row could begin at once, random accesses would be as fast as a stream. Simulators of
-/// HBM3 see 0.76 of it.)
+/// The oldest such unit goes. That is first-ready, first-come first-served: open rows in use go on, others begin in the
+/// order of arrival. (If any opened row could begin at once, random accesses would be as fast as a stream. Simulators
+/// of HBM3 see 0.76 of it.)
 ///
 /// **Banks.** As soon as no unit in the queue wants the open row of a bank, the bank switches to the row of the oldest
 /// unit that waits for it, in 44 ns, or 20 ns if it was closed. Banks do this side by side, and beside the data.
@@ -136,8 +136,8 @@ impl Detailed {
         Self { map, channels: vec![Channel::new(); HBM_CHANNELS] }
     }
 
-    /// Serves streams, one per engine, from tick 0 and from closed rows. An engine that reads and writes at the same time
-    /// is two streams.
+    /// Serves streams, one per engine, from tick 0 and from closed rows. An engine that reads and writes at the same
+    /// time is two streams.
     ///
     /// # Panics
     ///

@@ -25,14 +25,14 @@
 //! A hint promises a number, and the clock has none for these:
 //!
 //! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
-//! index, whose rows a program may not want. A hint can only move the start of rows of whole units: the rows that the
-//! index has named are timed from there (partial writes, split reads).
+//!   index, whose rows a program may not want. A hint can only move the start of rows of whole units: the rows that the
+//!   index has named are timed from there (partial writes, split reads).
 //! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have
-//! to spread them: the start of that move alone takes longer than the saving.
+//!   to spread them: the start of that move alone takes longer than the saving.
 //! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
 //!   and a timeline shows them over time.
 //! * Shuffles between clusters and chips: their runs follow from both layouts, and a layout with longer runs is another
-//! kernel. PCIe has no edit but fewer bytes.
+//!   kernel. PCIe has no edit but fewer bytes.
 //!
 //! # Operations that repeat others
 //!

@@ -1,7 +1,7 @@
 //! The memory map: the bytes of each tensor, from the operation that makes it to the one that ends it.
 //!
-//! It is made of the operations that ran. A tensor lives from the operation that made it until another tensor is written
-//! over one of its bytes: the tensors that live at one time share no byte. Bytes are needed up to the last use.
+//! It is made of the operations that ran. A tensor lives from the operation that made it until another tensor is
+//! written over one of its bytes: the tensors that live at one time share no byte. Bytes are needed up to the last use.
 //!
 //! ```text
 //!          made             last use     overwritten
