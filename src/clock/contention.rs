@@ -88,8 +88,10 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
         outer -= 1;
     }
     let bytes = |stride: isize| stride * bits as isize / 8;
-    let mut loops: Vec<Entry> =
-        entries[..outer].iter().map(|entry| Entry { size: entry.size, stride: bytes(entry.stride) }).collect();
+    let mut loops: Vec<Entry> = entries[..outer]
+        .iter()
+        .map(|entry| Entry { size: entry.size, stride: bytes(entry.stride) })
+        .collect();
     if let (1, Some(last)) = (run, loops.last_mut().filter(|last| last.stride == 0)) {
         // A repeated element is read once for each access that its copies fill.
         last.size = (last.size * bits / 8).div_ceil(access_bytes);
@@ -261,7 +263,11 @@ pub fn meet(waiting: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
             let beside = ContextLoad { start_cycle: start, ..(**load).clone() };
             let occupancy = Occupancy::of(&prior, &beside);
             let last = [Requester::SubFetch, Requester::SubCommit];
-            let end = last.map(|requester| occupancy.requester(requester).end_cycle()).into_iter().max().unwrap_or(0);
+            let end = last
+                .map(|requester| occupancy.requester(requester).end_cycle())
+                .into_iter()
+                .max()
+                .unwrap_or(0);
             let delay = end.saturating_sub(start + alone) + store_delay(trf.as_ref(), prior_trf.as_ref());
             Meeting { delay, ..Meeting::default() }
         }
@@ -334,7 +340,10 @@ mod tests {
     }
 
     fn loops(entries: &[(usize, isize)], bits: usize, access_bytes: usize) -> Vec<(usize, isize)> {
-        accesses(&config(entries), bits, access_bytes).iter().map(|entry| (entry.size, entry.stride)).collect()
+        accesses(&config(entries), bits, access_bytes)
+            .iter()
+            .map(|entry| (entry.size, entry.stride))
+            .collect()
     }
 
     #[test]

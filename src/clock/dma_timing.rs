@@ -165,7 +165,11 @@ impl DmaTiming {
     pub fn by_engine(&self) -> Vec<(usize, usize, u64)> {
         let Some(time) = &self.time else { return vec![(0, 0, self.cycles)] };
         let engines = time.engines.iter();
-        engines.map(|engine_time| (engine_time.engine.chip, engine_time.engine.number(), engine_time.cycles().min(self.cycles))).collect()
+        engines
+            .map(|engine_time| {
+                (engine_time.engine.chip, engine_time.engine.number(), engine_time.cycles().min(self.cycles))
+            })
+            .collect()
     }
 
     pub(super) fn row(&self) -> Vec<String> {

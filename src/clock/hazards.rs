@@ -229,7 +229,9 @@ impl Hazards {
             // Equal neighbours become one piece again.
             let current = *piece;
             match &mut joined {
-                Some((first, before)) if before.end == key.1 && Piece { end: current.end, ..*before } == current => {
+                Some((first, before))
+                    if before.end == key.1 && Piece { end: current.end, ..*before } == current =>
+                {
                     before.end = current.end;
                     let first = *first;
                     self.pieces.remove(&key);
@@ -268,7 +270,11 @@ mod tests {
 
     #[track_caller]
     fn waits(found: [Option<Dependency>; CONTEXTS], expected: &[(u64, Hazard, u64)]) {
-        let found: Vec<_> = found.iter().flatten().map(|dependency| (dependency.on, dependency.hazard, dependency.byte)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .flatten()
+            .map(|dependency| (dependency.on, dependency.hazard, dependency.byte))
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -368,7 +374,11 @@ mod tests {
                 }
             }
             let found = hazards.touch(operation, context, &accesses);
-            assert_eq!(found.map(|wait| wait.map(|dependency| dependency.on)), expected, "operation {operation}");
+            assert_eq!(
+                found.map(|wait| wait.map(|dependency| dependency.on)),
+                expected,
+                "operation {operation}"
+            );
             assert!(hazards.pieces() <= 64);
         }
     }

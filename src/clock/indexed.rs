@@ -81,7 +81,8 @@ pub fn indexed_operation(indexed: &IndexedDma, options: &DmaOptions) -> Result<D
 /// Tells if each row lies in a single slice of DM: no loop of a row goes from slice to slice.
 fn lies_in_one_slice(indexed: &IndexedDma) -> bool {
     let gathers = indexed.call.gathers();
-    let mut steps = indexed.payload.loops.iter().map(|level| if gathers { level.destination } else { level.source });
+    let mut steps =
+        indexed.payload.loops.iter().map(|level| if gathers { level.destination } else { level.source });
     let start = if gathers { indexed.payload.destination_start } else { indexed.payload.source_start };
     indexed.side().memory == Memory::Dm && start.units == 0 && steps.all(|step| step.units == 0)
 }

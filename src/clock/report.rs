@@ -88,7 +88,8 @@ impl Report {
     /// The operations of a kernel. Calls outside of kernels, before one and behind it, count as two kernels.
     fn records_of(&self, kernel: &KernelTime) -> impl Iterator<Item = &Record> {
         let KernelTime { call, start, end, .. } = *kernel;
-        let in_kernel = move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
+        let in_kernel =
+            move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
         self.records.iter().filter(in_kernel).filter(move |record| start <= record.start && record.end <= end)
     }
 

@@ -341,17 +341,7 @@ impl Clock {
         let configuration = configuration.into();
         let timing = Timing::TensorUnit(time);
         (
-            Given {
-                kernel,
-                operation,
-                context: context,
-                location,
-                timing,
-                amount,
-                memories,
-                accesses,
-                configuration,
-            },
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
             resources,
             load,
         )
@@ -447,9 +437,11 @@ impl Clock {
         let slices = self.slices_of(indexed.side());
         let amount =
             Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
-        let accesses: Arc<[Access]> = indexed.reads().iter().chain([&indexed.writes()]).map(Access::of).collect();
+        let accesses: Arc<[Access]> =
+            indexed.reads().iter().chain([&indexed.writes()]).map(Access::of).collect();
         let memories = (Some(indexed.source.memory.into()), Some(indexed.destination.memory.into()));
-        let (operation, context, configuration) = (indexed.call.name(), indexed.context(), configuration.into());
+        let (operation, context, configuration) =
+            (indexed.call.name(), indexed.context(), configuration.into());
         let timing = Timing::Dma(time);
         (
             Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },

@@ -78,7 +78,8 @@ fn access_bytes(copy: &UnitCopy) -> usize {
         let run = contiguous_elements(transfer);
         common = gcd(common, run * bits % unit);
         common = gcd(common, transfer.destination_start.elements.unsigned_abs() * bits % unit);
-        for level in transfer.loops.iter().filter(|level| level.size > 1 && level.destination.elements >= run) {
+        for level in transfer.loops.iter().filter(|level| level.size > 1 && level.destination.elements >= run)
+        {
             common = gcd(common, level.destination.elements % unit * bits % unit);
         }
     }

@@ -46,7 +46,8 @@ impl BankAddress {
     }
 }
 
-/// The banks that hold the bytes `address .. address + bytes`: 4 for 32 bytes that start at a word, 5 for other 32.
+/// The banks that hold the bytes `address .. address + bytes`: 4 for 32 bytes that start at a word, 5 for
+/// 32 bytes that do not.
 pub const fn footprint(address: usize, bytes: usize) -> BankMask {
     if bytes == 0 {
         return 0;

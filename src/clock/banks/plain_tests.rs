@@ -49,7 +49,8 @@ fn model(load: &Load) -> (Outcome, Occupancy) {
     };
     let [main, sub] = [0, 1].map(|k| {
         let Context { start, fetch, pace, commit } = &load.contexts[k];
-        let accesses = fetch.as_ref().map_or(0, |fetch| fetch.loops.iter().map(|level| level.0 as u64).product());
+        let accesses =
+            fetch.as_ref().map_or(0, |fetch| fetch.loops.iter().map(|level| level.0 as u64).product());
         ContextLoad {
             start_cycle: *start,
             fetch: fetch.as_ref().map(|fetch| nest(fetch, k == 1)),

@@ -188,8 +188,8 @@ mod tests {
             .collect()
     }
 
-    /// A load at other addresses is found among the remembered ones if both models give the same time for it.
-    /// `VISA_CASES` sets the number of cases, `VISA_SEED` the first.
+    /// A load at other addresses that is looked up takes the same time in both models. `VISA_CASES` sets the number of
+    /// cases, `VISA_SEED` the first.
     #[test]
     fn loads_at_other_addresses_take_the_same_time() {
         let number = |variable: &str, otherwise: u64| {

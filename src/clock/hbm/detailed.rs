@@ -58,7 +58,8 @@ impl HbmReport {
     /// Work of all channels together. It starts with the first command of any channel.
     pub fn total(&self) -> ChannelReport {
         let mut total = ChannelReport::default();
-        let starts = self.channels.iter().filter(|channel| channel.units > 0).map(|channel| channel.start_ticks);
+        let starts =
+            self.channels.iter().filter(|channel| channel.units > 0).map(|channel| channel.start_ticks);
         total.start_ticks = starts.min().unwrap_or(0);
         for channel in &self.channels {
             total.units += channel.units;

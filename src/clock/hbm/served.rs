@@ -58,7 +58,9 @@ impl HbmServed {
 
     /// Bytes and busy ticks of all channels together.
     pub fn total(&self) -> (u64, u64) {
-        self.channels().fold((0, 0), |(bytes, busy), (_, channel_use)| (bytes + channel_use.bytes, busy + channel_use.busy_ticks))
+        self.channels().fold((0, 0), |(bytes, busy), (_, channel_use)| {
+            (bytes + channel_use.bytes, busy + channel_use.busy_ticks)
+        })
     }
 
     /// The same load at other addresses, which lie in channels whose numbers differ by an XOR with `flips`.

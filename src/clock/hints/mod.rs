@@ -226,7 +226,8 @@ impl<'a> Program<'a> {
             if let Some((like, line)) = like.and_then(|like| Some((like, lines.get_mut(&key(like))?))) {
                 line.operations += repeats.count;
                 line.cycles += repeats.cycles;
-                let kept = line.records.iter().filter(|record| are_alike(like, record)).map(|record| record.number);
+                let kept =
+                    line.records.iter().filter(|record| are_alike(like, record)).map(|record| record.number);
                 let kept: Vec<OperationNumber> = kept.collect();
                 let alike = (kept.len() as u64 + repeats.count, kept.len() as u64);
                 line.alike.extend(kept.into_iter().map(|number| (number, alike)));
@@ -243,7 +244,8 @@ impl<'a> Program<'a> {
             let [from, to] = [first, first + segment.len() as u64]
                 .map(|bound| line.records.partition_point(|record| record.number < bound));
             if best.as_ref().is_none_or(|(_, places)| places.len() < to - from) && from < to {
-                let places = line.records[from..to].iter().filter_map(|record| place_of(segment, record.number));
+                let places =
+                    line.records[from..to].iter().filter_map(|record| place_of(segment, record.number));
                 best = Some((index, places.collect()));
             }
         }
@@ -510,7 +512,8 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
         let passes: Vec<&Record> =
             records().filter(|record| matches!(record.timing, Timing::TensorUnit(_))).collect();
         let uses = |record: &Record, cluster| record.amount.slices.has_cluster(cluster);
-        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|record| uses(record, cluster))) {
+        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|record| uses(record, cluster)))
+        {
             continue;
         }
         let mut cycles = HashMap::new();
@@ -530,8 +533,9 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
             cycles.extend(alone.map(|alone| (record.number, beside_others(record, alone))));
         }
         // The hint names the longest line that changes.
-        let changed =
-            lines.iter().filter(|(_, line)| line.records.iter().any(|record| cycles.contains_key(&record.number)));
+        let changed = lines
+            .iter()
+            .filter(|(_, line)| line.records.iter().any(|record| cycles.contains_key(&record.number)));
         let Some((line_key, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
         let texts = (
             format!("no pass uses cluster 1 of {CLUSTERS}"),

@@ -76,7 +76,9 @@ impl Occasions {
     }
 
     fn load(&mut self, record: &Record) {
-        for written in record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm) {
+        for written in
+            record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm)
+        {
             self.loads.retain(|known| !conflict(&known[..1], core::slice::from_ref(written)));
         }
         let Some(loaded) = load(record) else { return };

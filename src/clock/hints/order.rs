@@ -61,7 +61,8 @@ pub(super) fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
 
 /// The tensor that an operation writes to DM or to the register file.
 pub(super) fn written(record: &Record) -> Option<&Access> {
-    let is_buffer = |access: &&Access| access.write && matches!(access.memory, MemoryKind::Dm | MemoryKind::Trf);
+    let is_buffer =
+        |access: &&Access| access.write && matches!(access.memory, MemoryKind::Dm | MemoryKind::Trf);
     record.accesses.iter().find(is_buffer)
 }
 
@@ -107,7 +108,8 @@ pub(super) fn in_two_buffers(
     }
     const ELSEWHERE: u64 = 1 << 40;
     for work in &mut works {
-        let is_moved = |access: &Access| access.memory == memory && moved.get(&access.tensor.fill) == Some(&true);
+        let is_moved =
+            |access: &Access| access.memory == memory && moved.get(&access.tensor.fill) == Some(&true);
         if work.accesses.iter().any(is_moved) {
             let mut accesses = work.accesses.to_vec();
             for access in accesses.iter_mut().filter(|access| is_moved(access)) {
@@ -142,7 +144,9 @@ pub(super) fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
     let mut known: Vec<(&Access, &Access, bool)> = Vec::new();
     let mut free = free_dm(segment);
     for (place, record) in segment.iter().enumerate() {
-        for written in record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm) {
+        for written in
+            record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm)
+        {
             known.retain(|(source, ..)| {
                 !conflict(core::slice::from_ref(*source), core::slice::from_ref(written))
             });

@@ -292,7 +292,9 @@ impl Spread {
 
     /// The same transfer in both clusters: half of the bytes in each slice.
     pub fn in_both_clusters(&self) -> Option<Self> {
-        if self.copies > 1 || !self.bytes.is_multiple_of(2) || self.engines.iter().any(|engine| engine.cluster > 0)
+        if self.copies > 1
+            || !self.bytes.is_multiple_of(2)
+            || self.engines.iter().any(|engine| engine.cluster > 0)
         {
             return None;
         }

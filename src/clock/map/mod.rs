@@ -268,7 +268,8 @@ impl Lives {
         let meets = |bytes: &Range<u64>| {
             self.tensors.iter().any(|life| life.bytes.start < bytes.end && bytes.start < life.bytes.end)
         };
-        let allocations = given.iter().map(|allocation| (allocation.clone(), meets(&allocation.bytes))).collect();
+        let allocations =
+            given.iter().map(|allocation| (allocation.clone(), meets(&allocation.bytes))).collect();
         let count = self.tensors.len() as u64;
         let mut tensors = self.tensors;
         tensors.truncate(LISTED);

@@ -151,7 +151,8 @@ impl Report {
             path.iter().for_each(|record| add(record, 1, record.cycles()));
         } else {
             let name = longest.call.name;
-            let of_kernel = |record: &&Record| record.kernel.name == name && record.context != ContextKind::PcieDma;
+            let of_kernel =
+                |record: &&Record| record.kernel.name == name && record.context != ContextKind::PcieDma;
             self.records.iter().filter(of_kernel).for_each(|record| add(record, 1, record.cycles()));
             for repeats in &self.repeats {
                 let like = self.record(repeats.like).filter(of_kernel);
@@ -289,14 +290,27 @@ impl fmt::Display for Headline {
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
-        let Hint { kind, kernel, location, operation, number, operations, cycles: line_cycles, cause, edit, saving } =
-            hint;
+        let Hint {
+            kind,
+            kernel,
+            location,
+            operation,
+            number,
+            operations,
+            cycles: line_cycles,
+            cause,
+            edit,
+            saving,
+        } = hint;
         let share = percent(*saving, cycles);
         let more = if *operations == 1 { String::new() } else { format!(" and {} more", operations - 1) };
         let kernel = if kernel.is_empty() { String::new() } else { format!(" in {kernel}") };
         let at = super::place(location);
         line(format!("hint {}    saves {} cycles, {share}: {}", place + 1, grouped(*saving), kind.name()))?;
-        line(format!("  line    {operation} {at}{kernel}, #{number}{more}, {} cycles", grouped(*line_cycles)))?;
+        line(format!(
+            "  line    {operation} {at}{kernel}, #{number}{more}, {} cycles",
+            grouped(*line_cycles)
+        ))?;
         line(format!("  cause   {cause}"))?;
         line(format!("  edit    {edit}"))?;
     }

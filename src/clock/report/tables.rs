@@ -75,7 +75,9 @@ impl Report {
             let Timing::TensorUnit(time) = &record.timing else { continue };
             let mut row = vec![format!("#{}", record.number)];
             for stage in Stage::ALL {
-                row.push(time.stage(stage).map_or("-".to_string(), |found| found.occupancy.cycles.to_string()));
+                row.push(
+                    time.stage(stage).map_or("-".to_string(), |found| found.occupancy.cycles.to_string()),
+                );
             }
             row.push(time.latency().to_string());
             rows.push(row);

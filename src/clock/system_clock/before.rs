@@ -51,8 +51,10 @@ impl Clock {
             return;
         }
         let in_hbm = |write: bool| {
-            let hbm =
-                given.accesses.iter().filter(move |access| access.memory == MemoryKind::Hbm && access.write == write);
+            let hbm = given
+                .accesses
+                .iter()
+                .filter(move |access| access.memory == MemoryKind::Hbm && access.write == write);
             hbm.map(|access| access.bytes.clone())
         };
         let slices = &given.amount.slices;

@@ -193,7 +193,8 @@ fn a_shuffle_meets_a_pass_in_its_banks() {
                 clock.command(kernel, &Command { operation, location: Location::caller() });
             }
             let records = &clock.ledger().records;
-            let record = records.iter().find(|record| record.operation == "dm_cluster_shuffle").expect("it ran");
+            let record =
+                records.iter().find(|record| record.operation == "dm_cluster_shuffle").expect("it ran");
             assert_eq!((record.start, record.context), (0, ContextKind::TensorDma), "{profile}");
             record.end
         };
@@ -243,7 +244,8 @@ fn cycles_of_a_launch_that_runs() {
             }
         }
         let ledger = clock.ledger();
-        let ran: Vec<_> = ledger.records.iter().map(|record| (record.number, record.start, record.end)).collect();
+        let ran: Vec<_> =
+            ledger.records.iter().map(|record| (record.number, record.start, record.end)).collect();
         let cycles: Vec<u64> = ledger.kernels.iter().map(|kernel| kernel.makespan()).collect();
         (ran, cycles, answers)
     };
@@ -309,7 +311,11 @@ fn turns_of_a_loop_are_counted() {
             assert_eq!((repeats.count, repeats.least), (19 * kept, repeats.most), "{profile}");
             let (_, cycles) = repeats.period.expect("every turn takes the same time");
             assert_eq!(repeats.period, Some((2, cycles)), "{profile}");
-            assert_eq!((repeats.count - 1) * cycles, repeats.end - repeats.least - repeats.start, "{profile}");
+            assert_eq!(
+                (repeats.count - 1) * cycles,
+                repeats.end - repeats.least - repeats.start,
+                "{profile}"
+            );
         }
     }
 }

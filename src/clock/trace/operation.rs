@@ -87,7 +87,11 @@ pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
                     stage: stage(stage_time.stage),
                     start: start.min(record.end),
                     end: record.end.saturating_sub(behind).max(start.min(record.end)),
-                    busy: (stage_time.occupancy.cycles, stage_time.occupancy.class.to_string(), stage_time.occupancy.source),
+                    busy: (
+                        stage_time.occupancy.cycles,
+                        stage_time.occupancy.class.to_string(),
+                        stage_time.occupancy.source,
+                    ),
                     latency,
                 };
                 start += latency;
@@ -149,7 +153,8 @@ pub(super) fn args(record: &Record) -> Value {
         };
         args["stages"] = stages.iter().map(row).collect();
         let units = (0..record.amount.slices.chips()).flat_map(|chip| {
-            let used = (0..spec::CLUSTERS).filter(move |&cluster| record.amount.slices.in_cluster(chip, cluster) > 0);
+            let used = (0..spec::CLUSTERS)
+                .filter(move |&cluster| record.amount.slices.in_cluster(chip, cluster) > 0);
             used.map(move |cluster| json!([chip, cluster]))
         });
         args["clusters"] = units.collect();
@@ -163,7 +168,8 @@ pub(super) fn args(record: &Record) -> Value {
             args["requests"] = time.requests().into();
             args["HBM"] = time.hbm.iter().map(|(chip, served)| channels::summary(*chip, served)).collect();
             args["PCIe"] = core_cycles(time.pcie_ticks).into();
-            let partial = time.engines.iter().map(|engine| engine.read.partial_writes + engine.write.partial_writes);
+            let partial =
+                time.engines.iter().map(|engine| engine.read.partial_writes + engine.write.partial_writes);
             args["partial writes"] = partial.sum::<u64>().into();
         }
     }
