@@ -1,15 +1,15 @@
 //! Time on the chip: the cycles that a command takes, and those in which it runs.
 //!
-//!  module | content |
+//! | module | content |
 //! |---|---|
 //! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
-//!  [`hazards`], [`schedule`] | waits between commands, and the cycles in which each runs |
-//!  [`report`], [`hints`] | cycles and bounds of a run, and the cycles that edits would save |
-//!  [`Clock`], [`record`] | takes commands, gives the time of each and the reasons for it |
-//!  [`repeats`] | short form of operations that repeat others |
+//! | [`hazards`], [`schedule`] | waits between commands, and the cycles in which each runs |
+//! | [`report`], [`hints`] | cycles and bounds of a run, and the cycles that edits would save |
+//! | [`Clock`], [`record`] | takes commands, gives the time of each and the reasons for it |
+//! | [`repeats`] | short form of operations that repeat others |
 //! | [`trace`], [`page`] | a run as a timeline for viewers and tools, and as a page |
-//!  [`banks`] | banks of DM, the paths to them, and the requesters that wait |
+//! | [`banks`] | banks of DM, the paths to them, and the requesters that wait |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
 //! | [`contention`] | operations that meet at the banks of DM |

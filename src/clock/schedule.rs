@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Nothing is reordered inside a context; operations of different contexts overlap. Operations wait in a window of
-//! [`WINDOW`]: an operation that is further behind an unfinished one has not been given yet (assumed).
+//! [`WINDOW`]: an operation that is further than that behind an unfinished one has not been given yet (assumed).
 
 use super::contention::{BankLoad, Meeting, meet, yields};
 use super::hazards::{Access, Dependency, Hazards, OperationNumber};

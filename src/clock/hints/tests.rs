@@ -64,7 +64,7 @@ fn what_has_no_even_form_is_not_timed() {
     assert_eq!(load.in_fewer_slices(4096 * 3), None);
 }
 
-/// A few of many addresses are timed for transfers. Transfers that start elsewhere in a unit are others.
+/// A few of the transfers at many addresses are timed. Transfers that start elsewhere in a unit are others.
 #[test]
 fn a_few_addresses_stand_for_many() {
     let (mut alike, store) = (Alike::default(), spread(true));

@@ -28,8 +28,8 @@ pub struct KernelSum {
     pub cycles: u64,
 }
 
-/// The line of a program that decides the time of its longest kernel: of those on the [critical
-/// path](Report::critical_path) the one with the most cycles, or of all lines if the path is not known.
+/// The line of a program that decides the time of its longest kernel: of those on the
+/// [critical path](Report::critical_path) the one with the most cycles, or of all lines if the path is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The line.

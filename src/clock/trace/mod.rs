@@ -1,6 +1,6 @@
 //! The trace: a timeline in the JSON that Chrome and Perfetto open, and that `visa html` and `visa diff` read.
 //!
-//!  in the viewer | content |
+//! | in the viewer | content |
 //! |---|---|
 //! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; `kernels`: a slice per launch |
 //! | process `chip 0` | threads `cluster 0 main fetch`: a stage of a context; `tdma engine 3`; `HBM`; `HBM channel 0.5` |
