@@ -1,12 +1,12 @@
-//! How operations that run at the same time slow each other down at the banks of DM and of the TRF (detailed profile).
+//! Delays between operations that run at the same time, at the banks of DM and of the TRF (detailed profile).
 //!
 //! ```text
 //!   main fetch > main commit > sub fetch > sub commit > DMA
 //! ```
 //!
-//! A requester never waits for one of lower priority: the main context is slowed down by nobody, the sub context by the
-//! main one, DMA by both. Each pair of operations is run through the banks from the cycles in which they
-//! began; delays by several operations add up (assumed).
+//! A requester never waits for one of lower priority: nothing slows the main context down, the main context slows the
+//! sub context down, and both slow DMA down. Each pair of operations is run through the banks from the cycles in which
+//! they began. Delays by several operations add up (assumed).
 
 use super::banks::{
     AccessNest, ContextLoad, DmaRequest, FetchPace, Occupancy, Requester, Starvation, longest_bank_run,
@@ -24,7 +24,7 @@ use furiosa_visa_rules::spec::{
     DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES, FETCH_SIZES, PE_SLICES, SUB_FETCH_BYTES, TRF_LINE_BYTES,
 };
 
-/// What an operation asks of the banks of DM.
+/// Accesses of an operation to the banks of DM.
 #[derive(Clone, Debug)]
 pub enum BankLoad {
     /// A pass through the Tensor Unit: its accesses, counted from the cycle of its first fetch.
@@ -35,21 +35,21 @@ pub enum BankLoad {
         begin: u64,
         /// Cycles from the first fetch to the last access when nothing else runs.
         alone: u64,
-        /// What it does to the TRF.
+        /// Its use of the TRF.
         trf: Option<TrfUse>,
     },
     /// A DMA operation.
     Dma {
-        /// What its engines are told.
+        /// Commands of its engines.
         operation: Box<DmaOperation>,
         /// Cycles in which its data moves.
         data: u64,
     },
-    /// Nothing.
+    /// No accesses.
     Nothing,
 }
 
-/// What a pass does to the TRF.
+/// Use of the TRF by a pass.
 #[derive(Clone, Debug)]
 pub enum TrfUse {
     /// A contraction reads weights, one read per cycle.
@@ -73,12 +73,12 @@ impl TrfUse {
 
 /// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF, as if
 /// both had begun together (assumed).
-fn store_delay(own: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
-    let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (own, prior) else { return 0 };
+fn store_delay(waiting: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
+    let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (waiting, prior) else { return 0 };
     trf_traffic(reads, Some(*store)).store_stalls
 }
 
-/// Loops over accesses of `access_bytes` bytes: what is contiguous is cut into accesses.
+/// Loops over accesses of `access_bytes` bytes: a contiguous run is cut into accesses.
 fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
     let entries = config.entries.as_slice();
     let mut run = 1;
@@ -88,10 +88,12 @@ fn accesses(config: &Config, bits: usize, access_bytes: usize) -> Vec<Entry> {
         outer -= 1;
     }
     let bytes = |stride: isize| stride * bits as isize / 8;
-    let mut loops: Vec<Entry> =
-        entries[..outer].iter().map(|own| Entry { size: own.size, stride: bytes(own.stride) }).collect();
+    let mut loops: Vec<Entry> = entries[..outer]
+        .iter()
+        .map(|entry| Entry { size: entry.size, stride: bytes(entry.stride) })
+        .collect();
     if let (1, Some(last)) = (run, loops.last_mut().filter(|last| last.stride == 0)) {
-        // An element that is repeated is read once per access.
+        // A repeated element is read once for each access that its copies fill.
         last.size = (last.size * bits / 8).div_ceil(access_bytes);
         return loops;
     }
@@ -108,7 +110,7 @@ pub(super) fn nest(
 ) -> Result<AccessNest, PlanError> {
     let bits = region.footprint.element.bits();
     let loops = accesses(config, bits, access_bytes);
-    // A stream with dead positions before its tensor is checked to start inside of the slice.
+    // A stream with padding positions before its tensor has been checked to start inside the slice.
     let base = region.address.saturating_add_signed((config.base * bits as isize / 8) as i64) as usize;
     if sub {
         AccessNest::sub(&loops, base, access_bytes)
@@ -117,11 +119,11 @@ pub(super) fn nest(
     }
 }
 
-/// The loops of an interleaved fetch: after every `positions` positions it goes on in the other tensor, `distance` elements
-/// further. Neither tensor has an axis for that, so that a loop without a stride stands there.
+/// Loops of an interleaved fetch: after every `positions` positions it goes on in the other tensor, `distance` elements
+/// further. Neither tensor has an axis for this alternation, so a loop without a stride stands in its place.
 fn in_turn(config: &Config, positions: usize, distance: isize) -> Config {
     let mut inner = 1;
-    // Room for two more: what the sequencers take has far fewer.
+    // Two entries are added. Configurations that the sequencers accept have far fewer entries than the limit.
     let fits = config.entries.len() + 2 <= DERIVED_ENTRIES;
     for (k, entry) in config.entries.iter().enumerate().rev().filter(|_| fits) {
         let turns = positions / inner;
@@ -130,9 +132,9 @@ fn in_turn(config: &Config, positions: usize, distance: isize) -> Config {
             let mut alternating = Config { entries: List::new(*entry), ..*config };
             let entries = config.entries.as_slice();
             let repeated = |size| Entry { size, stride: 0 };
-            let own =
+            let split =
                 [repeated(entry.size / (2 * turns)), Entry { size: 2, stride: distance }, repeated(turns)];
-            let all = entries[..k].iter().chain(&own).chain(&entries[k + 1..]);
+            let all = entries[..k].iter().chain(&split).chain(&entries[k + 1..]);
             all.filter(|entry| entry.size > 1).for_each(|entry| alternating.entries.push(*entry));
             return alternating;
         }
@@ -140,8 +142,8 @@ fn in_turn(config: &Config, positions: usize, distance: isize) -> Config {
     *config
 }
 
-/// What a pass fetches and what it commits. `None` where it leaves the slice: such a pass runs only with the checks turned
-/// off.
+/// Accesses of the fetch and of the commit of a pass. `None` if they leave the slice: such a pass runs only with the
+/// checks turned off.
 fn nests(unit: &TensorUnit, channels: Channels) -> Option<(AccessNest, Option<AccessNest>)> {
     let sub = unit.sub_context;
     let Fetch { source, config, packet, interleave, .. } = &unit.fetch;
@@ -160,7 +162,7 @@ fn nests(unit: &TensorUnit, channels: Channels) -> Option<(AccessNest, Option<Ac
     Some((fetch, commit))
 }
 
-/// Whether 64 accesses in a row of a pass meet in one bank, so that DMA has to wait.
+/// Tells if 64 accesses in a row of a pass meet in one bank, so that DMA has to wait.
 pub fn holds_dma(unit: &TensorUnit, channels: Channels) -> bool {
     let held = |nest: &AccessNest| longest_bank_run(nest).holds_dma();
     nests(unit, channels).is_some_and(|(fetch, commit)| held(&fetch) || commit.as_ref().is_some_and(held))
@@ -175,9 +177,9 @@ impl BankLoad {
             .as_ref()
             .map_or(0, |switch| switch_cycles(switch.ring_size as u64, 1, channel_bytes(unit, channels)));
         let packets = unit.fetch.time as u64;
-        // A table takes longer than its accesses.
+        // A table lookup takes longer than its accesses.
         let looked_up = time.stage(Stage::Fetch).filter(|_| unit.fetch.table.is_some());
-        let looked_up = looked_up.map_or(0, |own| own.occupancy.cycles);
+        let looked_up = looked_up.map_or(0, |stage| stage.occupancy.cycles);
         let pace = if looked_up > packets.saturating_mul(exchanged) {
             FetchPace::of_all(fetch.count(), looked_up)
         } else {
@@ -207,7 +209,7 @@ impl BankLoad {
         BankLoad::Dma { operation: Box::new(operation), data }
     }
 
-    /// About how much there is to keep: commands of a DMA operation, as much as four of them for a pass.
+    /// Approximate size of the kept data, in commands of a DMA operation. A pass counts as four.
     pub(super) fn size(&self) -> usize {
         match self {
             BankLoad::Pass { .. } => 4,
@@ -226,7 +228,7 @@ impl BankLoad {
     }
 }
 
-/// What became of two operations that met.
+/// Result of two operations that meet at the banks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meeting {
     /// Cycles by which the one of lower priority ends later.
@@ -237,7 +239,7 @@ pub struct Meeting {
     pub timeout: Option<(usize, usize, u64)>,
 }
 
-/// Which of two is slowed down.
+/// Tells if context `one` is slowed down by context `to`.
 pub const fn yields(one: ContextKind, to: ContextKind) -> bool {
     matches!(
         (one, to),
@@ -246,27 +248,31 @@ pub const fn yields(one: ContextKind, to: ContextKind) -> bool {
     )
 }
 
-/// Runs an operation beside one of higher priority. Both begin at the given cycles. Cycles in the answer count from 0 as
-/// they do.
-pub fn meet(own: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
+/// Runs an operation beside another one of higher priority. Both begin at the given cycles. Cycles in the result are
+/// counted from the same 0.
+pub fn meet(waiting: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
     let BankLoad::Pass { load: prior, begin, trf: prior_trf, .. } = other.0 else {
         return Meeting::default();
     };
-    let first = own.1.min(other.1);
+    let first = waiting.1.min(other.1);
     let prior = ContextLoad { start_cycle: other.1 + begin - first, ..(**prior).clone() };
-    match own.0 {
+    match waiting.0 {
         BankLoad::Nothing => Meeting::default(),
         BankLoad::Pass { load, begin, alone, trf, .. } => {
-            let start = own.1 + begin - first;
+            let start = waiting.1 + begin - first;
             let beside = ContextLoad { start_cycle: start, ..(**load).clone() };
             let occupancy = Occupancy::of(&prior, &beside);
             let last = [Requester::SubFetch, Requester::SubCommit];
-            let end = last.map(|own| occupancy.requester(own).end_cycle()).into_iter().max().unwrap_or(0);
+            let end = last
+                .map(|requester| occupancy.requester(requester).end_cycle())
+                .into_iter()
+                .max()
+                .unwrap_or(0);
             let delay = end.saturating_sub(start + alone) + store_delay(trf.as_ref(), prior_trf.as_ref());
             Meeting { delay, ..Meeting::default() }
         }
         BankLoad::Dma { operation, data } => {
-            let begin = own.1 + DMA_STARTUP_CYCLES - first;
+            let begin = waiting.1 + DMA_STARTUP_CYCLES - first;
             let Some(requests) = requests_of_busiest(operation, begin, *data) else {
                 return Meeting::default();
             };
@@ -276,21 +282,21 @@ pub fn meet(own: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
             Meeting {
                 delay: beside.end_cycle().saturating_sub(alone),
                 starvations: shifted(&beside.starvations, first),
-                timeout: beside.timeout.map(|own| (own.slice, own.bank, own.cycle + first)),
+                timeout: beside.timeout.map(|timeout| (timeout.slice, timeout.bank, timeout.cycle + first)),
             }
         }
     }
 }
 
 fn shifted(starvations: &[Starvation], first: u64) -> Vec<Starvation> {
-    let shift = |own: &Starvation| Starvation {
-        cycles: own.cycles.start + first..own.cycles.end + first,
-        ..own.clone()
+    let shift = |starvation: &Starvation| Starvation {
+        cycles: starvation.cycles.start + first..starvation.cycles.end + first,
+        ..starvation.clone()
     };
     starvations.iter().map(shift).collect()
 }
 
-/// The accesses to DM of the engine with the most of them, evenly spread over the time in which data moves. PEs are alike:
+/// Accesses to DM of the engine with the most of them, evenly spread over the time in which data moves. PEs are alike:
 /// one engine stands for all.
 fn requests_of_busiest(operation: &DmaOperation, begin: u64, data: u64) -> Option<Vec<DmaRequest>> {
     let sides = |queue: &EngineQueue| -> u64 {
@@ -334,7 +340,10 @@ mod tests {
     }
 
     fn loops(entries: &[(usize, isize)], bits: usize, access_bytes: usize) -> Vec<(usize, isize)> {
-        accesses(&config(entries), bits, access_bytes).iter().map(|own| (own.size, own.stride)).collect()
+        accesses(&config(entries), bits, access_bytes)
+            .iter()
+            .map(|entry| (entry.size, entry.stride))
+            .collect()
     }
 
     #[test]
@@ -343,12 +352,12 @@ mod tests {
         assert_eq!(loops(&[(64, 256), (256, 1)], 16, 32), [(1024, 32)]);
         // Rows with a gap: each row is a run.
         assert_eq!(loops(&[(8, 300), (64, 1)], 16, 32), [(8, 600), (4, 32)]);
-        // A broadcast repeats what is inside of it.
+        // A broadcast repeats the loops inside it.
         assert_eq!(loops(&[(4, 0), (64, 1)], 8, 32), [(4, 0), (2, 32)]);
-        // Elements that are not next to each other, and an element that is repeated.
+        // Elements that are not next to each other, and a repeated element.
         assert_eq!(loops(&[(3, 1), (5, 3)], 32, 4), [(3, 4), (5, 12), (1, 4)]);
         assert_eq!(loops(&[(16, 1), (4, 0)], 8, 4), [(16, 1), (1, 0)]);
-        // 4-bit elements, two per byte; loops of one turn have no say.
+        // 4-bit elements, two per byte; loops of one turn have no effect.
         assert_eq!(loops(&[(2, 128), (1, 0), (64, 1)], 4, 16), [(2, 64), (2, 16)]);
     }
 
@@ -356,12 +365,12 @@ mod tests {
     fn interleaved_tensors_are_fetched_in_turn() {
         let turns = |entries: &[(usize, isize)], positions| -> Vec<(usize, isize)> {
             let config = in_turn(&config(entries), positions, 100);
-            config.entries.iter().map(|own| (own.size, own.stride)).collect()
+            config.entries.iter().map(|entry| (entry.size, entry.stride)).collect()
         };
         // After each packet of 8, and after 4 packets.
         assert_eq!(turns(&[(4, 8), (2, 0), (8, 1)], 8), [(4, 8), (2, 100), (8, 1)]);
         assert_eq!(turns(&[(2, 0), (4, 8), (8, 1)], 32), [(2, 100), (4, 8), (8, 1)]);
-        // Merged with what repeats both tensors, outside, and inside of it.
+        // The alternation merges with a loop that repeats both tensors: outside it, then also inside it.
         assert_eq!(turns(&[(6, 0), (4, 8), (8, 1)], 32), [(3, 0), (2, 100), (4, 8), (8, 1)]);
         assert_eq!(turns(&[(24, 0), (8, 1)], 32), [(3, 0), (2, 100), (4, 0), (8, 1)]);
     }
@@ -419,10 +428,11 @@ mod tests {
     /// Between `max(main, sub)` on disjoint banks and `main + sub` on the same one.
     #[test]
     fn the_sub_context_waits_for_the_main_one_at_the_same_bank() {
-        let delay = |own: (&BankLoad, u64), other: (&BankLoad, u64)| meet(own, other).delay;
+        let delay = |waiting: (&BankLoad, u64), other: (&BankLoad, u64)| meet(waiting, other).delay;
         assert_eq!(delay((&sub_pass(0, 300), 0), (&pass(1, 1000), 0)), 0);
         assert_eq!(delay((&sub_pass(0, 300), 0), (&pass(0, 1000), 0)), 1000);
-        // Where the main context has begun earlier, only its rest is in the way; where it begins later, what is left over.
+        // If the main context begins earlier, only its remaining accesses delay the sub context. If it begins later, it
+        // delays the accesses of the sub context that are left.
         assert_eq!(delay((&sub_pass(0, 300), 5600), (&pass(0, 1000), 5000)), 400);
         assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5100)), 1000);
         assert_eq!(delay((&sub_pass(0, 300), 5000), (&pass(0, 1000), 5299)), 1000);
@@ -451,7 +461,7 @@ mod tests {
     fn dma_waits_for_both_contexts() {
         let dma = transfer(DMA_STARTUP_CYCLES + 128);
         assert_eq!(dma.cycles(), 628);
-        // Its data moves after the startup: a pass that has ended until then is not in the way.
+        // Its data moves after the startup: a pass that has ended by then causes no delay.
         assert_eq!(meet((&dma, 0), (&pass(0, 500), 0)).delay, 0);
         let late = meet((&dma, 0), (&pass(0, 900), 0));
         assert!(late.delay > 250, "{late:?}");
@@ -461,7 +471,8 @@ mod tests {
         assert_eq!((starvation.bank, starvation.cycles.end), (0, 901));
         assert_eq!(late.timeout, None);
         assert_eq!(meet((&dma, 0), (&sub_pass(0, 900), 0)), late);
-        // A request of two beats that comes in cycle 500: its second beat has cycle 4596, or one too many.
+        // A request of two beats arrives in cycle 500. Its second beat gets cycle 4596, which is in time; one cycle
+        // later is a timeout.
         assert_eq!(meet((&dma, 0), (&pass(0, 500 + 4095), 0)).timeout, None);
         let timeout = meet((&dma, 100), (&pass(3, 500 + 4096), 100)).timeout;
         assert_eq!(timeout, Some((0, 3, 100 + 500 + 4097)));
@@ -483,7 +494,7 @@ mod tests {
             Some(TrfUse::Reads(Box::new(TrfReads::new(config, 0, 32).expect("inside of the TRF"))))
         };
         let store = Some(TrfUse::Stores(TrfStore { rows: 8, lines_per_row: 16, period: 4 }));
-        // 8 lines stay in the cache; of 16 lines every read misses.
+        // 8 lines stay in the cache; with 16 lines every read misses.
         assert!(
             store_delay(store.as_ref(), reads(16).as_ref()) > store_delay(store.as_ref(), reads(8).as_ref())
         );

@@ -1,22 +1,22 @@
-//! Numbers of cycles and how well they are known.
+//! Numbers of cycles, each with its certainty.
 
 use core::fmt;
 
-/// How well a cost is known. Every number that a report shows carries one.
+/// Certainty of a cost. Every number in a report has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
     /// Stated by the vendor's public documentation. The `guide::clock` has it.
     Documented,
-    /// Follows by arithmetic from what is stated.
+    /// Follows by arithmetic from stated numbers.
     Derived,
-    /// Follows from what users measured on chips. The `guide::clock` has the figures.
+    /// Follows from measurements of users on chips. The `guide::clock` has the figures.
     Reported,
-    /// Nothing public says it: a choice of this model.
+    /// Chosen by this model: no public source states it.
     Assumed,
 }
 
 impl CostClass {
-    /// The less certain of two classes: what a sum of both is.
+    /// The less certain of two classes: the class of a sum of both.
     pub const fn and(self, other: CostClass) -> CostClass {
         if (self as u8) < (other as u8) { other } else { self }
     }
@@ -43,14 +43,14 @@ impl fmt::Display for CostClass {
     }
 }
 
-/// A number of core cycles (1 GHz), how well it is known, and where it comes from.
+/// A number of core cycles (1 GHz), its certainty and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Core cycles.
     pub cycles: u64,
-    /// How well it is known.
+    /// Certainty of the number.
     pub class: CostClass,
-    /// The rule.
+    /// Rule that gives the number.
     pub source: &'static str,
 }
 
@@ -66,14 +66,14 @@ impl Cost {
     }
 }
 
-/// Which model of time is used.
+/// The model of time that is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// Closed documented formulas only. What they do not state costs nothing, and operations that run at the
+    /// Closed documented formulas only. Anything that they do not state costs nothing, and operations that run at the
     /// same time do not slow each other down.
     Book,
-    /// Banks of DM, paths to them and channels of HBM as they are used, with [`Numbers`](super::Numbers) that users of chips
-    /// report, or that are assumed, where nothing is stated.
+    /// Banks of DM, paths to them and channels of HBM as they are used. Where nothing is stated,
+    /// [`Numbers`](super::Numbers) that users of chips report or that are assumed.
     #[default]
     Detailed,
 }
@@ -87,19 +87,19 @@ impl fmt::Display for Profile {
     }
 }
 
-/// How the two switch channels of a slice, one per context, are used. No call of the API asks for it.
+/// Use of the two switch channels of a slice, one per context. No call of the API selects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Channels {
-    /// Each context has its own: flits of 32 bytes.
+    /// Each context has its own channel: flits of 32 bytes.
     #[default]
     Single,
-    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes. The sub
-    /// context waits for it.
+    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes.
+    /// The sub context waits for it.
     Dual,
 }
 
 impl Channels {
-    /// Channels that a pass of the main context has.
+    /// Number of channels that a pass of the main context has.
     pub const fn of_main(self) -> usize {
         match self {
             Channels::Single => 1,

@@ -1,4 +1,4 @@
-//! DMA operations and transfers of the host, as the clock of a system sees them.
+//! Times of DMA operations and transfers of the host, for the clock of a system.
 
 use super::cost::{Cost, CostClass, Profile};
 use super::dma::{self, BookHbm, Bound, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
@@ -13,18 +13,18 @@ use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES};
 /// The time of a DMA operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DmaTiming {
-    /// Where it comes from. `None`: the engines cannot be told the move (see the configuration); the cycles are those of
-    /// a request per element on one engine.
+    /// Derivation of the cycles. `None` if no commands of the engines express the move (see the configuration): the
+    /// cycles are then those of a request per element on one engine.
     pub time: Option<DmaTime>,
     /// Cycles from the start to the end.
     pub cycles: u64,
 }
 
-/// Columns of a report.
+/// Heads of the columns of a report.
 pub const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
-/// Times of DMA operations. What HBM has served before, also at other addresses, is looked up.
+/// Times of DMA operations. Accesses that HBM has served before, also at other addresses, are looked up.
 #[derive(Debug)]
 pub struct DmaClock {
     profile: Profile,
@@ -62,34 +62,34 @@ impl DmaClock {
     }
 }
 
-/// The time of an operation, and what its engines are told.
+/// Time of an operation, its configuration as text, and its commands.
 pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
-    let elements = || dma.transfer.loops.iter().map(|own| own.size as u64).product();
+    let elements = || dma.transfer.loops.iter().map(|level| level.size as u64).product();
     timing_of(dma::derive(dma, &DmaOptions::default()), elements, clock)
 }
 
-/// The time of a shuffle, and what its engines are told.
+/// Time of a shuffle, its configuration as text, and its commands.
 pub(super) fn shuffle_timing(
     copy: &UnitCopy,
     clock: &mut DmaClock,
 ) -> (DmaTiming, String, Option<dma::DmaOperation>) {
     let elements = || {
-        let of = |part: &Dma| -> u64 { part.transfer.loops.iter().map(|own| own.size as u64).product() };
+        let of = |part: &Dma| -> u64 { part.transfer.loops.iter().map(|level| level.size as u64).product() };
         copy.parts().map(|part| of(&part)).sum()
     };
     timing_of(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
 }
 
-/// The time of a gather or scatter, and what its engines are told.
+/// Time of a gather or scatter, its configuration as text, and its commands.
 pub(super) fn indexed_timing(
-    own: &IndexedDma,
+    indexed: &IndexedDma,
     clock: &mut DmaClock,
 ) -> (DmaTiming, String, Option<dma::DmaOperation>) {
-    let elements = || own.spread().loops.iter().map(|own| own.size as u64).product();
-    timing_of(indexed_operation(own, &DmaOptions::default()), elements, clock)
+    let elements = || indexed.spread().loops.iter().map(|level| level.size as u64).product();
+    timing_of(indexed_operation(indexed, &DmaOptions::default()), elements, clock)
 }
 
-/// The time of an operation, or of so many elements where its commands cannot be derived.
+/// Time of an operation. If its commands cannot be derived: the startup and one cycle per element.
 fn timing_of(
     derived: Result<dma::DmaOperation, PlanError>,
     elements: impl FnOnce() -> u64,
@@ -107,7 +107,7 @@ fn timing_of(
     (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
 }
 
-/// The first command of the first engine stands for engines that execute the same loops.
+/// Describes the commands. The first command of the first engine stands for engines that execute the same loops.
 fn describe(operation: &dma::DmaOperation) -> String {
     let engines = operation.engines.len();
     let commands = operation.commands().count();
@@ -132,7 +132,7 @@ fn describe(operation: &dma::DmaOperation) -> String {
 }
 
 impl DmaTiming {
-    /// What limits it.
+    /// Resource that limits it.
     pub fn bound(&self) -> &'static str {
         match self.time.as_ref().map(|time| time.bound) {
             None => "elements",
@@ -158,7 +158,7 @@ impl DmaTiming {
         self.time.as_ref().map_or(0, DmaTime::bytes)
     }
 
-    /// How well the cycles are known: costs of HBM and the split over the engines are choices.
+    /// Certainty of the cycles: costs of HBM and the split over the engines are choices.
     pub fn class(&self) -> CostClass {
         CostClass::Assumed
     }
@@ -167,7 +167,11 @@ impl DmaTiming {
     pub fn by_engine(&self) -> Vec<(usize, usize, u64)> {
         let Some(time) = &self.time else { return vec![(0, 0, self.cycles)] };
         let engines = time.engines.iter();
-        engines.map(|own| (own.engine.chip, own.engine.number(), own.cycles().min(self.cycles))).collect()
+        engines
+            .map(|engine_time| {
+                (engine_time.engine.chip, engine_time.engine.number(), engine_time.cycles().min(self.cycles))
+            })
+            .collect()
     }
 
     /// The cells of a row of the table of transfers, below [`HEADS`].
@@ -180,7 +184,7 @@ impl DmaTiming {
         };
         let slowest = time.engines.iter().max_by_key(|engine| engine.ticks());
         let cycles = |ticks: Option<u64>| {
-            ticks.map_or("-".to_string(), |own| own.div_ceil(CORE_CYCLE_TICKS).to_string())
+            ticks.map_or("-".to_string(), |ticks| ticks.div_ceil(CORE_CYCLE_TICKS).to_string())
         };
         vec![
             time.engines.len().to_string(),

@@ -1,7 +1,7 @@
-//! Which operations an operation has to wait for because of the bytes that it touches.
+//! Dependencies of operations on earlier ones because of the bytes that they touch.
 //!
-//! Each memory is a line of bytes, cut wherever an operation's range began or ended. A piece knows who wrote it last and
-//! who has read it since, per context; inside a context operations end in order, so the last one stands for all.
+//! Each memory is a line of bytes, cut wherever a range of an operation began or ended. A piece has its last writer
+//! and, per context, its last reader since then. Operations of a context end in order, so the last one stands for all.
 //!
 //! ```text
 //!   bytes       0        64       128                 512
@@ -9,9 +9,9 @@
 //!   read by       op 1      –            op 1
 //! ```
 //!
-//! Units need no look: tensors start at the first chip, cluster and slice, so two ranges that share bytes share them
-//! there. TRF halves are byte ranges of the register file. Tiles that lie in other units, at the same bytes, wait for each
-//! other; tiles of other bytes of a unit do not.
+//! Units are not compared: tensors start at the first chip, cluster and slice, so two ranges that share bytes share
+//! them there. TRF halves are byte ranges of the register file. Tiles in different units, at the same bytes, wait for
+//! each other; tiles at different bytes of a unit do not.
 
 use core::fmt;
 use core::ops::Range;
@@ -35,32 +35,32 @@ pub struct Access {
     pub bytes: Range<u64>,
     /// The bytes of the tensor that they are a part of.
     pub of: Range<u64>,
-    /// Whether they are written.
+    /// True if they are written.
     pub write: bool,
     /// The tensor that they belong to.
     pub tensor: Held,
 }
 
-/// A tensor that an operation reads or writes, as far as a map of the memory names it. Hazards do not look at it.
+/// Tensor that an operation reads or writes, described for a map of the memory. Hazards ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The filling, as its system counts it.
+    /// Fill id, in the numbering of its system.
     pub fill: FillId,
     /// The type of an element.
     pub element: ElementType,
-    /// Chip, cluster and slice, then what lies in each slice.
+    /// Mappings of chip, cluster and slice, then of the elements in each slice.
     pub mappings: GuardMappings,
 }
 
 impl Held {
-    /// Nothing is known of it.
+    /// Tensor without known properties.
     #[cfg(test)]
     pub(super) const UNKNOWN: Held =
         Held { fill: FillId::ANY, element: ElementType::I8, mappings: GuardMappings::UNKNOWN };
 }
 
 impl Access {
-    /// What a command reads or writes.
+    /// Bytes that a command reads or writes.
     pub fn of(used: &Use) -> Self {
         match &used.place {
             Place::Region(region) => Self::region(region, used.writes),
@@ -68,7 +68,7 @@ impl Access {
         }
     }
 
-    /// A tensor, or a tile of one.
+    /// Access to a tensor, or to a tile of one.
     pub fn region(region: &Region, write: bool) -> Self {
         let memory = region.memory.into();
         let footprint = &region.footprint;
@@ -77,7 +77,7 @@ impl Access {
         Self { memory, bytes: region.bytes(), of: region.tensor_bytes(), write, tensor }
     }
 
-    /// The part of the register file that a tensor was given.
+    /// Access to the part of the register file that a tensor occupies.
     pub fn trf(region: &TrfRegion, write: bool) -> Self {
         let half = spec::TRF_BYTES as u64 / 2;
         let bytes = match region.address {
@@ -91,14 +91,14 @@ impl Access {
     }
 }
 
-/// Why an operation waits for another one.
+/// Reason for which an operation waits for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hazard {
-    /// It reads what the other one writes.
+    /// It reads bytes that the other one writes.
     ReadAfterWrite,
-    /// It writes what the other one reads.
+    /// It writes bytes that the other one reads.
     WriteAfterRead,
-    /// It writes what the other one writes.
+    /// It writes bytes that the other one writes.
     WriteAfterWrite,
 }
 
@@ -117,9 +117,9 @@ impl fmt::Display for Hazard {
 pub struct Dependency {
     /// The earlier operation.
     pub on: OperationNumber,
-    /// What they share.
+    /// Reason for the wait.
     pub hazard: Hazard,
-    /// Where.
+    /// Memory that both touch.
     pub memory: MemoryKind,
     /// The first shared byte.
     pub byte: u64,
@@ -132,15 +132,15 @@ struct Piece {
     read: [Option<OperationNumber>; CONTEXTS],
 }
 
-/// Who touched which bytes last.
+/// Last writer and last readers of each range of bytes.
 #[derive(Debug, Default)]
 pub struct Hazards {
     pieces: BTreeMap<(MemoryKind, u64), Piece>,
 }
 
 impl Hazards {
-    /// Notes what an operation touches. Gives the operations that it has to wait for: at most one per context, since
-    /// operations of one context end in order.
+    /// Records the accesses of an operation. Returns the operations that it has to wait for: at most one per context,
+    /// since operations of one context end in order.
     pub fn touch(
         &mut self,
         operation: OperationNumber,
@@ -158,7 +158,7 @@ impl Hazards {
         found
     }
 
-    /// Makes pieces that begin and end with the access, and cover it.
+    /// Cuts and adds pieces so that they begin and end with the access, and cover it.
     fn cut(&mut self, access: &Access) {
         let Range { start, end } = access.bytes;
         if start >= end {
@@ -228,16 +228,18 @@ impl Hazards {
             } else {
                 piece.read[context as usize] = Some(operation);
             }
-            // Neighbours that are alike become one again.
-            let own = *piece;
+            // Equal neighbours become one piece again.
+            let current = *piece;
             match &mut joined {
-                Some((first, before)) if before.end == key.1 && Piece { end: own.end, ..*before } == own => {
-                    before.end = own.end;
+                Some((first, before))
+                    if before.end == key.1 && Piece { end: current.end, ..*before } == current =>
+                {
+                    before.end = current.end;
                     let first = *first;
                     self.pieces.remove(&key);
-                    self.pieces.get_mut(&first).expect("it is there").end = own.end;
+                    self.pieces.get_mut(&first).expect("it is there").end = current.end;
                 }
-                _ => joined = Some((key, own)),
+                _ => joined = Some((key, current)),
             }
         }
     }
@@ -250,7 +252,7 @@ impl Hazards {
         });
     }
 
-    /// How many pieces are kept.
+    /// Number of pieces that are kept.
     pub fn pieces(&self) -> usize {
         self.pieces.len()
     }
@@ -270,7 +272,11 @@ mod tests {
 
     #[track_caller]
     fn waits(found: [Option<Dependency>; CONTEXTS], expected: &[(u64, Hazard, u64)]) {
-        let found: Vec<_> = found.iter().flatten().map(|own| (own.on, own.hazard, own.byte)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .flatten()
+            .map(|dependency| (dependency.on, dependency.hazard, dependency.byte))
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -284,7 +290,7 @@ mod tests {
             hazards.touch(3, ContextKind::TensorDma, &[write(128..600)]),
             &[(2, Hazard::WriteAfterRead, 128), (0, Hazard::WriteAfterWrite, 128)],
         );
-        // Bytes that nobody touched, and the byte behind a range.
+        // Bytes behind a range are untouched; its last byte is not.
         waits(hazards.touch(4, ContextKind::Main, &[read(600..700)]), &[]);
         waits(hazards.touch(5, ContextKind::Main, &[read(599..600)]), &[(3, Hazard::ReadAfterWrite, 599)]);
         // The later operation of a context stands for the earlier ones.
@@ -324,7 +330,7 @@ mod tests {
         waits(full, &[(1, Hazard::WriteAfterRead, 32 * 1024), (0, Hazard::WriteAfterWrite, 0)]);
     }
 
-    /// Against a map of single bytes.
+    /// Compares with a map of single bytes.
     #[test]
     fn random_accesses_agree_with_single_bytes() {
         let mut seed = 7u64;
@@ -370,7 +376,11 @@ mod tests {
                 }
             }
             let found = hazards.touch(operation, context, &accesses);
-            assert_eq!(found.map(|own| own.map(|own| own.on)), expected, "operation {operation}");
+            assert_eq!(
+                found.map(|wait| wait.map(|dependency| dependency.on)),
+                expected,
+                "operation {operation}"
+            );
             assert!(hazards.pieces() <= 64);
         }
     }

@@ -3,14 +3,14 @@
 use super::hazards::OperationNumber;
 use core::panic::Location;
 
-/// What a hint is about.
+/// Subject of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HintKind {
     /// A transfer between HBM and DM in runs below 256 bytes.
     ShortRuns,
     /// Writes of parts of units, which are read, changed and written.
     PartialWrites,
-    /// Reads that begin inside of a unit, each of two units instead of one.
+    /// Reads that begin inside a unit, each of two units instead of one.
     SplitReads,
     /// A load behind an operation that waits.
     LateLoad,
@@ -29,7 +29,7 @@ pub enum HintKind {
 }
 
 impl HintKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [HintKind; 10] = [
         HintKind::ShortRuns,
         HintKind::PartialWrites,
@@ -43,7 +43,7 @@ impl HintKind {
         HintKind::LoadedAgain,
     ];
 
-    /// In two or three words.
+    /// Its name, in two or three words.
     pub const fn name(self) -> &'static str {
         match self {
             HintKind::ShortRuns => "short DMA runs",
@@ -63,7 +63,7 @@ impl HintKind {
 /// An edit that makes a program faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// What it is about.
+    /// Its subject.
     pub kind: HintKind,
     /// The kernel. Empty: commands outside of kernels.
     pub kernel: &'static str,
@@ -73,13 +73,13 @@ pub struct Hint {
     pub operation: &'static str,
     /// The first operation of the line.
     pub number: OperationNumber,
-    /// Operations of the line, in all launches.
+    /// Number of operations of the line, in all launches.
     pub operations: u64,
     /// Their cycles.
     pub cycles: u64,
-    /// Why it takes so long.
+    /// Reason for the cycles.
     pub cause: String,
-    /// What to change.
+    /// Change to make.
     pub edit: String,
     /// Cycles that it saves in all launches.
     pub saving: u64,

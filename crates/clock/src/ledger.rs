@@ -1,4 +1,4 @@
-//! What a report is made of: the operations that ran, and sums over all of them.
+//! Content of a report: the operations that ran, and sums over all of them.
 
 use super::banks::Starvation;
 use super::contention::{BankLoad, Meeting};
@@ -17,25 +17,25 @@ use furiosa_visa_rules::spec::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Operations that are kept one by one, at most: see [`repeats`](super::repeats). Sums go on.
+/// Maximum number of operations that are kept one by one: see [`repeats`](super::repeats). Sums include all others.
 pub const KEPT: usize = 1 << 16;
 
-/// Commands of DMA engines that are kept with operations, at most: see [`Record::load`].
+/// Maximum number of commands of DMA engines that are kept with operations: see [`Record::load`].
 pub(crate) const KEPT_COMMANDS: usize = 1 << 18;
 
-/// Operations that have ended whose line is known still.
+/// Number of ended operations whose line is still known.
 const RECENT: usize = 4096;
 
 /// A launch of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelCall {
-    /// The launch, counted from 1. 0: no kernel runs, the call stands on its own.
+    /// The launch, counted from 1. 0 if no kernel runs and the call stands alone.
     pub number: u64,
     /// The name of the kernel.
     pub name: &'static str,
 }
 
-/// When a kernel ran.
+/// Time in which a kernel ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelTime {
     /// The launch.
@@ -44,12 +44,12 @@ pub struct KernelTime {
     pub start: u64,
     /// The end of its last operation.
     pub end: u64,
-    /// Its operations.
+    /// Number of its operations.
     pub operations: u64,
 }
 
 impl KernelTime {
-    /// From the start of its first operation to the end of its last one. Transfers of the host are no part of it.
+    /// Cycles from the start of its first operation to the end of its last one. Transfers of the host are excluded.
     pub const fn makespan(&self) -> u64 {
         self.end - self.start
     }
@@ -62,7 +62,7 @@ pub struct Warning {
     pub operation: OperationNumber,
     /// The operation of the Tensor Unit that went first at the banks.
     pub beside: OperationNumber,
-    /// What happened.
+    /// The starvation at the bank.
     pub starvation: Starvation,
 }
 
@@ -76,8 +76,8 @@ impl core::fmt::Display for Warning {
 /// A call of the program.
 type Call = (OperationNumber, &'static str, &'static Location<'static>);
 
-/// A DMA operation of which a request was not answered in time, because of one that went first at the banks: the slice of
-/// the request's PE, the bank, the cycle.
+/// Fault for a DMA operation with a request that was not answered in time, because operation `beside` went first at the
+/// banks. The last argument is the slice of the request's PE, the bank and the cycle.
 fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize, usize, u64)) -> Fault {
     let (number, operation, location) = dma;
     let message = format!(
@@ -88,10 +88,10 @@ fn noc_timeout(dma: Call, beside: OperationNumber, (slice, bank, cycle): (usize,
     Fault::new(FaultKind::NocTimeout, operation, location, message, help)
 }
 
-/// What a channel of HBM did for all operations.
+/// Work of a channel of HBM in all operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelSum {
-    /// Bytes that it was asked for.
+    /// Bytes that were requested from it.
     pub bytes: u64,
     /// Ticks of 1/3 cycle in which it moved data or was held by a partial write.
     pub busy_ticks: u64,
@@ -114,17 +114,18 @@ pub struct Totals {
     pub written_bytes: BTreeMap<MemoryKind, u64>,
     /// Multiplications.
     pub products: u64,
-    /// What all slices and rows of the chips could have multiplied while contractions ran: cycles of contraction times the
-    /// lanes of the type. The share of whole kernels is in the [headline](super::report::Headline).
+    /// Multiplications that all slices and rows of the chips could have done while contractions ran: cycles of
+    /// contraction times the lanes of the type. The share of whole kernels is in the
+    /// [headline](super::report::Headline).
     pub possible_products: u64,
-    /// Bytes of the stream, or of weights, that the multiplications of kernels take: one side of each.
+    /// Bytes of one operand, the stream or the weights, of all multiplications of kernels.
     pub multiplied_bytes: u64,
     /// Bytes that kernels read from HBM and write to it.
     pub hbm_bytes: u64,
     /// Bytes that DMA engines move in kernels.
     pub dma_bytes: u64,
-    /// What the channels of HBM did for DMA operations, of each chip up to the last one that was asked for something.
-    /// Transfers of the host are not among them.
+    /// Work of the channels of HBM for DMA operations, of each chip up to the last one that got a request. Transfers of
+    /// the host are excluded.
     pub hbm_channels: Vec<[ChannelSum; HBM_CHANNELS]>,
     /// Slices that took part in a pass of the Tensor Unit.
     pub slices: UsedSlices,
@@ -132,15 +133,15 @@ pub struct Totals {
     pub rows: usize,
     /// The least certain class among all numbers.
     pub class: Option<CostClass>,
-    /// How often both clusters met before they loaded what was stored to HBM.
+    /// Number of times that both clusters met before they loaded data that was stored to HBM.
     pub meetings: u64,
     /// Loads from HBM into both clusters of a chip.
     pub joint_loads: u64,
-    /// Where the numbers come from: class, name, rule.
+    /// Sources of the numbers: class, name, rule.
     pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
     /// The most DMA engines that one operation used.
     pub dma_engines: usize,
-    /// Operations that are neither kept nor counted with others that they repeat.
+    /// Number of operations that are neither kept nor counted with others that they repeat.
     pub left_out: u64,
 }
 
@@ -161,35 +162,36 @@ pub struct Touches {
     pub accesses: Arc<[Access]>,
 }
 
-/// Collects.
+/// Collects operations, and sums over them.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Operations in the order in which they ended, without those that repeat others. At most [`KEPT`].
     pub records: Vec<Record>,
-    /// Those that repeat others.
+    /// Operations that repeat others.
     pub repeats: Vec<Repeats>,
     /// Kernels, the first [`KEPT`] of them.
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
-    /// What might go wrong, the first [`KEPT`] of it.
+    /// Possible failures, the first [`KEPT`] of them.
     pub warnings: Vec<Warning>,
-    /// What users report to go wrong, each line of the program once.
+    /// Failures that users report, each line of the program once.
     pub notes: Vec<SdkNote>,
-    /// What did, the first [`KEPT`] of it.
+    /// Failures that happened, the first [`KEPT`] of them.
     pub faults: Vec<Fault>,
-    /// Whether the program was interrupted: these are the operations until then.
+    /// True if the program was interrupted: the operations are those until then.
     pub interrupted: bool,
-    /// The chips of the system, when nothing follows.
+    /// Number of chips of the system. It is set when nothing follows.
     pub chips: usize,
-    /// What the first [`KEPT`] operations touch, for a map of the memory: whether they repeat others or not.
+    /// Bytes that the first [`KEPT`] operations touch, for a map of the memory. Operations that repeat others are
+    /// included.
     pub touches: Vec<Touches>,
-    /// How often operations did what a hint would spare them.
+    /// Counts of the work that hints would spare operations.
     pub occasions: Occasions,
     fold: Fold,
     /// Commands that are kept, at most [`KEPT_COMMANDS`].
     pub(crate) commands: usize,
-    /// Where the last [`RECENT`] operations were called.
+    /// Locations of the calls of the last [`RECENT`] operations.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }
 
@@ -203,7 +205,7 @@ impl Ledger {
         totals.busy[context] += record.cycles();
         totals.given[context] += 1;
         let class = record.timing.class();
-        totals.class = Some(totals.class.map_or(class, |own| own.and(class)));
+        totals.class = Some(totals.class.map_or(class, |known| known.and(class)));
         totals
             .sources
             .extend(record.timing.costs().iter().map(|(name, cost)| (cost.class, *name, cost.source)));
@@ -214,10 +216,10 @@ impl Ledger {
                 if totals.hbm_channels.len() <= chip {
                     totals.hbm_channels.resize(chip + 1, Default::default());
                 }
-                for (channel, own) in served.channels() {
+                for (channel, report) in served.channels() {
                     let sum = &mut totals.hbm_channels[chip][channel];
-                    sum.bytes += own.bytes;
-                    sum.busy_ticks += own.busy_ticks;
+                    sum.bytes += report.bytes;
+                    sum.busy_ticks += report.busy_ticks;
                 }
             }
         }
@@ -248,7 +250,7 @@ impl Ledger {
             let lanes = (MAC_BYTES * 8 / products.element.bits()) as u64;
             let chips = record.amount.slices.chips().max(1);
             let slices = (chips * CLUSTERS * SLICES * TRF_BANK_ROWS) as u64;
-            // A wild command may take longer than anything can count.
+            // An extreme command may take more cycles than a `u64` holds.
             let possible = record.cycles().saturating_mul(slices * lanes);
             totals.possible_products = totals.possible_products.saturating_add(possible);
         }
@@ -279,7 +281,7 @@ impl Ledger {
         self.records.push(record);
     }
 
-    /// Whether so many commands are kept beside those that are.
+    /// Tells if `commands` more commands are kept, and counts them if so.
     fn takes(&mut self, commands: usize) -> bool {
         let takes = self.commands + commands <= KEPT_COMMANDS;
         if takes {
@@ -288,21 +290,21 @@ impl Ledger {
         takes
     }
 
-    /// Adds what became of an operation beside another one, which was called at `place` if that is known still.
+    /// Adds the result of an operation beside another one, which was called at `place` if that is still known.
     pub fn met(
         &mut self,
-        own: Call,
+        call: Call,
         (beside, place): (OperationNumber, Option<&'static Location<'static>>),
         meeting: &Meeting,
     ) {
-        let operation = own.0;
+        let operation = call.0;
         let warning = |starvation: &Starvation| Warning { operation, beside, starvation: starvation.clone() };
         let room = KEPT - self.warnings.len();
         self.warnings.extend(meeting.starvations.iter().map(warning).take(room));
         if let Some(timeout) = meeting.timeout
             && self.faults.len() < KEPT
         {
-            let mut fault = noc_timeout(own, beside, timeout);
+            let mut fault = noc_timeout(call, beside, timeout);
             if let Some(place) = place {
                 fault = fault.after("what goes first at the banks is given here", place);
             }
@@ -310,9 +312,9 @@ impl Ledger {
         }
     }
 
-    /// Where an operation that ended not long ago was called.
+    /// Location of the call of an operation that ended not long ago.
     pub fn location(&self, number: OperationNumber) -> Option<&'static Location<'static>> {
-        self.recent.iter().rev().find(|(own, _)| *own == number).map(|(_, location)| *location)
+        self.recent.iter().rev().find(|(known, _)| *known == number).map(|(_, location)| *location)
     }
 
     fn add_to_kernel(&mut self, record: &Record) {
@@ -332,7 +334,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// As many commands are kept as are allowed, and not one more. What is too large leaves its room to what follows.
+    /// Keeps exactly the allowed number of commands. A record that is too large leaves its room to later ones.
     #[test]
     fn kept_commands_end_at_their_limit() {
         let mut ledger = Ledger::default();
@@ -347,10 +349,10 @@ mod tests {
     fn a_request_that_waits_too_long_is_a_fault_at_both_lines() {
         let (first, second) = (Location::caller(), Location::caller());
         let mut ledger = Ledger::default();
-        let own = (8, "to_dm", first);
-        ledger.met(own, (6, Some(second)), &Meeting::default());
+        let call = (8, "to_dm", first);
+        ledger.met(call, (6, Some(second)), &Meeting::default());
         assert!(ledger.faults.is_empty());
-        ledger.met(own, (6, Some(second)), &Meeting { timeout: Some((3, 5, 4700)), ..Meeting::default() });
+        ledger.met(call, (6, Some(second)), &Meeting { timeout: Some((3, 5, 4700)), ..Meeting::default() });
         assert!(ledger.warnings.is_empty());
         assert_eq!(
             ledger.faults[0].to_string(),

@@ -1,14 +1,14 @@
-//! Time on the chip: how many cycles a command takes, and when it runs.
+//! Time on the chip: the cycles that a command takes, and those in which it runs.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
-//! | [`hazards`], [`schedule`] | which commands wait for which, and when each runs |
-//! | [`Clock`], [`record`] | takes commands, tells what ran when and why |
+//! | [`hazards`], [`schedule`] | waits between commands, and the cycles in which each runs |
+//! | [`Clock`], [`record`] | takes commands, gives the time of each and the reasons for it |
 //! | [`occasions`], [`hint`] | counts of what an edit would spare, and edits as data |
-//! | [`repeats`] | what is kept of operations that repeat others |
-//! | [`banks`] | banks of DM, the paths to them, and who is kept waiting |
+//! | [`repeats`] | short form of operations that repeat others |
+//! | [`banks`] | banks of DM, the paths to them, and the requesters that wait |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
 //! | [`contention`] | operations that meet at the banks of DM |

@@ -1,8 +1,7 @@
-//! The numbers of the detailed profile that the documentation does not decide, in one place.
+//! Numbers of the detailed profile that the documentation does not decide, in one place.
 //!
-//! Each is a constant of [`spec`], of class reported or assumed, that a profile file may set to
-//! what was measured on a chip: `VISA_PROFILE=FILE`. What is documented cannot be changed. See the
-//! `guide::clock`.
+//! Each is a constant of [`spec`], of class reported or assumed. A profile file may set it to a value that was measured
+//! on a chip: `VISA_PROFILE=FILE`. Documented numbers cannot be changed. See the `guide::clock`.
 
 use super::cost::{Cost, CostClass, Profile};
 use core::fmt;
@@ -36,7 +35,7 @@ pub enum Number {
     Synchronisation,
 }
 
-/// What is known of a number.
+/// Properties of a number.
 struct Facts {
     name: &'static str,
     class: CostClass,
@@ -47,7 +46,7 @@ struct Facts {
     source: &'static str,
 }
 
-/// In the order of [`Number::ALL`].
+/// Facts in the order of [`Number::ALL`].
 const FACTS: [Facts; Number::ALL.len()] = {
     use CostClass::{Assumed, Reported};
     [
@@ -154,7 +153,7 @@ const FACTS: [Facts; Number::ALL.len()] = {
 };
 
 impl Number {
-    /// All of them.
+    /// All numbers.
     pub const ALL: [Number; 11] = [
         Number::PassIssue,
         Number::TableFlit,
@@ -178,12 +177,12 @@ impl Number {
         self.facts().name
     }
 
-    /// How well it is known.
+    /// Certainty of the number.
     pub const fn class(self) -> CostClass {
         self.facts().class
     }
 
-    /// What it is without a profile file.
+    /// Its value without a profile file.
     pub const fn default_value(self) -> u64 {
         self.facts().value
     }
@@ -193,17 +192,18 @@ impl Number {
         self.facts().most
     }
 
-    /// What a report calls the rule that it is part of.
+    /// Name of the rule that it is part of, as reports print it.
     pub const fn rule(self) -> &'static str {
         self.facts().rule
     }
 
-    /// The reports that it follows from, by the names that their teams gave them. `tests/golden/chip.json` has the figures.
+    /// The reports that it follows from, by the names that their teams gave them. `tests/golden/chip.json` has the
+    /// figures.
     pub const fn source(self) -> &'static str {
         self.facts().source
     }
 
-    /// What it says, with its unit.
+    /// Its meaning, with its unit.
     pub const fn meaning(self) -> &'static str {
         self.facts().meaning
     }
@@ -219,7 +219,7 @@ impl Default for Numbers {
     }
 }
 
-/// Those that are not the default.
+/// Numbers that differ from their default.
 impl fmt::Debug for Numbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.changed().map(|number| (number.name(), self.get(number)))).finish()
@@ -232,19 +232,20 @@ impl Numbers {
         self.0[number as usize]
     }
 
-    /// The same with another value.
+    /// The same numbers, with another value of `number`.
     #[must_use]
     pub const fn with(mut self, number: Number, value: u64) -> Self {
         self.0[number as usize] = value;
         self
     }
 
-    /// Those that a profile file has set to something else.
+    /// Numbers that a profile file has set to another value.
     pub fn changed(&self) -> impl Iterator<Item = Number> + '_ {
         Number::ALL.into_iter().filter(|&number| self.get(number) != number.default_value())
     }
 
-    /// What a profile file says: an object of names and values. Numbers that it leaves out keep their value.
+    /// Numbers of the text of a profile file: an object of names and values. Numbers that it leaves out keep their
+    /// value.
     ///
     /// ```
     /// use furiosa_visa_std::clock::{Number, Numbers};
@@ -256,7 +257,7 @@ impl Numbers {
     /// ```
     ///
     /// # Errors
-    /// What is wrong, and where: no JSON, another key, a value that is no whole number or too large.
+    /// Text with the error and its place: no JSON, another key, a value that is not a whole number or is too large.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let object: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| format!("it is no object of names and numbers: {error}"))?;
@@ -281,7 +282,7 @@ impl Numbers {
         Ok(numbers)
     }
 
-    /// The profile file that says this: those that are not the default.
+    /// Profile file that gives these numbers: those that are not the default.
     pub fn to_json(&self) -> Value {
         self.changed().map(|number| (number.name().to_string(), Value::from(self.get(number)))).collect()
     }
@@ -292,12 +293,12 @@ impl Numbers {
 pub struct Model {
     /// The profile.
     pub profile: Profile,
-    /// Its numbers that are not documented. The book profile looks at none of them.
+    /// Its numbers that are not documented. The book profile uses none of them.
     pub numbers: Numbers,
 }
 
 impl Model {
-    /// With the numbers that no profile file has changed.
+    /// A profile with the default numbers.
     pub fn new(profile: Profile) -> Self {
         Self { profile, numbers: Numbers::default() }
     }
@@ -311,7 +312,7 @@ impl Model {
         self.profile == Profile::Detailed
     }
 
-    /// So many times a number. 0 in the book profile, which knows none of them.
+    /// Cost of `times` times a number. 0 in the book profile, which uses none of the numbers.
     pub(super) fn cost(&self, number: Number, times: u64) -> Cost {
         match self.profile {
             Profile::Book => Cost::documented(0, number.rule()),

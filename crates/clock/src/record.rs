@@ -1,4 +1,4 @@
-//! What is known of an operation that has run: when, for how long, why not earlier, what it moved.
+//! Record of an operation that has run: its time, its wait, and the amount of its work.
 
 use super::contention::BankLoad;
 use super::cost::{Cost, CostClass};
@@ -14,7 +14,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{CLUSTERS, SLICES};
 use std::sync::Arc;
 
-/// Where the cycles of an operation go.
+/// Composition of the cycles of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Timing {
     /// A pass through the Tensor Unit.
@@ -39,7 +39,7 @@ impl Timing {
         }
     }
 
-    /// How well the cycles are known.
+    /// Certainty of the cycles.
     pub fn class(&self) -> CostClass {
         match self {
             Timing::TensorUnit(time) => time.class(),
@@ -48,7 +48,7 @@ impl Timing {
         }
     }
 
-    /// What sets the pace.
+    /// Part that sets the pace.
     pub fn bottleneck(&self) -> &'static str {
         match self {
             Timing::TensorUnit(time) => time.bottleneck().stage.name(),
@@ -59,7 +59,7 @@ impl Timing {
         }
     }
 
-    /// Every number with its name, as a report lists them.
+    /// All numbers with their names, as a report lists them.
     pub fn costs(&self) -> Vec<(&'static str, Cost)> {
         match self {
             Timing::TensorUnit(time) => {
@@ -88,14 +88,14 @@ const fn latency_name(stage: Stage) -> &'static str {
     }
 }
 
-/// The slices of a system that hold a live element of a tensor: one bit each.
+/// Set of the slices of a system that hold a live element of a tensor: one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsedSlices {
     words: Vec<u64>,
 }
 
 impl UsedSlices {
-    /// Notes a slice: `(chip * 2 + cluster) * 256 + slice`.
+    /// Adds a slice: `(chip * 2 + cluster) * 256 + slice`.
     pub fn insert(&mut self, unit: usize) {
         let word = unit / 64;
         if self.words.len() <= word {
@@ -104,17 +104,17 @@ impl UsedSlices {
         self.words[word] |= 1 << (unit % 64);
     }
 
-    /// Adds all of another set.
+    /// Adds all slices of another set.
     pub fn extend(&mut self, other: &UsedSlices) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
         }
-        for (own, word) in self.words.iter_mut().zip(&other.words) {
-            *own |= word;
+        for (word, added) in self.words.iter_mut().zip(&other.words) {
+            *word |= added;
         }
     }
 
-    /// How many of them are among some.
+    /// Number of its slices among `units`.
     pub fn among(&self, units: core::ops::Range<usize>) -> usize {
         let has = |unit: &usize| self.words.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 == 1);
         units.filter(has).count()
@@ -125,7 +125,7 @@ impl UsedSlices {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Tells if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
@@ -137,84 +137,84 @@ impl UsedSlices {
         words.map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether it has slices of this cluster, of any chip.
+    /// Tells if it has slices of this cluster, on any chip.
     pub fn has_cluster(&self, cluster: usize) -> bool {
         (0..self.chips()).any(|chip| self.in_cluster(chip, cluster) > 0)
     }
 
-    /// Chips that the set reaches to.
+    /// Number of chips up to the last one with a slice in the set.
     pub fn chips(&self) -> usize {
         let last = self.words.iter().rposition(|word| *word != 0);
         last.map_or(0, |word| word * 64 / (CLUSTERS * SLICES) + 1)
     }
 }
 
-/// What a contraction multiplies.
+/// Multiplications of a contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Products {
-    /// Multiplications of all slices together. Padding of the tensors is among them, the zeros that fill a packet of one
+    /// Multiplications of all slices together. Padding of the tensors is included; the zeros that fill a packet of one
     /// flit are not.
     pub count: u64,
-    /// Rows of the TRF that take part, of 8.
+    /// Number of TRF rows that take part, up to 8.
     pub rows: usize,
-    /// The type.
+    /// Type of the elements.
     pub element: ElementType,
 }
 
-/// What a pass takes of the Vector Engine.
+/// Use of the Vector Engine by a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorUse {
     /// Lanes of its narrowest packets: 8, or 4.
     pub way: usize,
-    /// How many of these lanes hold an element in some packet.
+    /// Number of these lanes that hold an element in some packet.
     pub lanes: usize,
-    /// Its arithmetic units, in order. One that is free again behind an inter-slice reduce may occur twice.
+    /// Its arithmetic units, in order. A unit that is free again behind an inter-slice reduce may occur twice.
     pub units: Vec<RngdAlu>,
 }
 
 impl VectorUse {
-    /// Of a program and the stream that enters it.
+    /// Use by a program on the stream that enters it.
     pub fn new(vector: &Vector, before: StreamShape) -> Self {
         const LANE: usize = 4;
         let way = vector.shapes(before).map(|shape| shape.lanes).min().unwrap_or(before.lanes).max(1);
         let mut used = vec![false; way];
         for lane in (0..before.lanes).filter(|&lane| vector.guard.holds_alone(LANE, lane)) {
-            // A split moves the upper lanes to packets of their own.
+            // A split moves the upper lanes to separate packets.
             used[lane % way] = true;
         }
         Self { way, lanes: used.iter().filter(|used| **used).count(), units: vector.alus().collect() }
     }
 }
 
-/// What a contraction does in each slice, as far as hints look at it.
+/// Work of a contraction in each slice, as far as hints use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractionUse {
-    /// Flits of a packet that are no filling: 1, or 2.
+    /// Flits of a packet without those that are filling: 1 or 2.
     pub flits: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
     /// Steps in a row that use the same packet.
     pub uses: u64,
-    /// Sums that leave the accumulator, each of so many steps as there are more of them.
+    /// Sums that leave the accumulator. Each sum is over `steps / slots` steps.
     pub slots: u64,
     /// Elements of a row of the TRF tensor.
     pub row_elements: u64,
-    /// Whether a flit that leaves has an element of each row.
+    /// True if a flit that leaves has an element of each row.
     pub interleaved: bool,
 }
 
-/// What a pass takes of the fetch and of the contraction.
+/// Use of the fetch and of the contraction by a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassUse {
     /// Bytes of one access of the fetch.
     pub access_bytes: usize,
-    /// Cycles in which a table looks up what is fetched. 0: there is none.
+    /// Cycles in which a table looks up the fetched elements. 0 if there is no table.
     pub table_cycles: u64,
     /// Its contraction.
     pub contraction: Option<ContractionUse>,
 }
 
-/// How much an operation does.
+/// Amount of work of an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Amount {
     /// Bytes read from DM or HBM, in all units together.
@@ -227,22 +227,22 @@ pub struct Amount {
     pub products: Option<Products>,
     /// Lanes and units of the Vector Engine.
     pub vector: Option<VectorUse>,
-    /// What a pass takes of the fetch and of the contraction.
+    /// Use of the fetch and of the contraction by a pass.
     pub pass: Option<PassUse>,
 }
 
 /// An operation that has run.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Which operation of the system it is, from 0.
+    /// Number of the operation in its system, from 0.
     pub number: OperationNumber,
     /// The kernel that gave it.
     pub kernel: KernelCall,
     /// The call, for example `commit`.
     pub operation: &'static str,
-    /// Who ran it.
+    /// Context that ran it.
     pub context: ContextKind,
-    /// What it held while it ran.
+    /// Resources that it held while it ran.
     pub resources: Resources,
     /// The call in the kernel.
     pub location: &'static Location<'static>,
@@ -252,26 +252,26 @@ pub struct Record {
     pub end: u64,
     /// Cycles for which its context was idle before it.
     pub idle: u64,
-    /// What it waited for last.
+    /// Its last wait.
     pub wait: Option<Wait>,
-    /// The operations beside it that go first at the banks of DM, and by how many cycles each delayed it.
+    /// The operations beside it that go first at the banks of DM, each with the cycles by which it delayed this one.
     pub beside: Vec<(OperationNumber, u64)>,
-    /// Where its cycles go.
+    /// Composition of its cycles.
     pub timing: Timing,
-    /// How much it does.
+    /// Amount of its work.
     pub amount: Amount,
-    /// Where it reads and where it writes. `None`: the host.
+    /// Memories that it reads from and writes to. `None`: the host.
     pub memories: (Option<MemoryKind>, Option<MemoryKind>),
     /// The bytes that it touches, in every unit that it uses.
     pub accesses: Arc<[Access]>,
-    /// What it asks of the banks of DM. [`BankLoad::Nothing`] where the profile has no banks, and in a ledger that
-    /// keeps as much of this as it can.
+    /// Its accesses to the banks of DM. [`BankLoad::Nothing`] if the profile has no banks, or if a ledger has no room
+    /// left for them.
     pub load: Arc<BankLoad>,
-    /// What the engines are told.
+    /// Configuration of the engines, as text.
     pub configuration: Arc<str>,
 }
 
-/// An operation that has been given and not yet run.
+/// An operation that has been given but has not run yet.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub kernel: KernelCall,
@@ -314,12 +314,12 @@ impl Given {
 }
 
 impl Record {
-    /// Whether it is a contraction of the sub context, which works only while the main context is idle.
+    /// Tells if it is a contraction of the sub context, which works only while the main context is idle.
     pub fn sums_in_sub_context(&self) -> bool {
         self.context == ContextKind::Sub && self.amount.products.is_some()
     }
 
-    /// Whether it loads from HBM into both clusters.
+    /// Tells if it loads from HBM into both clusters.
     pub fn loads_both_clusters(&self) -> bool {
         let ends = (Some(MemoryKind::Hbm), Some(MemoryKind::Dm));
         let is_load = matches!(self.timing, Timing::Dma(_)) && self.memories == ends;
@@ -337,11 +337,12 @@ impl Record {
     }
 }
 
-/// Sees operations as they end. The clock itself prints and writes nothing.
+/// Receives operations as they end. The clock itself prints and writes nothing.
 pub trait Observer: Send {
-    /// An operation has ended. Operations come in the order in which they end.
+    /// Takes an operation that has ended. Operations come in the order in which they end.
     fn ended(&mut self, record: &Record);
-    /// Nothing follows. The ledger has what is known of all operations together, the hints what would make them faster.
+    /// Takes the end of the run: nothing follows. The ledger has the facts about all operations together, the hints
+    /// have the edits that would make them faster.
     fn finish(&mut self, ledger: &Ledger, hints: &[Hint]) {
         let _ = (ledger, hints);
     }

@@ -7,10 +7,11 @@
 //!   #768 load and 743 more, every 3 operations and 5120 cycles  one entry for each line
 //! ```
 //!
-//! Operations are alike if the same line of the same kernel gives them, with the same call in the same context, they use
-//! as many bytes of the same memories as elements of the same types, and the engines are told as much: every stage of a
-//! pass takes the same time, a transfer has as many commands and requests on as many engines. Addresses, the cycles of the
-//! operation, and the launch may differ. So what is kept grows with the program, not with the turns of its loops.
+//! Two operations are alike if the same line of the same kernel gives them, with the same call in the same context; if
+//! their tensors have equal memories, bytes and element types; and if the engines have equal plans. The plan of a pass
+//! is the time of every stage, that of a transfer is the number of commands, requests and engines. Addresses, the
+//! cycles of the operation, and the launch may differ. So the kept data grows with the program, not with the turns of
+//! its loops.
 
 use super::dma::DmaTime;
 use super::hazards::OperationNumber;
@@ -18,27 +19,28 @@ use super::record::{Record, Timing};
 use core::panic::Location;
 use std::collections::HashMap;
 
-/// Operations that are alike and kept one by one.
+/// Maximum number of operations that are alike and kept one by one.
 pub const KEPT_ALIKE: usize = 256;
 
-/// Operations like one that is kept.
+/// Operations that repeat one that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeats {
-    /// The first of all that are alike. It is kept, as are those that follow up to [`Repeats::first`].
+    /// First of all operations that are alike. It is kept, as are those that follow it before [`Repeats::first`].
     pub like: OperationNumber,
-    /// How many are not kept.
+    /// Number of operations that are not kept.
     pub count: u64,
-    /// The first one of these.
+    /// First operation that is not kept.
     pub first: OperationNumber,
-    /// The last one.
+    /// Last operation that is not kept.
     pub last: OperationNumber,
     /// The first cycle of the first one.
     pub start: u64,
     /// The end of the last one.
     pub end: u64,
-    /// Operations and cycles from the start of each to the start of the next one. `None`: they differ.
+    /// Operations and cycles from the start of each to the start of the next one. `None` if they differ, or for a
+    /// single operation.
     pub period: Option<(u64, u64)>,
-    /// Their cycles in all.
+    /// Sum of their cycles.
     pub cycles: u64,
     /// The cycles of the shortest one.
     pub least: u64,
@@ -64,7 +66,7 @@ impl Repeats {
         }
     }
 
-    /// Adds the next one, which starts so many operations and cycles after the last one.
+    /// Adds the next one. `distance`: operations and cycles from the start of the last one to its start.
     fn add(&mut self, record: &Record, distance: (u64, u64)) {
         let cycles = record.cycles();
         self.period = match self.count {
@@ -81,34 +83,34 @@ impl Repeats {
 /// Operations that are alike.
 #[derive(Clone, Debug)]
 struct Alike {
-    /// The place of the first one among those that are kept.
+    /// Index of the first one among those that are kept.
     first: usize,
     kept: usize,
-    /// The place of the entry for the others.
+    /// Index of the entry for the others.
     repeats: Option<usize>,
     /// Number and start of the last one.
     last: (OperationNumber, u64),
 }
 
-/// What becomes of an operation.
+/// Decision about an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     /// It is kept by itself, as the next one.
     Alone,
     /// It is counted with others.
     Counted,
-    /// No room is left for another kind of operation.
+    /// It is neither kept nor counted: no room is left for another kind of operation.
     Neither,
 }
 
-/// Which operations are alike, by their line.
+/// Groups of operations that are alike, by their line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     by_line: HashMap<&'static Location<'static>, Vec<Alike>>,
 }
 
 impl Fold {
-    /// Decides what becomes of an operation after those in `records`, and counts it if it is not kept.
+    /// Decides if an operation is kept behind those in `records`, and counts it if it is not kept.
     pub(super) fn add(
         &mut self,
         record: &Record,
@@ -118,14 +120,14 @@ impl Fold {
     ) -> Kept {
         let known = self.by_line.get_mut(record.location);
         let Some(alike) =
-            known.and_then(|all| all.iter_mut().find(|own| are_alike(&records[own.first], record)))
+            known.and_then(|all| all.iter_mut().find(|group| are_alike(&records[group.first], record)))
         else {
             if records.len() >= room {
                 return Kept::Neither;
             }
             let last = (record.number, record.start);
-            let own = Alike { first: records.len(), kept: 1, repeats: None, last };
-            self.by_line.entry(record.location).or_default().push(own);
+            let group = Alike { first: records.len(), kept: 1, repeats: None, last };
+            self.by_line.entry(record.location).or_default().push(group);
             return Kept::Alone;
         };
         let last = core::mem::replace(&mut alike.last, (record.number, record.start));
@@ -148,15 +150,15 @@ impl Fold {
     }
 }
 
-/// Whether operations of the same line are alike.
+/// Tells if operations of the same line are alike.
 pub fn are_alike(a: &Record, b: &Record) -> bool {
-    let amounts = [a, b].map(|own| {
-        let amount = &own.amount;
+    let amounts = [a, b].map(|record| {
+        let amount = &record.amount;
         (amount.read_bytes, amount.written_bytes, amount.products)
     });
     let same_tensors = || {
         a.accesses.iter().zip(b.accesses.iter()).all(|(a, b)| {
-            let bytes = [a, b].map(|own| own.bytes.end.saturating_sub(own.bytes.start));
+            let bytes = [a, b].map(|access| access.bytes.end.saturating_sub(access.bytes.start));
             (a.memory, a.write, a.tensor.element) == (b.memory, b.write, b.tensor.element)
                 && bytes[0] == bytes[1]
         })
@@ -171,14 +173,15 @@ pub fn are_alike(a: &Record, b: &Record) -> bool {
         && same_plans(&a.timing, &b.timing)
 }
 
-/// Whether engines are told as much. The time of a transfer depends on its addresses, that of a stage of a pass does not.
+/// Tells if engines have equal plans. The time of a transfer depends on its addresses, that of a stage of a pass does
+/// not.
 fn same_plans(a: &Timing, b: &Timing) -> bool {
     match (a, b) {
         (Timing::TensorUnit(a), Timing::TensorUnit(b)) => a == b,
         (Timing::Dma(a), Timing::Dma(b)) => {
-            let [a, b] = [a, b].map(|own| {
+            let [a, b] = [a, b].map(|timing| {
                 let all = |time: &DmaTime| (time.engines.len(), time.commands(), time.requests());
-                own.time.as_ref().map(all)
+                timing.time.as_ref().map(all)
             });
             a == b
         }
@@ -212,7 +215,7 @@ mod tests {
         Timing::TensorUnit(TensorUnitTime { stages, issue: Cost::documented(0, "test") })
     }
 
-    /// A transfer by so many engines, each with commands and requests, in so many ticks.
+    /// A transfer by `engines` engines, each with `commands` commands and `requests` requests, in `ticks` ticks.
     fn transfer(engines: usize, commands: u64, requests: u64, ticks: u64) -> Timing {
         let engine = |pe| EngineTime {
             engine: Engine { chip: 0, cluster: 0, pe },
@@ -246,7 +249,7 @@ mod tests {
         Access { memory, of: bytes.clone(), bytes, write, tensor: Held::UNKNOWN }
     }
 
-    /// All of them have one line: the one in here.
+    /// An operation whose line is the one in here, the same for all of them.
     fn operation() -> Record {
         let accesses = [access(MemoryKind::Dm, 0, 64, false), access(MemoryKind::Dm, 512, 32, true)];
         let products = Some(Products { count: 8, rows: 2, element: ElementType::I8 });
@@ -273,18 +276,18 @@ mod tests {
 
     type Change = (&'static str, fn(&mut Record));
 
-    /// What becomes of an operation after as many alike as are kept, if it differs from them.
+    /// Decision about an operation that follows [`KEPT_ALIKE`] equal ones, after a change to it.
     fn after_many(change: fn(&mut Record), room: usize) -> Kept {
         let (mut fold, mut records, mut repeats) = (Fold::default(), Vec::new(), Vec::new());
         let first = operation();
         for number in 0..KEPT_ALIKE as u64 {
-            let own = Record { number, ..first.clone() };
-            assert_eq!(fold.add(&own, &records, &mut repeats, usize::MAX), Kept::Alone, "{number}");
-            records.push(own);
+            let record = Record { number, ..first.clone() };
+            assert_eq!(fold.add(&record, &records, &mut repeats, usize::MAX), Kept::Alone, "{number}");
+            records.push(record);
         }
-        let mut own = Record { number: KEPT_ALIKE as u64, ..first };
-        change(&mut own);
-        fold.add(&own, &records, &mut repeats, room)
+        let mut record = Record { number: KEPT_ALIKE as u64, ..first };
+        change(&mut record);
+        fold.add(&record, &records, &mut repeats, room)
     }
 
     #[test]
@@ -299,69 +302,69 @@ mod tests {
         }
         let alike: [Change; 9] = [
             ("nothing", |_| {}),
-            ("launch", |own| own.kernel.number = 2),
-            ("cycles", |own| (own.start, own.end) = (1000, 1100)),
-            ("idle", |own| own.idle = 5),
-            ("beside", |own| own.beside.push((3, 9))),
-            ("addresses", |own| with(own, |all| all[0] = access(MemoryKind::Dm, 4096, 64, false))),
-            ("filling", |own| with(own, |all| all[1].tensor.fill = FillId(7))),
-            ("words", |own| own.configuration = "fetch at 8".into()),
-            ("slices", |own| Arc::make_mut(&mut own.amount.slices).insert(3)),
+            ("launch", |record| record.kernel.number = 2),
+            ("cycles", |record| (record.start, record.end) = (1000, 1100)),
+            ("idle", |record| record.idle = 5),
+            ("beside", |record| record.beside.push((3, 9))),
+            ("addresses", |record| with(record, |all| all[0] = access(MemoryKind::Dm, 4096, 64, false))),
+            ("filling", |record| with(record, |all| all[1].tensor.fill = FillId(7))),
+            ("words", |record| record.configuration = "fetch at 8".into()),
+            ("slices", |record| Arc::make_mut(&mut record.amount.slices).insert(3)),
         ];
         for (what, change) in alike {
             assert_eq!(after_many(change, usize::MAX), Kept::Counted, "{what}");
-            // Room is for kinds: what is alike needs none.
+            // Room is for kinds: an operation like a kept one needs none.
             assert_eq!(after_many(change, 1), Kept::Counted, "{what}");
         }
         let others: [Change; 19] = [
-            ("line", |own| own.location = Location::caller()),
-            ("call", |own| own.operation = "to_trf"),
-            ("context", |own| own.context = ContextKind::Sub),
-            ("kernel", |own| own.kernel.name = "head"),
-            ("memory read", |own| own.memories.0 = Some(MemoryKind::Hbm)),
-            ("memory written", |own| own.memories.1 = None),
-            ("bytes read", |own| own.amount.read_bytes += 1),
-            ("bytes written", |own| own.amount.written_bytes += 1),
-            ("no products", |own| own.amount.products = None),
-            ("products", |own| products(own).count += 1),
-            ("rows", |own| products(own).rows += 1),
-            ("type of products", |own| products(own).element = ElementType::Bf16),
-            ("tensors", |own| own.accesses = own.accesses[..1].into()),
-            ("memory of a tensor", |own| with(own, |all| all[0].memory = MemoryKind::Vrf)),
-            ("bytes of a tensor", |own| with(own, |all| all[0].bytes.end += 1)),
-            ("write", |own| with(own, |all| all[0].write = true)),
-            ("element type", |own| with(own, |all| all[1].tensor.element = ElementType::Bf16)),
-            ("stages", |own| own.timing = pass(8)),
-            ("engines", |own| own.timing = transfer(1, 1, 1, 7)),
+            ("line", |record| record.location = Location::caller()),
+            ("call", |record| record.operation = "to_trf"),
+            ("context", |record| record.context = ContextKind::Sub),
+            ("kernel", |record| record.kernel.name = "head"),
+            ("memory read", |record| record.memories.0 = Some(MemoryKind::Hbm)),
+            ("memory written", |record| record.memories.1 = None),
+            ("bytes read", |record| record.amount.read_bytes += 1),
+            ("bytes written", |record| record.amount.written_bytes += 1),
+            ("no products", |record| record.amount.products = None),
+            ("products", |record| products(record).count += 1),
+            ("rows", |record| products(record).rows += 1),
+            ("type of products", |record| products(record).element = ElementType::Bf16),
+            ("tensors", |record| record.accesses = record.accesses[..1].into()),
+            ("memory of a tensor", |record| with(record, |all| all[0].memory = MemoryKind::Vrf)),
+            ("bytes of a tensor", |record| with(record, |all| all[0].bytes.end += 1)),
+            ("write", |record| with(record, |all| all[0].write = true)),
+            ("element type", |record| with(record, |all| all[1].tensor.element = ElementType::Bf16)),
+            ("stages", |record| record.timing = pass(8)),
+            ("engines", |record| record.timing = transfer(1, 1, 1, 7)),
         ];
         for (what, change) in others {
             assert_eq!(after_many(change, usize::MAX), Kept::Alone, "{what}");
             assert_eq!(after_many(change, KEPT_ALIKE), Kept::Neither, "{what}");
         }
-        // Transfers: time depends on where they go, what the engines are told does not.
+        // Transfers: the time depends on the addresses, the plan of the engines does not.
         let of = |a, b| same_plans(&a, &b);
         assert!(of(transfer(4, 1, 64, 300), transfer(4, 1, 64, 500)));
         let [engines, commands, requests] =
             [transfer(2, 2, 128, 300), transfer(4, 2, 64, 300), transfer(4, 1, 65, 300)];
-        assert!([engines, commands, requests].into_iter().all(|own| !of(own, transfer(4, 1, 64, 300))));
+        assert!([engines, commands, requests].into_iter().all(|timing| !of(timing, transfer(4, 1, 64, 300))));
         let none = Timing::Dma(DmaTiming { cycles: 300, time: None });
         assert!(of(none.clone(), none.clone()) && !of(none, transfer(4, 1, 64, 300)));
     }
 
-    /// [`KEPT_ALIKE`] are kept and one more is counted; where there is no room, the second one is.
+    /// [`KEPT_ALIKE`] are kept, and one more is counted. If there is room for only one, the second one is counted.
     #[test]
     fn so_many_are_kept_and_no_more() {
         let kept = |room: usize, count: u64| {
             let (mut fold, mut records, mut repeats) = (Fold::default(), Vec::new(), Vec::new());
             for number in 0..count {
-                let own = Record { number, ..operation() };
-                match fold.add(&own, &records, &mut repeats, room) {
-                    Kept::Alone => records.push(own),
+                let record = Record { number, ..operation() };
+                match fold.add(&record, &records, &mut repeats, room) {
+                    Kept::Alone => records.push(record),
                     Kept::Counted => {}
                     Kept::Neither => panic!("#{number} is like the first one"),
                 }
             }
-            (records.len() as u64, repeats.iter().map(|own| own.count).sum::<u64>(), repeats.len())
+            (records.len() as u64, repeats.iter().map(|entry| entry.count).sum::<u64>(), repeats.len())
         };
         let most = KEPT_ALIKE as u64;
         assert_eq!(kept(usize::MAX, most), (most, 0, 0));

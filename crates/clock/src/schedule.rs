@@ -1,12 +1,12 @@
-//! When each operation starts and ends: program order, resources, hazards.
+//! Start and end of each operation: program order, resources, hazards.
 //!
 //! ```text
 //!   start(op) = max(end of the operation before it on every resource it holds,
 //!                   end of every operation it depends on)
 //! ```
 //!
-//! Nothing is reordered inside a context; operations of different contexts overlap. Operations wait in
-//! a window of [`WINDOW`]: one that is more than that behind an unfinished one has not been given yet (assumed).
+//! Nothing is reordered inside a context; operations of different contexts overlap. Operations wait in a window of
+//! [`WINDOW`]: an operation that is further than that behind an unfinished one has not been given yet (assumed).
 
 use super::contention::{BankLoad, Meeting, meet, yields};
 use super::hazards::{Access, Dependency, Hazards, OperationNumber};
@@ -15,25 +15,25 @@ use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Operations that may wait at the same time. Assumed.
+/// Maximum number of operations that wait at the same time. Assumed.
 pub const WINDOW: usize = 4096;
 
-/// Pieces of memory that hazards may keep in any case.
+/// Number of pieces of memory that hazards may always keep.
 const PIECES: usize = 1024;
 
-/// What an operation holds while it runs.
+/// Part of the chip that an operation holds while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// A context, which runs one operation at a time.
     Context(ContextKind),
-    /// The engines between Switch and Commit. The main context always holds them; the sub context where it computes.
+    /// The engines between Switch and Commit. The main context always holds them, the sub context if it computes.
     Compute,
 }
 
 const RESOURCES: usize = CONTEXTS + 1;
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Resource; RESOURCES] = [
         Resource::Context(ContextKind::Main),
         Resource::Context(ContextKind::Sub),
@@ -69,12 +69,12 @@ impl Resources {
         Self(1 << context as u8)
     }
 
-    /// With one more.
+    /// The set with one more resource.
     pub const fn with(self, resource: Resource) -> Self {
         Self(self.0 | 1 << resource.index())
     }
 
-    /// Whether it is one of them.
+    /// Tells if a resource is in the set.
     pub const fn has(self, resource: Resource) -> bool {
         self.0 & 1 << resource.index() != 0
     }
@@ -83,19 +83,19 @@ impl Resources {
 /// An operation as the schedule sees it.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Who gives it.
+    /// Context that gives it.
     pub context: ContextKind,
-    /// What it holds.
+    /// Resources that it holds.
     pub resources: Resources,
     /// The bytes that it touches.
     pub accesses: Arc<[Access]>,
     /// Cycles that it takes when nothing else runs.
     pub cycles: u64,
-    /// What it asks of the banks of DM. Operations without a load slow nobody down.
+    /// Its accesses to the banks of DM. Operations without a load slow no others down.
     pub load: Arc<BankLoad>,
 }
 
-/// What kept an operation from starting earlier.
+/// Reason that kept an operation from starting earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The operation before it on a resource.
@@ -125,7 +125,7 @@ impl fmt::Display for Wait {
     }
 }
 
-/// When an operation ran.
+/// Time in which an operation ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     /// The operation.
@@ -136,9 +136,9 @@ pub struct Scheduled {
     pub end: u64,
     /// Cycles for which its context was idle before it.
     pub idle: u64,
-    /// What it waited for last. `None`: it could start at once.
+    /// Its last wait. `None` if it could start at once.
     pub wait: Option<Wait>,
-    /// The operations beside it that go first at the banks of DM, and what became of it.
+    /// The operations beside it that go first at the banks of DM, each with the result of their meeting.
     pub met: Vec<(OperationNumber, Meeting)>,
 }
 
@@ -165,13 +165,13 @@ struct Recent {
     load: Arc<BankLoad>,
 }
 
-/// Places operations in time. Operations go in with [`Schedule::add`], and come out, in the order in which they end,
-/// of [`Schedule::advance`].
+/// Places operations in time. [`Schedule::add`] takes operations, and [`Schedule::advance`] returns them in the order
+/// in which they end.
 #[derive(Debug, Default)]
 pub struct Schedule {
     now: u64,
     hazards: Hazards,
-    /// How many pieces hazards may keep until those are forgotten that nobody waits for.
+    /// Number of pieces that hazards may keep. Beyond it, pieces that no operation waits for are forgotten.
     most_pieces: usize,
     last: [Option<OperationNumber>; RESOURCES],
     context_end: [u64; CONTEXTS],
@@ -194,16 +194,16 @@ impl Schedule {
         self.now
     }
 
-    /// The cycle in which everything that was given will have ended, without what operations lose to each other at the
+    /// Cycle in which all given operations will have ended, without the cycles that they lose to each other at the
     /// banks. It decides nothing: operations that are given later may start before it.
     pub fn outlook(&self) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.slots.len());
         for (number, slot) in (self.first..).zip(&self.slots) {
-            let running = self.running.iter().find(|(_, own)| *own == number);
+            let running = self.running.iter().find(|(_, operation)| *operation == number);
             ends.push(match running {
                 Some((end, _)) => *end,
                 None if slot.ended => self.now,
-                // What it still waits for was given earlier, and has not ended.
+                // The operations that it still waits for were given earlier, and have not ended.
                 None => {
                     let waited = slot.waits.iter().map(|wait| ends[(wait.on() - self.first) as usize]);
                     waited.fold(self.now, u64::max) + slot.work.cycles
@@ -213,12 +213,12 @@ impl Schedule {
         ends.into_iter().fold(self.now, u64::max)
     }
 
-    /// Whether so many operations wait that some must be decided before the next one is given.
+    /// Tells if the window is full: some operations must be decided before the next one is given.
     pub fn is_full(&self) -> bool {
         self.unfinished >= WINDOW
     }
 
-    /// Pieces of memory that hazards keep.
+    /// Number of pieces of memory that hazards keep.
     pub(super) fn pieces(&self) -> usize {
         self.hazards.pieces()
     }
@@ -278,7 +278,7 @@ impl Schedule {
         self.running.push((end, number));
     }
 
-    /// When an operation ends, after meeting the operations that go first at the banks. `end`: as known so far.
+    /// End of an operation after it has met the operations that go first at the banks. `end` is the one known so far.
     fn end_beside_others(&mut self, number: OperationNumber, end: u64) -> u64 {
         let first = self.first;
         let slot = &self.slots[(number - first) as usize];
@@ -312,7 +312,7 @@ impl Schedule {
         end.max(start + slot.work.load.cycles() + delay)
     }
 
-    /// Goes on to the end of the next operation. `None`: nothing runs.
+    /// Goes on to the end of the next operation. `None` if nothing runs.
     pub fn advance(&mut self) -> Option<Scheduled> {
         let (end, number) = loop {
             let (index, (end, number)) =
@@ -343,13 +343,13 @@ impl Schedule {
             self.recent.push(Recent { number, context, start, end, load });
         }
         let first = self.first;
-        let starts = self.running.iter().map(|(_, own)| self.slots[(own - first) as usize].start);
+        let starts = self.running.iter().map(|(_, operation)| self.slots[(operation - first) as usize].start);
         let oldest = starts.flatten().min().unwrap_or(end);
         self.recent.retain(|recent| recent.end > oldest);
         for follower in followers {
             let slot = self.slot(follower).expect("it waits");
             let before = slot.waits.len();
-            // Where an operation waits for another one for several reasons, a shared byte says more than a resource.
+            // If an operation waits for another one for several reasons, a shared byte says more than a resource.
             let why = slot.waits.iter().rfind(|wait| wait.on() == number).copied();
             slot.waits.retain(|wait| wait.on() != number);
             if before > 0 && slot.waits.is_empty() {
@@ -388,13 +388,13 @@ mod tests {
             schedule.add(work);
         }
         let mut ended: Vec<_> = std::iter::from_fn(|| schedule.advance()).collect();
-        ended.sort_by_key(|own| own.number);
+        ended.sort_by_key(|scheduled| scheduled.number);
         assert_eq!(ended.len(), count);
         ended
     }
 
     fn times(ended: &[Scheduled]) -> Vec<(u64, u64)> {
-        ended.iter().map(|own| (own.start, own.end)).collect()
+        ended.iter().map(|scheduled| (scheduled.start, scheduled.end)).collect()
     }
 
     /// Three tiles, DMA 600 each, main 400 each.
@@ -415,12 +415,12 @@ mod tests {
         let ended = run(tiles([0, 64, 0]));
         let expected = [(0, 600), (600, 1000), (600, 1200), (1200, 1600), (1200, 1800), (1800, 2200)];
         assert_eq!(times(&ended), expected);
-        // It is known before anything is decided, and at each step.
+        // The outlook is right before anything is decided, and at each step.
         let mut schedule = Schedule::new();
         tiles([0, 64, 0]).into_iter().for_each(|work| assert!(schedule.add(work) < 6));
         assert_eq!((schedule.now(), schedule.outlook()), (0, 2200));
-        while let Some(own) = schedule.advance() {
-            assert_eq!((schedule.now(), schedule.outlook()), (own.end, 2200));
+        while let Some(scheduled) = schedule.advance() {
+            assert_eq!((schedule.now(), schedule.outlook()), (scheduled.end, 2200));
         }
         // D2 waited for D1, not for M0, which had read its buffer and ended at 1000.
         assert_eq!(ended[4].wait, Some(Wait::Resource(Resource::Context(ContextKind::TensorDma), 2)));
@@ -437,7 +437,7 @@ mod tests {
             schedule.add(work(ContextKind::Main, 1, &[0], &[0]));
         }
         assert!(schedule.is_full());
-        assert_eq!(schedule.advance().map(|own| own.end), Some(1));
+        assert_eq!(schedule.advance().map(|scheduled| scheduled.end), Some(1));
         assert!(!schedule.is_full());
     }
 
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(times(&ended), [(0, 0), (0, 3)]);
     }
 
-    /// Against the start rule, applied in program order.
+    /// Compares with the start rule, applied in program order.
     #[test]
     fn random_programs_follow_the_start_rule() {
         let mut seed = 3u64;
@@ -491,21 +491,21 @@ mod tests {
             let works: Vec<_> = (0..40)
                 .map(|_| {
                     let context = ContextKind::ALL[next(4) as usize];
-                    let mut own = work(context, next(50), &[next(6) * 32], &[next(6) * 32]);
+                    let mut drawn = work(context, next(50), &[next(6) * 32], &[next(6) * 32]);
                     if next(3) == 0 {
-                        own.resources = own.resources.with(Resource::Compute);
+                        drawn.resources = drawn.resources.with(Resource::Compute);
                     }
-                    own
+                    drawn
                 })
                 .collect();
             let ended = run(works.clone());
             let mut expected: Vec<(u64, u64)> = Vec::new();
-            for (k, own) in works.iter().enumerate() {
+            for (k, later) in works.iter().enumerate() {
                 let mut start = 0;
                 for (earlier, (_, end)) in works.iter().zip(&expected) {
                     let shares_resource =
-                        Resource::ALL.iter().any(|r| own.resources.has(*r) && earlier.resources.has(*r));
-                    let shares_bytes = own.accesses.iter().any(|a| {
+                        Resource::ALL.iter().any(|r| later.resources.has(*r) && earlier.resources.has(*r));
+                    let shares_bytes = later.accesses.iter().any(|a| {
                         earlier.accesses.iter().any(|b| {
                             (a.write || b.write) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
                         })
@@ -514,7 +514,7 @@ mod tests {
                         start = start.max(*end);
                     }
                 }
-                expected.push((start, start + own.cycles));
+                expected.push((start, start + later.cycles));
                 assert_eq!((ended[k].start, ended[k].end), expected[k], "operation {k}");
             }
         }

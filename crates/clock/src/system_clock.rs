@@ -1,4 +1,4 @@
-//! The clock of a system: takes commands as they are given, and tells when each ran.
+//! The clock of a system: takes commands as they are given, and gives the time in which each ran.
 
 mod before;
 
@@ -29,10 +29,11 @@ use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Commands that are kept before their time is looked at: a program that asks for no report does not pay for it.
+/// Maximum number of commands that wait before their time is computed: a program that asks for no report does not pay
+/// for it.
 const BACKLOG: usize = 512;
 
-/// Tensors and tiles whose slices are remembered.
+/// Number of tensors and tiles whose slices are remembered.
 const REMEMBERED: usize = 8;
 
 /// A command, or a transfer that the host makes, as it was given.
@@ -51,7 +52,7 @@ pub struct Clock {
     stored: Vec<Range<u64>>,
     backlog: VecDeque<(KernelCall, Order)>,
     kernel: KernelCall,
-    /// The cycle before which nothing of the kernel starts.
+    /// First cycle in which an operation of the kernel may start.
     kernel_start: u64,
     schedule: Schedule,
     given: VecDeque<(OperationNumber, Option<(Given, Resources, Arc<BankLoad>)>)>,
@@ -90,14 +91,14 @@ impl Clock {
         }
     }
 
-    /// The same with other numbers.
+    /// The same clock with other numbers.
     #[must_use]
     pub fn with_numbers(self, numbers: Numbers) -> Self {
         let model = Model { numbers, ..self.model };
         Self { model, dma: DmaClock::new(model), ..self }
     }
 
-    /// The same with other switch channels.
+    /// The same clock with other switch channels.
     #[must_use]
     pub fn with_channels(self, channels: Channels) -> Self {
         Self { channels, ..self }
@@ -118,22 +119,22 @@ impl Clock {
         self.model.profile
     }
 
-    /// Has an observer see all operations that end from now on.
+    /// Adds an observer, which sees all operations that end from now on.
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         self.observers.push(observer);
     }
 
-    /// A command of a kernel.
+    /// Takes a command of a kernel.
     pub fn command(&mut self, kernel: KernelCall, command: &Command) {
         self.order(kernel, Order::Command(command.clone()));
     }
 
-    /// A transfer from the host.
+    /// Takes a transfer from the host.
     pub fn upload(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
         self.order(KernelCall::default(), Order::Upload(Box::new(transfer.clone()), location));
     }
 
-    /// A transfer to the host.
+    /// Takes a transfer to the host.
     pub fn download(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
         self.order(KernelCall::default(), Order::Download(Box::new(transfer.clone()), location));
     }
@@ -145,42 +146,42 @@ impl Clock {
         }
     }
 
-    /// Decides when everything that was given ran. Later operations start after it.
+    /// Decides the times of all given operations. Later operations start after them.
     pub fn settle(&mut self) {
         self.work_off();
         self.run_out();
     }
 
-    /// What has run so far. Later operations start after it.
+    /// The operations that have run so far, and sums over them. Later operations start after them.
     pub fn ledger(&mut self) -> &Ledger {
         self.settle();
         &self.ledger
     }
 
-    /// Operations that wait for their time to be decided, and pieces of memory that hazards keep.
+    /// Number of operations that wait for their time to be decided, and of pieces of memory that hazards keep.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> (usize, usize) {
         (self.backlog.len() + self.given.len(), self.schedule.pieces())
     }
 
-    /// Cycles of the launch that runs, so far. Nothing is decided by it: see [`Schedule::outlook`].
+    /// Cycles of the running launch so far. They decide nothing: see [`Schedule::outlook`].
     pub fn launch_cycles(&mut self) -> u64 {
         self.work_off();
         self.schedule.outlook() - self.kernel_start
     }
 
-    /// Whether an observer sees operations as they end.
+    /// Tells if an observer sees operations as they end.
     pub fn is_observed(&self) -> bool {
         !self.observers.is_empty()
     }
 
-    /// Notes that the program is interrupted.
+    /// Records that the program is interrupted.
     pub fn interrupt(&mut self) {
         self.ledger.interrupted = true;
     }
 
-    /// Settles, and tells the observers that nothing follows: with the number of chips, the notes of the run, and the hints
-    /// of a report.
+    /// Settles, and tells the observers that nothing follows. The ledger gets the number of chips and the notes of the run,
+    /// the observers get the hints of a report.
     pub fn finish(&mut self, chips: usize, notes: &[SdkNote], hints: &[Hint]) {
         self.settle();
         self.ledger.chips = chips;
@@ -220,8 +221,8 @@ impl Clock {
                 Order::Command(Command { operation: Operation::UnitCopy(copy), location }) => {
                     self.unit_copy(kernel, &copy, location)
                 }
-                Order::Command(Command { operation: Operation::Indexed(own), location }) => {
-                    self.indexed(kernel, &own, location)
+                Order::Command(Command { operation: Operation::Indexed(indexed), location }) => {
+                    self.indexed(kernel, &indexed, location)
                 }
                 Order::Upload(transfer, location) => self.host(&transfer, location, true),
                 Order::Download(transfer, location) => self.host(&transfer, location, false),
@@ -246,18 +247,18 @@ impl Clock {
         self.given.push_back((number, Some((given, resources, load))));
     }
 
-    /// Ends the next operation. Whether there was one.
+    /// Ends the next operation. Returns false if there was none.
     fn advance(&mut self) -> bool {
         let Some(scheduled) = self.schedule.advance() else { return false };
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
-        let (own, resources, load) = slot.1.take().expect("it ends once");
+        let (ended, resources, load) = slot.1.take().expect("it ends once");
         for (beside, meeting) in &scheduled.met {
             let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
             let place = running.map(|(given, ..)| given.location).or_else(|| self.ledger.location(*beside));
-            self.ledger.met((scheduled.number, own.operation, own.location), (*beside, place), meeting);
+            self.ledger.met((scheduled.number, ended.operation, ended.location), (*beside, place), meeting);
         }
-        let record = own.at(resources, load, scheduled);
+        let record = ended.at(resources, load, scheduled);
         while self.given.front().is_some_and(|(_, given)| given.is_none()) {
             self.given.pop_front();
         }
@@ -268,12 +269,12 @@ impl Clock {
 
     /// The slices with a live element.
     fn slices_of(&mut self, region: &Region) -> Arc<UsedSlices> {
-        let own = (region.footprint, region.part.units);
-        if let Some((_, known)) = self.slices.iter().find(|(known, _)| *known == own) {
+        let key = (region.footprint, region.part.units);
+        if let Some((_, known)) = self.slices.iter().find(|(known, _)| *known == key) {
             return known.clone();
         }
         let used = Arc::new(live_slices(region));
-        self.slices.push_front((own, used.clone()));
+        self.slices.push_front((key, used.clone()));
         self.slices.truncate(REMEMBERED);
         used
     }
@@ -285,9 +286,9 @@ impl Clock {
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
         let time = tensor_unit_time(unit, self.model, self.channels);
-        let own = unit.context();
-        let mut resources = Resources::of(own);
-        // The main context holds the engines in any case: only the sub context works beside it.
+        let context = unit.context();
+        let mut resources = Resources::of(context);
+        // The main context always holds the engines: only the sub context works beside it.
         if !unit.sub_context || unit.contraction.is_some() || unit.vector.is_some() || unit.cast.is_some() {
             resources = resources.with(Resource::Compute);
         }
@@ -346,17 +347,7 @@ impl Clock {
         let configuration = configuration.into();
         let timing = Timing::TensorUnit(time);
         (
-            Given {
-                kernel,
-                operation,
-                context: own,
-                location,
-                timing,
-                amount,
-                memories,
-                accesses,
-                configuration,
-            },
+            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
             resources,
             load,
         )
@@ -441,20 +432,22 @@ impl Clock {
     fn indexed(
         &mut self,
         kernel: KernelCall,
-        own: &IndexedDma,
+        indexed: &IndexedDma,
         location: &'static Location<'static>,
     ) -> (Given, Resources, BankLoad) {
-        let (time, configuration, operation) = indexed_timing(own, &mut self.dma);
+        let (time, configuration, operation) = indexed_timing(indexed, &mut self.dma);
         let load = match operation {
             Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
             _ => BankLoad::Nothing,
         };
-        let slices = self.slices_of(own.side());
+        let slices = self.slices_of(indexed.side());
         let amount =
             Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
-        let accesses: Arc<[Access]> = own.reads().iter().chain([&own.writes()]).map(Access::of).collect();
-        let memories = (Some(own.source.memory.into()), Some(own.destination.memory.into()));
-        let (operation, context, configuration) = (own.call.name(), own.context(), configuration.into());
+        let accesses: Arc<[Access]> =
+            indexed.reads().iter().chain([&indexed.writes()]).map(Access::of).collect();
+        let memories = (Some(indexed.source.memory.into()), Some(indexed.destination.memory.into()));
+        let (operation, context, configuration) =
+            (indexed.call.name(), indexed.context(), configuration.into());
         let timing = Timing::Dma(time);
         (
             Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
@@ -502,7 +495,7 @@ fn bits(elements: usize, region: &Region) -> u64 {
 
 fn products(contraction: &Contraction, slices: u64) -> Products {
     let element = contraction.trf.element;
-    // The zeros that fill a packet of one flit are no factors.
+    // The zeros that fill a packet of one flit do not count as factors.
     let lanes = contraction.collect_flits * FLIT_BYTES * 8 / element.bits();
     let count = (contraction.steps * contraction.trf.rows * lanes) as u64 * slices;
     Products { count, rows: contraction.trf.rows, element }
@@ -519,7 +512,7 @@ fn contraction_use(contraction: &Contraction) -> ContractionUse {
     }
 }
 
-/// The slices that get packets in which the end of the stream can hold an element.
+/// Slices that get packets, and in which the end of the stream can hold an element.
 fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
     let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &unit.sink;
     let mut used = UsedSlices::default();
@@ -535,7 +528,8 @@ fn receiving_slices(unit: &TensorUnit, switch: &Switch) -> UsedSlices {
     used
 }
 
-/// The slices with a live element. Where the unit and the rest are tested apart, as in a tile, the rest is looked at once.
+/// The slices with a live element. If the guard tests the unit and the rest separately, as in a tile, the rest is
+/// evaluated once.
 fn live_slices(region: &Region) -> UsedSlices {
     let (footprint, first) = (&region.footprint, region.first_unit());
     let mut used = UsedSlices::default();

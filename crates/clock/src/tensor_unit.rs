@@ -1,12 +1,12 @@
-//! How long a pass through the Tensor Unit takes: occupancy and latency of each stage.
+//! Time of a pass through the Tensor Unit: occupancy and latency of each stage.
 //!
 //! ```text
 //!   T = L + max(fetch, switch, collect, contract, accumulate, transpose, store, commit)
 //!   T = L + max(fetch, switch, collect, contract, accumulate, vector, store, commit)
 //! ```
 //!
-//! Stages work at the same time, each on what the one before has delivered, so the slowest one sets the pace; `L` is
-//! what the first element needs to get through. All slices run in lockstep: one stands for all.
+//! Stages work at the same time, each on the output of the one before, so the slowest one sets the pace. `L` is the
+//! time that the first element needs to get through. All slices run in lockstep: one stands for all.
 
 use super::cost::{Channels, Cost, CostClass};
 use super::numbers::{Model, Number};
@@ -91,9 +91,9 @@ impl fmt::Display for Stage {
 pub struct StageTime {
     /// The stage.
     pub stage: Stage,
-    /// Cycles that it works.
+    /// Cycles in which it works.
     pub occupancy: Cost,
-    /// Cycles that it delays what passes.
+    /// Cycles by which it delays the stream.
     pub latency: Cost,
 }
 
@@ -133,7 +133,7 @@ impl TensorUnitTime {
         self.latency() + self.bottleneck().occupancy.cycles
     }
 
-    /// How well the sum is known.
+    /// Certainty of the sum.
     pub fn class(&self) -> CostClass {
         let latencies = self.stages.iter().map(|stage| stage.latency).chain([self.issue]);
         let uncertain = latencies.filter(|cost| cost.cycles > 0).map(|cost| cost.class);
@@ -142,7 +142,7 @@ impl TensorUnitTime {
 
     /// The time of a stage, if the stream passes it.
     pub fn stage(&self, stage: Stage) -> Option<StageTime> {
-        self.stages.iter().copied().find(|own| own.stage == stage)
+        self.stages.iter().copied().find(|time| time.stage == stage)
     }
 }
 
@@ -151,8 +151,8 @@ pub const fn fetch_cycles(time: u64, packet_bytes: u64, fetch_bytes: u64) -> u64
     time * packet_bytes.div_ceil(fetch_bytes)
 }
 
-/// Bytes of one access of a fetch in the main context: two fetches of 32 bytes that lie together in packets and in DM are one
-/// where both channels are joined.
+/// Bytes of one access of a fetch in the main context. If both channels are joined, two fetches of 32 bytes that are
+/// adjacent in packets and in DM become one.
 pub const fn access_bytes(
     channels: Channels,
     fetch_bytes: usize,
@@ -182,18 +182,18 @@ pub fn fetch_access_bytes(unit: &TensorUnit, channels: Channels) -> usize {
     }
 }
 
-/// Bytes of a fetched packet that a switch channel passes: each passes its part.
+/// Bytes of a fetched packet that one switch channel passes: each passes its part.
 pub(super) fn channel_bytes(unit: &TensorUnit, channels: Channels) -> u64 {
     let channels = if unit.sub_context { 1 } else { channels.of_main() };
     (unit.fetch.packet * unit.fetch.output.bits()).div_ceil(8).div_ceil(channels) as u64
 }
 
-/// Cycles of the Fetch Engine where so many bytes go through a table.
+/// Cycles of the Fetch Engine for `bytes` bytes that go through a table.
 pub const fn table_cycles(bytes: u64, flit_cycles: u64) -> u64 {
     bytes.saturating_mul(flit_cycles).div_ceil(spec::FLIT_BYTES as u64)
 }
 
-/// What the table of a fetch takes, if it has one.
+/// Cost of the table of a fetch, if it has one.
 pub(super) fn table_cycles_of(fetch: &Fetch, model: Model) -> Option<Cost> {
     fetch.table.as_ref()?;
     let flit = model.cost(Number::TableFlit, 1);
@@ -206,7 +206,7 @@ pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 
     ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
 }
 
-/// Cycles of the Contraction Engine: one flit in or one packet out per cycle, whichever are more.
+/// Cycles of the Contraction Engine: one flit in and one packet out per cycle, so the larger number of the two.
 pub const fn contract_cycles(steps: u64, collect_flits: u64, tile: u64) -> u64 {
     let flits = collect_flits * steps.div_ceil(tile);
     if flits > steps { flits } else { steps }
@@ -225,8 +225,8 @@ pub const fn tree_latency(element: ElementType) -> u64 {
     (spec::MAC_BYTES * 8 / element.bits()).ilog2() as u64
 }
 
-/// Cycles of the Transpose Engine. Matrices of up to 16 columns go through two buffers in turns: one is filled while the
-/// other is emptied. A wider one takes both.
+/// Cycles of the Transpose Engine. Matrices of up to 16 columns go through two buffers in turns: one is filled while
+/// the other is emptied. A wider matrix takes both.
 pub const fn transpose_cycles(transpose: &Transpose) -> u64 {
     let (in_flits, out_rows) = (transpose.in_flits() as u64, transpose.out_rows as u64);
     let both = in_flits.saturating_add(out_rows);
@@ -243,16 +243,16 @@ pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) 
     flits * commit_in_bytes / commit_bytes
 }
 
-/// Cycles of the Vector Engine: every stage takes a packet per cycle, of 8 or of 4 lanes, whichever it has. A split makes
-/// twice as many packets.
+/// Cycles of the Vector Engine: every stage takes one packet per cycle, of 8 or of 4 lanes. A split makes twice as many
+/// packets.
 pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
     vector.packets(before).max().unwrap_or(before.time) as u64
 }
 
-/// Cycles that the Vector Engine delays a stream by: one per arithmetic unit, and one per slice of a group, as a ring passes
-/// its sums once around.
+/// Cycles by which the Vector Engine delays a stream: one per arithmetic unit, and one per slice of a group, as a ring
+/// passes its sums once around.
 pub fn vector_latency(vector: &Vector) -> u64 {
-    let ring = vector.inter_slice().map_or(0, |own| own.group as u64);
+    let ring = vector.inter_slice().map_or(0, |reduce| reduce.group as u64);
     vector.alus().count() as u64 * spec::VECTOR_ALU_LATENCY_CYCLES + ring
 }
 

@@ -1,5 +1,5 @@
-//! The read cache of the TRF and its bank conflicts: how many reads miss, and how long a store that runs at the same
-//! time has to wait.
+//! The read cache of the TRF and its bank conflicts: the misses of reads, and the waits of a store that runs at the
+//! same time.
 //!
 //! ```text
 //!   TRF sequencer ──a(t)──▶ cache, per row 4 rows x 2 columns x 32 bytes ──hit──▶ multipliers
@@ -8,7 +8,7 @@
 //!              bank column 0    bank column 1   ◀── StoTRF, one line of 32 bytes at a time
 //! ```
 //!
-//! What is known of it (see `guide::contraction`, "The register file"):
+//! Known facts (see `guide::contraction`, "The register file"):
 //!
 //! | fact | class |
 //! |---|---|
@@ -34,7 +34,7 @@ use furiosa_visa_rules::text::Text;
 /// Lines that the cache holds for each row.
 pub const CACHE_LINES: usize = TRF_CACHE_ROWS * TRF_COLUMNS;
 
-/// No line has this number.
+/// Line number of an empty entry: no line has it.
 const NOTHING: usize = usize::MAX;
 
 /// The cache of one row.
@@ -51,12 +51,12 @@ impl TrfCache {
         Self { lines: [NOTHING; CACHE_LINES] }
     }
 
-    /// Whether a read of this line would hit.
+    /// Tells if a read of this line would hit.
     pub const fn holds(&self, line: usize) -> bool {
         self.lines[line % CACHE_LINES] == line
     }
 
-    /// Reads a line. Whether it was missing, so that its bank column is busy for this cycle.
+    /// Reads a line. Returns true if it was missing, so that its bank column is busy for this cycle.
     #[inline]
     pub const fn read(&mut self, line: usize) -> bool {
         let missing = !self.holds(line);
@@ -86,8 +86,8 @@ impl TrfReads {
     ///
     /// # Errors
     ///
-    /// A size that is no `reg_read_size`; a base or a stride that is no multiple of it; addresses outside of the TRF;
-    /// more reads than can be counted.
+    /// A size that is no `reg_read_size`; a base or a stride that is no multiple of it; addresses outside the TRF; more
+    /// reads than can be counted.
     pub const fn new(config: Config, base: usize, read_bytes: usize) -> Result<Self, PlanError> {
         let mut k = 0;
         while k < REGISTER_READ_SIZES.len() && REGISTER_READ_SIZES[k] != read_bytes {
@@ -148,7 +148,7 @@ impl TrfReads {
         self.count
     }
 
-    /// Whether a read is of both columns.
+    /// Tells if a read is of both columns.
     const fn is_wide(&self) -> bool {
         self.read_bytes == MAC_BYTES
     }
@@ -179,16 +179,16 @@ impl TrfStore {
     }
 }
 
-/// What reads and a store at the same time come to.
+/// Counts of reads, and of a store at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrfTraffic {
     /// Reads, one per cycle.
     pub reads: u64,
     /// Lines that were in the cache. A read of 64 bytes looks for two.
     pub hits: u64,
-    /// Lines that were not.
+    /// Lines that were not in the cache.
     pub misses: u64,
-    /// Reads that missed a line, or both.
+    /// Reads that missed one or both of their lines.
     pub missing_reads: u64,
     /// Cycles in which each bank column was busy with a read.
     pub busy: [u64; 2],
@@ -203,7 +203,7 @@ pub struct TrfTraffic {
 }
 
 impl TrfTraffic {
-    /// Reads that missed, of all reads.
+    /// Share of the reads that missed.
     pub fn miss_rate(&self) -> f64 {
         if self.reads == 0 { 0.0 } else { self.missing_reads as f64 / self.reads as f64 }
     }
@@ -220,7 +220,7 @@ impl fmt::Display for TrfTraffic {
     }
 }
 
-/// The store on its way.
+/// State of a store.
 #[derive(Debug)]
 struct Storing {
     store: TrfStore,
@@ -246,7 +246,7 @@ impl Storing {
         (self.left.0 > 0).then(|| (self.store.lines_per_row - self.left.0) % TRF_COLUMNS)
     }
 
-    /// One cycle in which some columns are busy.
+    /// Goes through a cycle in which the columns of `busy` are busy.
     #[inline]
     fn step(&mut self, cycle: u64, busy: [bool; 2]) {
         if self.ready > cycle {
@@ -271,7 +271,7 @@ impl Storing {
         }
     }
 
-    /// Cycles in which no column is busy.
+    /// Goes through cycles in which no column is busy.
     fn free(&mut self, cycles: core::ops::Range<u64>) {
         while self.left.0 > 0 && self.ready.max(cycles.start) < cycles.end {
             self.put(self.ready.max(cycles.start));
@@ -279,7 +279,7 @@ impl Storing {
     }
 }
 
-/// Counts what the reads of a sequencer do, and what becomes of a store that starts in the same cycle.
+/// Counts the hits and misses of a sequencer's reads, and the stalls of a store that starts in the same cycle.
 ///
 /// ```
 /// use furiosa_visa_std::clock::trf_cache::{TrfReads, trf_traffic};
@@ -302,7 +302,7 @@ pub fn trf_traffic(reads: &TrfReads, store: Option<TrfStore>) -> TrfTraffic {
     sweep.end(reads)
 }
 
-/// Reads on their way.
+/// State of the reads.
 #[derive(Debug)]
 struct Sweep {
     cache: TrfCache,
@@ -317,7 +317,7 @@ impl Sweep {
         Self { cache: TrfCache::new(), traffic: TrfTraffic::default(), storing, cycle: 0 }
     }
 
-    /// What it came to, after all reads.
+    /// The counts after all reads.
     fn end(self, reads: &TrfReads) -> TrfTraffic {
         let Self { mut traffic, mut storing, .. } = self;
         storing.free(reads.count..u64::MAX);
@@ -331,10 +331,10 @@ impl Sweep {
         traffic
     }
 
-    /// One read. `WIDE`: of both columns.
+    /// Makes one read. `WIDE`: of both columns.
     #[inline]
     fn read<const WIDE: bool>(&mut self, address: isize) {
-        // The addresses were checked to be inside of the TRF.
+        // The addresses have been checked to be inside the TRF.
         let line = address as usize / TRF_LINE_BYTES;
         let mut busy = [false; 2];
         if WIDE {
@@ -349,15 +349,15 @@ impl Sweep {
         self.cycle += 1;
     }
 
-    /// All reads, in order.
+    /// Makes all reads, in order.
     fn run<const WIDE: bool>(&mut self, reads: &TrfReads) {
         if reads.count > 0 {
             self.sweep::<WIDE>(reads.config.entries.as_slice(), reads.base as isize);
         }
     }
 
-    /// The reads of some loops, outermost first. An iteration that leaves cache and store as it found them happens again
-    /// and again where its loop stays in place: it is counted, not done.
+    /// Makes the reads of some loops, outermost first. If an iteration of a loop without a stride leaves cache and
+    /// store as it found them, the iterations after it are equal: they are counted, not run.
     fn sweep<const WIDE: bool>(&mut self, loops: &[Entry], start: isize) {
         match loops {
             [] => self.read::<WIDE>(start),
@@ -413,7 +413,7 @@ mod tests {
         trf_traffic(&TrfReads::new(config(entries), 0, read_bytes).expect("inside of the TRF"), store)
     }
 
-    /// Loops that stay in place repeat what they did, with and without a store beside them, however long they are.
+    /// Loops that stay in place repeat their counts, with and without a store beside them, however long they are.
     #[test]
     fn long_sweeps_are_counted() {
         for lines in [1, 5, 8, 12, 40] {
@@ -436,7 +436,7 @@ mod tests {
         }
     }
 
-    /// Every read by itself, in the order of its address.
+    /// Makes every read by itself, in order.
     fn read_by_read(reads: &TrfReads, store: Option<TrfStore>) -> TrfTraffic {
         let mut sweep = Sweep::new(store);
         for address in Walk::new(&reads.config).positions(0..reads.count as usize, 1) {
@@ -450,7 +450,7 @@ mod tests {
         sweep.end(reads)
     }
 
-    /// What is counted for loops that stay in place is what each read does, in every number.
+    /// The counts of loops that stay in place are those of single reads, in every number.
     #[test]
     fn counted_sweeps_are_those_of_single_reads() {
         let mut random = SmallRng::seed_from_u64(21);

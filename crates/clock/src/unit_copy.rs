@@ -5,8 +5,8 @@
 //!   parallel copy   sub context: max(fetch, commit), each bytes per slice / bytes of an access, at most 8
 //! ```
 //!
-//! An access of a parallel copy has as many bytes as lie together on both sides and are aligned in the destination: 8, or 4, 2
-//! or 1 where the layout changes. Not modelled: distance between slices.
+//! An access of a parallel copy has as many bytes as lie together on both sides and are aligned in the destination: 8,
+//! or 4, 2 or 1 if the layout changes. Not modelled: distance between slices.
 
 use super::banks::{AccessNest, longest_bank_run};
 use super::contention::nest;
@@ -32,10 +32,10 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
     let mut queues = BTreeMap::new();
     let (mut coverage, mut copies) = (Coverage::Exact, false);
     for part in copy.parts() {
-        let own = derive(&part, options)?;
-        coverage = coverage.max(own.coverage);
-        copies |= own.copies;
-        for EngineQueue { engine, commands, .. } in own.engines {
+        let operation = derive(&part, options)?;
+        coverage = coverage.max(operation.coverage);
+        copies |= operation.copies;
+        for EngineQueue { engine, commands, .. } in operation.engines {
             queues.entry(engine).or_insert_with(Vec::new).extend(commands);
         }
     }
@@ -46,9 +46,9 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
 
 /// Elements that the parts of a copy move on a side, in all units together.
 pub(super) fn elements(copy: &UnitCopy, side: Side) -> usize {
-    let moves = |own: &Transfer| {
-        let moves = Moves::new(own);
-        // What is read once and written often does not step at the source.
+    let moves = |transfer: &Transfer| {
+        let moves = Moves::new(transfer);
+        // A loop that repeats elements reads them once: it does not step at the source.
         let counts = |step: &Step| side == Side::Destination || *step != Step { units: 0, elements: 0 };
         moves.steps(side).filter(|(_, step)| counts(step)).map(|(size, _)| size).product::<usize>()
     };
@@ -69,7 +69,7 @@ fn start(transfer: &Transfer, side: Side) -> Start {
     }
 }
 
-/// Bytes of one access: what lies together on both sides, and is aligned in the destination.
+/// Bytes of one access: those that lie together on both sides, and are aligned in the destination.
 fn access_bytes(copy: &UnitCopy) -> usize {
     let bits = copy.destination.footprint.element.bits();
     let unit = 8 * spec::SUB_FETCH_BYTES;
@@ -78,18 +78,19 @@ fn access_bytes(copy: &UnitCopy) -> usize {
         let run = contiguous_elements(transfer);
         common = gcd(common, run * bits % unit);
         common = gcd(common, transfer.destination_start.elements.unsigned_abs() * bits % unit);
-        for own in transfer.loops.iter().filter(|own| own.size > 1 && own.destination.elements >= run) {
-            common = gcd(common, own.destination.elements % unit * bits % unit);
+        for level in transfer.loops.iter().filter(|level| level.size > 1 && level.destination.elements >= run)
+        {
+            common = gcd(common, level.destination.elements % unit * bits % unit);
         }
     }
     // Half bytes are moved by the byte.
     (common / 8).max(1)
 }
 
-/// Whether slices are exchanged, or elements are not copied as they lie.
+/// Tells if slices are exchanged, or elements lie differently on the two sides.
 fn changes_layout(copy: &UnitCopy) -> bool {
     let moves = copy.moves.iter().flat_map(|transfer| transfer.loops.iter());
-    moves.filter(|own| own.size > 1).any(|own| own.source != own.destination)
+    moves.filter(|level| level.size > 1).any(|level| level.source != level.destination)
 }
 
 /// The time of a parallel copy that nothing else disturbs.
@@ -103,7 +104,7 @@ pub fn parallel_copy_time(copy: &UnitCopy, model: Model) -> TensorUnitTime {
         let most = copy.moves.iter().map(inside).max().unwrap_or(0);
         most.saturating_mul(bits).div_ceil(8 * access as u64)
     };
-    // The widths of fetch and commit are documented; what another order of the bytes costs is a choice.
+    // The widths of fetch and commit are documented; the cost of another order of the bytes is a choice.
     let (class, source) = if access == spec::SUB_FETCH_BYTES && !changes_layout(copy) {
         (CostClass::Derived, "bytes per slice / 8")
     } else {
@@ -120,8 +121,8 @@ pub fn parallel_copy_time(copy: &UnitCopy, model: Model) -> TensorUnitTime {
     TensorUnitTime { stages, issue: model.cost(Number::PassIssue, 1) }
 }
 
-/// The accesses of a slice to its DM: what a parallel copy reads there, and what it writes. `None` where it leaves the slice,
-/// or nothing moves.
+/// Accesses of a slice to its DM: the reads and the writes of a parallel copy. `None` if it leaves the slice, nothing
+/// moves, or it has too many loops.
 pub(super) fn nests(copy: &UnitCopy) -> Option<[AccessNest; 2]> {
     // Slices, clusters and chips are alike: the first part stands for all.
     let transfer = copy.moves.first()?;
@@ -141,9 +142,9 @@ pub(super) fn nests(copy: &UnitCopy) -> Option<[AccessNest; 2]> {
     Some([side(&copy.source, Side::Source)?, side(&copy.destination, Side::Destination)?])
 }
 
-/// Whether 64 accesses in a row of a parallel copy meet in one bank, so that DMA has to wait.
+/// Tells if 64 accesses in a row of a parallel copy meet in one bank, so that DMA has to wait.
 pub(super) fn holds_dma(nests: &[AccessNest; 2]) -> bool {
-    nests.iter().any(|own| longest_bank_run(own).holds_dma())
+    nests.iter().any(|nest| longest_bank_run(nest).holds_dma())
 }
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
         // The rows of 2-byte elements start at multiples of twice as many bytes.
         assert_eq!(cycles(&copy(Bf16, 8192, &rows(65))), (1024, 1024, Assumed));
         assert_eq!(cycles(&copy(I4, 8192, &rows(64))), (64, 64, Derived));
-        // A destination that lies between, as hand-built commands have it with the checks turned off.
+        // A destination that is not aligned to 8 bytes, as hand-built commands have it with the checks turned off.
         assert_eq!(cycles(&copy(I8, 8196, &rows(64))), (256, 256, Assumed));
         // A transpose of bytes, and one of pairs.
         let turned = |run: usize| {
@@ -206,7 +207,7 @@ mod tests {
         // One row to each of 16 places.
         let repeated = [(256, 1, 0, 1, 0), (16, 0, 0, 0, 64), (64, 0, 1, 0, 1)];
         assert_eq!(cycles(&copy(I8, 8192, &repeated)), (8, 128, Assumed));
-        // The rows of 16 slices to one slice: each reads its own.
+        // The rows of 16 slices to one slice: each slice reads its own row.
         let gathered = [(16, 1, 0, 0, 64), (64, 0, 1, 0, 1)];
         assert_eq!(cycles(&copy(I8, 8192, &gathered)), (8, 128, Assumed));
         assert_eq!(elements(&copy(I8, 8192, &repeated), Side::Source), 256 * 64);
@@ -220,7 +221,7 @@ mod tests {
     /// Beside a pass of the main context that is always at the same banks, the copy waits; at other banks it does not.
     #[test]
     fn the_main_context_goes_first_at_the_banks() {
-        // 8 bytes of bank 0 after each other.
+        // Runs of 8 bytes, all in bank 0.
         let column = copy(I8, 1 << 16, &[(32, 0, 128, 0, 128), (8, 0, 1, 0, 1)]);
         let load = BankLoad::of_copy(nests(&column).expect("it stays in the slice"), 0);
         let main = |base: usize| {
@@ -237,7 +238,7 @@ mod tests {
     #[test]
     fn copies_at_one_bank_hold_dma() {
         for (rows, held) in [(63, false), (64, true)] {
-            // Each side stays in one bank, which is not that of the other one.
+            // Each side stays in one bank; the two banks differ.
             let column = copy(I8, (1 << 16) + 8, &[(rows, 0, 128, 0, 128), (8, 0, 1, 0, 1)]);
             assert_eq!(holds_dma(&nests(&column).expect("it stays in the slice")), held, "{rows} rows");
         }

@@ -1,4 +1,4 @@
-//! The report: what ran when, why, and what stood idle.
+//! Report of a run: the times of operations, the reasons for them, and idle hardware.
 
 use core::fmt;
 use core::panic::Location;
@@ -24,10 +24,10 @@ pub use headline::{Bound, Headline, KernelSum};
 pub(super) use headline::{possible_multiplied_bytes, share};
 pub use tables::Full;
 
-/// Columns of the report that is printed by default.
+/// Width of the report that is printed by default, in columns.
 pub const WIDTH: usize = 100;
 
-/// What a program cost. Printed, it is a [headline](Report::headline) of a few lines; [`Report::full`] has all tables.
+/// Cost of a program. Printed, it is a [headline](Report::headline) of a few lines; [`Report::full`] has all tables.
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;
@@ -44,36 +44,36 @@ pub const WIDTH: usize = 100;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Which model gave the numbers.
+    /// Model that gave the numbers.
     pub profile: Profile,
     /// Its numbers that are not documented.
     pub numbers: Numbers,
-    /// How passes used the switch channels.
+    /// Use of the switch channels by passes.
     pub channels: Channels,
     /// The kind of the chips.
     pub chip_kind: ChipKind,
-    /// The chips of the system.
+    /// Number of chips of the system.
     pub chips: usize,
     /// Operations by number, without those that repeat others.
     pub records: Vec<Record>,
-    /// Those that repeat others: see [`repeats`](furiosa_visa_clock::repeats).
+    /// Operations that repeat others: see [`repeats`](furiosa_visa_clock::repeats).
     pub repeats: Vec<Repeats>,
     /// Kernels in the order of their launches.
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
-    /// What might go wrong on the chip.
+    /// Possible failures on the chip.
     pub warnings: Vec<Warning>,
-    /// What compiles with the vendor's SDK and goes wrong on the chip, as users report: see
-    /// `SdkReport`. One for each line of the program.
+    /// Calls that compile with the vendor's SDK and go wrong on the chip, as users report: see
+    /// `SdkReport`. One note for each line of the program.
     pub notes: Vec<SdkNote>,
-    /// What goes wrong on the chip because of the time that things take: [`FaultKind::NocTimeout`].
+    /// Failures on the chip because of the time that operations take: [`FaultKind::NocTimeout`].
     ///
     /// [`FaultKind::NocTimeout`]: crate::chip::FaultKind::NocTimeout
     pub faults: Vec<Fault>,
-    /// Whether the program was interrupted: these are the operations until then.
+    /// True if the program was interrupted: the operations are those until then.
     pub interrupted: bool,
-    /// How often operations did what a hint would spare them.
+    /// Counts of the work that hints would spare operations.
     pub(crate) counts: Counts,
 }
 
@@ -113,15 +113,16 @@ impl Report {
             .map(|index| &self.records[index])
     }
 
-    /// The operations of a kernel. Those that stand on their own before it and behind it are two kernels.
+    /// The operations of a kernel. Calls outside of kernels, before one and behind it, count as two kernels.
     fn records_of(&self, kernel: &KernelTime) -> impl Iterator<Item = &Record> {
         let KernelTime { call, start, end, .. } = *kernel;
-        let own = move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
-        self.records.iter().filter(own).filter(move |record| start <= record.start && record.end <= end)
+        let in_kernel =
+            move |record: &&Record| record.kernel == call && record.context != ContextKind::PcieDma;
+        self.records.iter().filter(in_kernel).filter(move |record| start <= record.start && record.end <= end)
     }
 
-    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended. The path
-    /// begins behind an operation that repeats others, and is empty if it would end with one.
+    /// The operations that decide the end of a kernel: each could not start before the one in front of it had ended.
+    /// The path begins behind an operation that repeats others, and is empty if it would end with one.
     pub fn critical_path(&self, kernel: &KernelTime) -> Vec<&Record> {
         let last = self.records_of(kernel).max_by_key(|record| (record.end, record.number));
         let last = last.filter(|record| record.end == kernel.end);
@@ -176,7 +177,8 @@ impl Report {
     }
 }
 
-/// What users of chips saw of meetings that are counted with [`SYNCHRONISATION_CYCLES`](furiosa_visa_rules::spec::SYNCHRONISATION_CYCLES).
+/// Least and most cycles that users of chips saw for meetings, which are counted with
+/// [`SYNCHRONISATION_CYCLES`](furiosa_visa_rules::spec::SYNCHRONISATION_CYCLES).
 const MEETING_CYCLES: (u64, u64) = (200, 7500);
 
 /// `once`, `2 times`.
@@ -185,7 +187,7 @@ fn times(count: u64) -> String {
 }
 
 impl Report {
-    /// What users of chips report that cycles do not say, or say as one number where chips differ.
+    /// Reports of users of chips that the cycles leave out, or that they give as one number where chips differ.
     fn reported(&self) -> impl Iterator<Item = String> {
         let (meetings, loads) = (self.totals.meetings, self.totals.joint_loads);
         let (each, (least, most)) = (self.numbers.get(Number::Synchronisation), MEETING_CYCLES);
@@ -231,11 +233,11 @@ impl fmt::Display for Report {
     }
 }
 
-/// Faults, warnings and notes that the short report has, of each.
+/// Maximum number of faults, of warnings and of notes in the short report.
 const TOLD: usize = 3;
 
 impl Report {
-    /// With so many faults, warnings and notes.
+    /// Writes the short report, with at most `most` faults, warnings and notes each.
     fn write_short(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
         let headline = self.headline();
         if self.interrupted {

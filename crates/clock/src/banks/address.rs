@@ -1,4 +1,4 @@
-//! Where a byte of the data memory lies.
+//! Place of a byte in the data memory.
 //!
 //! ```text
 //!   address   18 ······ 7   6 ··· 3   2 ··· 0
@@ -15,7 +15,7 @@ const _: () = assert!(DM_BANKS == BankMask::BITS as usize);
 /// A set of banks: bit `b` stands for bank `b`.
 pub type BankMask = u16;
 
-/// All banks: what a DMA beat takes.
+/// All banks: the set that a DMA beat takes.
 pub const ALL_BANKS: BankMask = BankMask::MAX;
 
 /// The place of a byte inside of a slice.
@@ -46,7 +46,8 @@ impl BankAddress {
     }
 }
 
-/// The banks that hold the bytes `address .. address + bytes`: 4 for 32 bytes that start at a word, 5 for others.
+/// The banks that hold the bytes `address .. address + bytes`: 4 for 32 bytes that start at a word, 5 for
+/// 32 bytes that do not.
 pub const fn footprint(address: usize, bytes: usize) -> BankMask {
     if bytes == 0 {
         return 0;

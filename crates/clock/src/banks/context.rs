@@ -1,12 +1,12 @@
-//! One context of the Tensor Unit: a fetch, the commit at the end of its pipeline, and how they hold each other back.
+//! One context of the Tensor Unit: a fetch, the commit at the end of its pipeline, and the waits of each for the other.
 
 use super::nest::{AccessNest, NOTHING, Steps};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::text::Text;
 
-/// How many fetch accesses a commit access needs: `fetches` for every `commits`, spread evenly (assumed; totals alone
-/// are documented).
+/// Number of fetch accesses that a commit access needs: `fetches` for every `commits`, spread evenly (assumed; totals
+/// alone are documented).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitRate {
     fetches: u64,
@@ -31,8 +31,8 @@ impl CommitRate {
     }
 }
 
-/// How fast the engine behind a fetch takes packets: the first access of each group of `accesses` comes no sooner than `cycles`
-/// after the first one of the group before.
+/// Pace at which the engine behind a fetch takes packets: the first access of each group of `accesses` comes no sooner
+/// than `cycles` cycles after the first one of the group before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchPace {
     accesses: u64,
@@ -40,18 +40,18 @@ pub struct FetchPace {
 }
 
 impl FetchPace {
-    /// An engine that takes `cycles` for each packet of as many, if they are fetched in so many accesses in all. `None`: the
-    /// accesses take as long, so that nothing waits.
+    /// Pace of an engine that takes `cycles` cycles per packet, for `packets` packets that are fetched in `accesses`
+    /// accesses in all. `None` if the accesses take as long, so that nothing waits.
     pub const fn of_packets(accesses: u64, packets: u64, cycles: u64) -> Option<Self> {
         if accesses == 0 || accesses >= packets.saturating_mul(cycles) {
             return None;
         }
-        // Where packets share accesses, a group has several.
+        // If packets share accesses, a group has several packets.
         let common = gcd(accesses as usize, packets as usize) as u64;
         Some(Self { accesses: accesses / common, cycles: packets / common * cycles })
     }
 
-    /// An engine that takes so many cycles for so many accesses in all. `None`: nothing waits.
+    /// Pace of an engine that takes `cycles` cycles for `accesses` accesses in all. `None` if nothing waits.
     pub const fn of_all(accesses: u64, cycles: u64) -> Option<Self> {
         if accesses == 0 || accesses >= cycles {
             return None;
@@ -61,23 +61,23 @@ impl FetchPace {
     }
 }
 
-/// The accesses of a commit, and when its data is there.
+/// Accesses of a commit, and the fetch accesses that they wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitLoad {
     /// The accesses.
     pub nest: AccessNest,
-    /// What they wait for.
+    /// Fetch accesses that they wait for.
     pub rate: CommitRate,
 }
 
-/// What one context asks of the data memory.
+/// Accesses of one context to the data memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextLoad {
     /// The first cycle in which an access may happen.
     pub start_cycle: u64,
     /// The accesses of the fetch. Without them, commits wait for nothing.
     pub fetch: Option<AccessNest>,
-    /// How fast it goes on, if not with an access per cycle.
+    /// Pace of the fetch, if it is not an access per cycle.
     pub pace: Option<FetchPace>,
     /// The accesses of the commit.
     pub commit: Option<CommitLoad>,
@@ -96,7 +96,7 @@ impl ContextLoad {
         Self { start_cycle: 0, fetch: Some(fetch), pace: None, commit }
     }
 
-    /// The same, from a cycle on.
+    /// The same load, from a cycle on.
     pub const fn starting_at(mut self, cycle: u64) -> Self {
         self.start_cycle = cycle;
         self
@@ -116,7 +116,7 @@ impl Needed {
     }
 }
 
-/// What a context does in a cycle, before anybody is granted.
+/// Accesses that a context asks for in a cycle, before any of them is granted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
     pub(super) fetch: bool,
@@ -125,7 +125,7 @@ pub(super) struct Wants {
     pub(super) commit: bool,
 }
 
-/// A context at work.
+/// State of a context.
 #[derive(Clone, Debug)]
 pub(super) struct Pipeline<'a> {
     pub(super) start_cycle: u64,
@@ -137,13 +137,13 @@ pub(super) struct Pipeline<'a> {
     /// The first cycle of the next group.
     next_group: u64,
     rate: CommitRate,
-    /// For the next commit access and for the one after it.
+    /// Fetch accesses that the next commit access needs, and the one after it.
     needed: [Needed; 2],
     /// The commit was refused in the previous cycle.
     pub(super) refused: bool,
 }
 
-/// Where a pipeline stood in an earlier cycle.
+/// State of a pipeline in an earlier cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     fetched: u64,
@@ -164,7 +164,7 @@ impl<'a> Pipeline<'a> {
             start_cycle: load.start_cycle,
             fetch: Steps::new(load.fetch.as_ref().unwrap_or(&NOTHING)),
             commit: Steps::new(load.commit.as_ref().map_or(&NOTHING, |commit| &commit.nest)),
-            // An access per cycle is no pace.
+            // Without a pace, an access per cycle.
             pace: load.pace.unwrap_or(FetchPace { accesses: u64::MAX, cycles: 0 }),
             in_group: 0,
             next_group: 0,
@@ -187,8 +187,8 @@ impl<'a> Pipeline<'a> {
         if self.in_group > 0 { 0 } else { self.next_group.saturating_sub(cycle) }
     }
 
-    /// What the context asks for in a cycle. A commit access is due from the cycle after the last fetch access that it needs. The
-    /// fetch waits while its commit was refused, or while more than one commit access is due.
+    /// Accesses that the context asks for in a cycle. A commit access is due from the cycle after the last fetch access
+    /// that it needs. The fetch waits while its commit was refused, or while more than one commit access is due.
     #[inline]
     pub(super) const fn wants(&self, cycle: u64) -> Wants {
         let fetched = self.fetch.position();
@@ -200,7 +200,7 @@ impl<'a> Pipeline<'a> {
         Wants { fetch: ready && !held, held, commit: due && !self.commit.finished() }
     }
 
-    /// The next fetch access was granted.
+    /// Records that the next fetch access is granted.
     #[inline]
     pub(super) fn fetch_granted(&mut self, cycle: u64) {
         if self.in_group == 0 {
@@ -211,7 +211,7 @@ impl<'a> Pipeline<'a> {
         self.fetch.advance();
     }
 
-    /// The next commit access was granted.
+    /// Records that the next commit access is granted.
     #[inline]
     pub(super) fn commit_granted(&mut self) {
         self.commit.advance();
@@ -243,7 +243,8 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// How often the pipeline will certainly do again what it did between `mark` and now, `cycle`, if all others do too.
+    /// Number of times that the pipeline will certainly repeat its steps between `mark` and now, `cycle`, if all others
+    /// do too.
     ///
     /// The last two accesses of the commit are left out: the fetch looks ahead to them.
     pub(super) fn repeats(&self, mark: &Mark, cycle: u64, period_cycles: u64) -> u64 {
@@ -287,7 +288,7 @@ impl<'a> Pipeline<'a> {
         (self.fetch.position() - mark.fetched, self.commit.position() - mark.committed)
     }
 
-    /// Does `times` times again what was done since `mark`.
+    /// Repeats the steps since `mark` another `times` times.
     pub(super) fn repeat(&mut self, mark: &Mark, times: u64, period_cycles: u64) {
         let (fetched, committed) = self.since(mark);
         self.next_group += period_cycles * times;
@@ -319,7 +320,7 @@ mod tests {
         }
     }
 
-    /// A group per packet where each has accesses of its own, and of more packets where they share some.
+    /// A group has one packet if packets have separate accesses, and more packets if they share some.
     #[test]
     fn a_pace_has_whole_groups() {
         let pace = |accesses, cycles| Some(FetchPace { accesses, cycles });

@@ -5,8 +5,8 @@
 //!                                           └─▶ path of DMN 1 ─128 B/cycle─▶ 32 slices, queues of 2 ─▶ 16 banks
 //! ```
 //!
-//! DMA has the lowest priority, so it never changes what the Tensor Unit does, and slices do not see each other: a request
-//! is followed from its issue to its last beat at once, without stepping the others.
+//! DMA has the lowest priority, so it never changes the work of the Tensor Unit, and slices do not affect each other: a
+//! request is followed from its issue to its last beat at once, without stepping the others.
 
 use super::address::{ALL_BANKS, BankMask};
 use super::occupancy::Occupancy;
@@ -19,10 +19,10 @@ use furiosa_visa_rules::spec::{
 };
 use furiosa_visa_rules::text::Text;
 
-/// The most beats of a request.
+/// Maximum number of beats of a request.
 const REQUEST_BEATS: usize = DMA_REQUEST_BYTES.div_ceil(DMN_BYTES_PER_CYCLE);
 
-/// Cycles in which a bank was busy that are too many together with an access of DMA.
+/// Length of a run of busy cycles of a bank that is too long together with an access of DMA.
 const RISKY_RUN_CYCLES: u8 = DM_BANK_RUN_ACCESSES as u8;
 const _: () = assert!(RISKY_RUN_CYCLES as u64 == DM_BANK_RUN_ACCESSES);
 
@@ -62,14 +62,14 @@ impl DmaRequest {
 struct Served {
     /// The cycle after its last grant: its place in the queue is free.
     end: u64,
-    /// The first cycle of each beat at the banks. Those it does not have never begin.
+    /// The first cycle of each beat at the banks. Beats that the request does not have never begin.
     begins: [u64; REQUEST_BEATS],
 }
 
-/// The slice of a request: the last requests, oldest first. Others left the queue before these.
+/// The last requests of a slice, oldest first. Others left the queue before these.
 type Queue = [Served; SLICE_DMA_QUEUE_REQUESTS];
 
-/// What DMA met, over all engines.
+/// Observations of DMA, over all engines.
 struct Witness<'a> {
     timeline: &'a Timeline,
     /// The first cycle in which DMA is active.
@@ -82,7 +82,7 @@ struct Witness<'a> {
 }
 
 impl Witness<'_> {
-    /// DMA was granted `banks` in `cycle`.
+    /// Records that DMA was granted `banks` in `cycle`.
     #[inline]
     fn granted(&mut self, cycle: u64, banks: BankMask) {
         let mut risky = banks & self.risky;
@@ -173,9 +173,9 @@ impl Engine {
 impl Occupancy {
     /// Serves the requests of DMA engines, each in its order, beside the accesses of the Tensor Unit.
     ///
-    /// An engine serves the 64 slices of a PE; all PEs see the same Tensor Unit, so engines with equal requests fare
-    /// equally and are served once. A request that is not answered in time and banks that starve DMA are part of the
-    /// report.
+    /// An engine serves the 64 slices of a PE; all PEs see the same Tensor Unit, so engines with equal requests get
+    /// equal results and are served once. A request that is not answered in time and banks that starve DMA are part of
+    /// the report.
     pub fn serve_dma<E: AsRef<[DmaRequest]>>(&self, engines: &[E]) -> DmaReport {
         let mut report = DmaReport::default();
         let arrivals = engines.iter().filter_map(|engine| engine.as_ref().first());

@@ -1,4 +1,4 @@
-//! The banks of the data memory: who gets them in which cycle, and what DMA gets of the rest.
+//! The banks of the data memory: the requester that gets each bank in each cycle, and the cycles left for DMA.
 //!
 //! ```text
 //!   main fetch   ──┐
@@ -13,20 +13,20 @@
 //! [`Occupancy::of`] runs both contexts of the Tensor Unit; [`Occupancy::serve_dma`] then serves DMA beside them. This
 //! order is exact, because DMA has the lowest priority and takes nothing from the Tensor Unit. All slices work in
 //! lockstep on the same addresses, so one slice stands for all of them; DMA sees its own slices. [`longest_bank_run`]
-//! answers before anything runs whether an operation may run beside DMA.
+//! tells, before anything runs, if an operation may run beside DMA.
 //!
 //! | fact | class |
 //! |---|---|
 //! | 16 banks, each one access of 8 bytes per cycle; priority main fetch, main commit, sub fetch, sub commit, DMA | documented |
 //! | an access of the main context takes the banks of its bytes, one of the sub context one bank, a DMA beat all 16 | documented |
-//! | who loses tries again in the next cycle | documented |
+//! | a requester that loses tries again in the next cycle | documented |
 //! | fetch and commit get all of their banks or none; a beat gets each bank when it is free | assumed |
 //! | a beat of less than 128 bytes takes all banks as well | assumed |
 //! | a slice serves one beat after the other | assumed |
 //! | a stalled commit holds back the fetch of its context | documented |
 //! | it does so from the next cycle on, and while a second access of the commit is due | assumed |
 //! | a commit access is due in the cycle after the last fetch access that it needs ([`CommitRate`]); later stages add latency, not conflicts | assumed |
-//! | where the ring of a switch, or a table, takes longer for a packet than its accesses, a packet is fetched no sooner than that has taken the one before ([`FetchPace`]) | derived |
+//! | if the ring of a switch, or a table, takes longer for a packet than its accesses, a packet is fetched only after it has taken the one before ([`FetchPace`]) | derived |
 //! | a request holds the path of its DMN for a cycle per 128 bytes; 2 requests wait in a slice; a full queue blocks the engine | documented |
 //! | an engine issues one request per cycle, in order; the first beat is at the banks in the cycle of the issue | derived |
 //! | a place in the queue is free in the cycle after the last beat | assumed |
@@ -34,8 +34,8 @@
 //! | DMA is active from its first issue to its last grant; an access of DMA ends a run | assumed |
 //! | a request unanswered for more than 4096 cycles after its issue is a fault | documented |
 //!
-//! Not modelled: DMA writes that do not start at a multiple of 8 bytes and take three times as long. Legal programs have
-//! none.
+//! Not modelled: DMA writes that do not start at a multiple of 8 bytes and take three times as long. Legal programs
+//! have none.
 //!
 //! # Example
 //!

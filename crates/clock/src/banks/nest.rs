@@ -1,4 +1,4 @@
-//! What a sequencer asks of the data memory: one access per step of its loops.
+//! Accesses of a sequencer to the data memory: one per step of its loops.
 //!
 //! Only the banks matter here, and they repeat every 128 bytes. So a nest is kept modulo 128, where loops that continue
 //! each other merge: the 16384 accesses of `[64 : 4096, 2 : 0, 128 : 32]` are one loop of 32 bytes.
@@ -19,14 +19,14 @@ struct Loop {
     stride: usize,
     /// Accesses of one turn: the product of the sizes inside.
     accesses: u64,
-    /// What a turn adds to the address after the loops inside have ended, modulo 128.
+    /// Bytes that a turn adds to the address after the loops inside have ended, modulo 128.
     carry: usize,
 }
 
 /// A stream of accesses to the data memory, one per step of nested loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessNest {
-    /// Innermost first.
+    /// Loops, innermost first.
     loops: List<Loop, DERIVED_ENTRIES>,
     count: u64,
     /// The first address modulo 128.
@@ -49,7 +49,7 @@ impl AccessNest {
     ///
     /// # Errors
     ///
-    /// An access of 0 or more than 64 bytes; addresses outside of the slice; more loops than a derivation makes; more
+    /// An access of 0 or more than 64 bytes; addresses outside the slice; more loops than a derivation makes; more
     /// accesses than can be counted.
     pub fn main(entries: &[Entry], base: usize, access_bytes: usize) -> Result<Self, PlanError> {
         Self::new(entries, base, access_bytes, DUAL_CHANNEL_ACCESS_BYTES, access_bytes)
@@ -146,10 +146,10 @@ impl AccessNest {
         self.loops.iter().map(|turn| (turn.size, turn.stride))
     }
 
-    /// How many accesses after step `to` certainly repeat those that lie `to - from` before them. Step `to` itself
-    /// takes the banks of step `from`, and `from < to < count`.
+    /// Number of accesses, from step `to` on, that certainly repeat those `to - from` steps before them. Step `to`
+    /// itself takes the banks of step `from`, and `from < to < count`.
     ///
-    /// Inside of one loop, a shift by whole turns that is a multiple of 128 bytes changes no bank until the loop ends.
+    /// Inside one loop, a shift by whole turns that is a multiple of 128 bytes changes no bank until the loop ends.
     pub(super) fn repeats(&self, from: u64, to: u64) -> u64 {
         for k in (0..self.loops.len()).rev() {
             let turn = self.loops.get(k);
@@ -175,25 +175,25 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// The first access.
+    /// Position of the first access.
     pub(super) const fn new(nest: &'a AccessNest) -> Self {
         Self { nest, position: 0, phase: nest.phase, turns: [0; DERIVED_ENTRIES] }
     }
 
-    /// Accesses that are done.
+    /// Number of accesses that are done.
     #[inline]
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Accesses that are left.
+    /// Number of accesses that are left.
     #[inline]
     pub(super) const fn left(&self) -> u64 {
         self.nest.count - self.position
     }
 
-    /// How many accesses from here on can be passed so that they, and the one after them, certainly repeat those since
-    /// step `from`: see [`AccessNest::repeats`]. The one after them may be asked for and refused.
+    /// Number of accesses that can be passed from here on so that they, and the one after them, certainly repeat those
+    /// since step `from`: see [`AccessNest::repeats`]. The one after them may be asked for and refused.
     pub(super) fn repeats(&self, from: u64) -> u64 {
         if self.finished() { 0 } else { self.nest.repeats(from, self.position).saturating_sub(1) }
     }
@@ -215,7 +215,7 @@ impl<'a> Steps<'a> {
         self.nest.banks_at(self.phase)
     }
 
-    /// The next access is done.
+    /// Passes the next access.
     #[inline]
     pub(super) fn advance(&mut self) {
         self.position += 1;
@@ -229,7 +229,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The next `accesses` accesses are done.
+    /// Passes the next `accesses` accesses.
     pub(super) fn skip(&mut self, accesses: u64) {
         self.position += accesses;
         self.phase = self.nest.phase;
@@ -262,7 +262,7 @@ pub(super) mod tests {
             .collect()
     }
 
-    /// Loops that stay inside of a slice, with up to `most` accesses.
+    /// Loops that stay inside a slice, with up to `most` accesses.
     pub(crate) fn random_loops(rng: &mut SmallRng, most: usize) -> Vec<(usize, isize)> {
         let mut left = most;
         let grain = [1, 4, 8, 8, 8, 32, 128][rng.random_range(0..7)];
@@ -302,7 +302,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What `repeats` promises holds, and in one loop it promises all that is left.
+    /// The promises of `repeats` hold, and in one loop they cover all accesses that are left.
     #[test]
     fn repeats_are_repeats() {
         let mut rng = SmallRng::seed_from_u64(70_602);

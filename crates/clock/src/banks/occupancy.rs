@@ -1,16 +1,17 @@
-//! The Tensor Unit at the banks: which requester gets what in which cycle.
+//! The Tensor Unit at the banks: the grants of each cycle.
 //!
-//! [`Arbiter::step`] is one cycle, plainly. What repeats is not stepped: when all streams do again what they did some
-//! cycles ago, the same cycles follow until one of their loops ends, and all of them are counted at once.
+//! [`Arbiter::step`] is one cycle, plainly. Repetitions are not stepped: when all streams are as they were some cycles
+//! ago, the same cycles follow until one of their loops ends, and all of them are counted at once.
 
 use super::context::{ContextLoad, Mark, Pipeline};
 use super::report::{CycleRun, Requester, RequesterReport};
 use super::timeline::{Grants, Timeline, UNIT_REQUESTERS};
 use furiosa_visa_rules::spec::DM_BANKS;
 
-/// Cycles that a repetition is looked for before a later cycle becomes the one to compare with. Doubles with each try.
+/// Cycles for which a repetition is searched before a later cycle becomes the one to compare with. Doubles with each
+/// try.
 const FIRST_SEARCH_CYCLES: u64 = 32;
-/// Repetitions that are shorter than this are stepped.
+/// Length of a repetition, in cycles, below which it is stepped.
 const SHORTEST_REPEAT_CYCLES: u64 = 128;
 
 /// The contexts of the Tensor Unit in front of the banks of a slice.
@@ -22,7 +23,7 @@ struct Arbiter<'a> {
 }
 
 impl Arbiter<'_> {
-    /// What is granted in a cycle. Requesters are served by priority, each with all of its banks or none.
+    /// Grants of a cycle. Requesters are served by priority, each with all of its banks or none.
     #[inline]
     fn step(&mut self, cycle: u64) -> Grants {
         let mut grants = Grants::default();
@@ -67,7 +68,7 @@ struct Snapshot {
     cycle: u64,
     contexts: [Mark; 2],
     stalls: [[u64; UNIT_REQUESTERS]; UNIT_REQUESTERS],
-    /// The state in short: where it differs, nothing repeats.
+    /// Short form of the state: if it differs, nothing repeats.
     key: u64,
 }
 
@@ -86,14 +87,14 @@ impl Arbiter<'_> {
         Snapshot { cycle, contexts, stalls: self.stalls, key: self.key() }
     }
 
-    /// How often the cycles since a snapshot will certainly follow once more.
+    /// Number of times that the cycles since a snapshot will certainly follow again.
     fn repeats(&self, snapshot: &Snapshot, cycle: u64) -> u64 {
         let contexts = self.contexts.iter().zip(&snapshot.contexts);
         let times = contexts.map(|(context, mark)| context.repeats(mark, cycle, cycle - snapshot.cycle));
         times.min().unwrap_or(0)
     }
 
-    /// The cycles since a snapshot follow `times` times more.
+    /// Counts the cycles since a snapshot another `times` times.
     fn repeat(&mut self, snapshot: &Snapshot, cycle: u64, times: u64) {
         let period = cycle - snapshot.cycle;
         for (k, (context, mark)) in self.contexts.iter_mut().zip(&snapshot.contexts).enumerate() {
@@ -111,7 +112,7 @@ impl Arbiter<'_> {
     }
 }
 
-/// What the Tensor Unit took of the banks of every slice, and when. DMA is served from the rest, see
+/// Banks of every slice that the Tensor Unit took, cycle by cycle. DMA is served from the rest, see
 /// [`Occupancy::serve_dma`](super::Occupancy::serve_dma).
 #[derive(Clone, Debug)]
 pub struct Occupancy {
@@ -163,7 +164,7 @@ impl Occupancy {
         Self { requesters, timeline }
     }
 
-    /// What became of a requester. That of DMA is empty: see [`Self::serve_dma`].
+    /// Report of a requester. That of DMA is empty: see [`Self::serve_dma`].
     pub fn requester(&self, requester: Requester) -> RequesterReport {
         self.requesters.get(requester as usize).copied().unwrap_or_default()
     }
@@ -179,13 +180,13 @@ impl Occupancy {
         self.timeline.longest_runs(0..self.timeline.end())
     }
 
-    /// Cycles that were stepped one by one. All others repeat some of these.
+    /// Number of cycles that were stepped one by one. All others repeat some of these.
     pub const fn stepped_cycles(&self) -> usize {
         self.timeline.recorded_cycles()
     }
 }
 
-/// The first cycle in which a context that is not finished may do something.
+/// First cycle in which a context that is not finished may ask for an access.
 #[inline]
 fn next_start(arbiter: &Arbiter) -> Option<u64> {
     match &arbiter.contexts {

@@ -1,5 +1,5 @@
-//! The same rules once more, plainly: every cycle, every slice, every bank, with whole addresses. The model is compared
-//! with it on random loads.
+//! A second, plain implementation of the same rules: every cycle, every slice, every bank, with whole addresses. The
+//! model is compared with it on random loads.
 
 use super::nest::tests::{addresses, entries, random_loops};
 use super::*;
@@ -22,7 +22,7 @@ struct Context {
     fetch: Option<Stream>,
     /// Packets, and cycles for each.
     pace: Option<(u64, u64)>,
-    /// With fetches for commits.
+    /// Stream, and the numbers of fetches and of commits of its rate.
     commit: Option<(Stream, u64, u64)>,
 }
 
@@ -49,7 +49,8 @@ fn model(load: &Load) -> (Outcome, Occupancy) {
     };
     let [main, sub] = [0, 1].map(|k| {
         let Context { start, fetch, pace, commit } = &load.contexts[k];
-        let accesses = fetch.as_ref().map_or(0, |fetch| fetch.loops.iter().map(|own| own.0 as u64).product());
+        let accesses =
+            fetch.as_ref().map_or(0, |fetch| fetch.loops.iter().map(|level| level.0 as u64).product());
         ContextLoad {
             start_cycle: *start,
             fetch: fetch.as_ref().map(|fetch| nest(fetch, k == 1)),
@@ -69,7 +70,7 @@ fn model(load: &Load) -> (Outcome, Occupancy) {
     (Outcome { requesters, longest_runs: occupancy.longest_runs(), dma }, occupancy)
 }
 
-/// Runs of a bank as `(start, end)`.
+/// Longest run of a bank, of runs given as `(start, end)`.
 fn longest(runs: impl IntoIterator<Item = (u64, u64)>) -> CycleRun {
     let mut best = CycleRun::default();
     for (start, end) in runs.into_iter().filter(|(start, end)| start < end) {
@@ -285,7 +286,7 @@ fn random_context(rng: &mut SmallRng, most: usize, sub: bool) -> Context {
     });
     let pace = fetch.as_ref().filter(|_| rng.random_bool(0.3)).map(|fetch| {
         // Some packets have several accesses, some accesses several packets.
-        let accesses = fetch.loops.iter().map(|own| own.0 as u64).product::<u64>();
+        let accesses = fetch.loops.iter().map(|level| level.0 as u64).product::<u64>();
         let packets =
             if rng.random_bool(0.2) { 2 * accesses } else { (accesses / rng.random_range(1..9)).max(1) };
         (packets, accesses / packets * rng.random_range(1..4) + rng.random_range(1..6))

@@ -1,11 +1,11 @@
-//! What the banks have to say: plain data.
+//! Reports of the banks: plain data.
 
 use super::timeline::UNIT_REQUESTERS;
 use core::fmt;
 use core::ops::Range;
 use furiosa_visa_rules::spec::DM_BANK_RUN_ACCESSES;
 
-/// Who asks for a bank, from the highest priority to the lowest.
+/// Requesters of a bank, from the highest priority to the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requester {
     /// The fetch of the main context.
@@ -25,7 +25,7 @@ impl Requester {
     pub const ALL: [Self; UNIT_REQUESTERS + 1] =
         [Self::MainFetch, Self::MainCommit, Self::SubFetch, Self::SubCommit, Self::Dma];
 
-    /// The name of the specification.
+    /// Its name in the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MainFetch => "main fetch",
@@ -43,15 +43,15 @@ impl fmt::Display for Requester {
     }
 }
 
-/// What became of a requester of the Tensor Unit.
+/// Results of a requester of the Tensor Unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequesterReport {
     /// Accesses that were granted.
     pub accesses: u64,
     /// The cycle of the last grant.
     pub last_grant_cycle: Option<u64>,
-    /// Cycles in which the requester had an access to make and could not, by who kept it from it: the requester of the
-    /// highest priority that took one of its banks, or for a fetch that is held back, the commit of its context.
+    /// Cycles in which the requester had an access to make and could not, by cause. The cause is the requester of the
+    /// highest priority that took one of its banks or, for a fetch that is held back, the commit of its context.
     pub stall_cycles: [u64; UNIT_REQUESTERS],
 }
 
@@ -66,7 +66,7 @@ impl RequesterReport {
         self.stall_cycles.get(cause as usize).copied().unwrap_or(0)
     }
 
-    /// All cycles of waiting.
+    /// Sum of the cycles of waiting.
     pub fn stalled(&self) -> u64 {
         self.stall_cycles.iter().sum()
     }
@@ -77,7 +77,7 @@ impl RequesterReport {
 pub struct CycleRun {
     /// The first cycle.
     pub start_cycle: u64,
-    /// The number of cycles. 0: never.
+    /// Number of cycles. 0 if the bank was never granted.
     pub cycles: u64,
 }
 
@@ -93,15 +93,15 @@ impl CycleRun {
     }
 }
 
-/// A bank whose accesses, taken together, kept DMA from it for too long. A warning: the
-/// rule is about what may happen, [`NocTimeout`] about what did.
+/// A bank whose accesses, taken together, kept DMA from it for too long. A warning: the rule is about possible
+/// failures, [`NocTimeout`] is one that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starvation {
     /// The bank.
     pub bank: usize,
     /// Accesses granted to it cycle after cycle, with that of DMA if it comes next: main 30, sub 35 and DMA 1 are 66.
     pub accesses: u64,
-    /// The cycles in which that happened.
+    /// The cycles of these accesses.
     pub cycles: Range<u64>,
 }
 
@@ -137,7 +137,7 @@ pub struct NocTimeout {
     pub cycle: u64,
 }
 
-/// What became of the requests of a DMA engine.
+/// Results of the requests of a DMA engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineReport {
     /// Requests that were answered.
@@ -162,14 +162,14 @@ impl EngineReport {
     }
 }
 
-/// What became of DMA.
+/// Results of DMA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DmaReport {
     /// The engines, in order.
     pub engines: Vec<EngineReport>,
     /// Banks that starved DMA, lowest first. DMA is active from its first issue to its last grant.
     pub starvations: Vec<Starvation>,
-    /// The earliest timeout. What else is reported is then what would have been if the chip had lived on.
+    /// The earliest timeout. If there is one, the rest of the report is as if the chip had lived on.
     pub timeout: Option<NocTimeout>,
 }
 

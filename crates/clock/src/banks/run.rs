@@ -1,7 +1,7 @@
 //! The longest run of consecutive accesses to one bank, without walking the loops.
 //!
-//! While DMA is active, a DMA beat must get every bank in time. The worst case that the chip bounds is a request in each
-//! of the 32 slices of a DMN, one after another, each of two beats, each beat behind `N` accesses:
+//! While DMA is active, a DMA beat must get every bank in time. The worst case that the chip bounds is a request in
+//! each of the 32 slices of a DMN, one after another, each of two beats, each beat behind `N` accesses:
 //!
 //! ```text
 //!   (256 / 128) beats * N accesses * 32 slices < 4096 cycles      →      N <= 63
@@ -27,7 +27,7 @@ pub struct BankRun {
 }
 
 impl BankRun {
-    /// Whether an operation with this run has to hold the DMA context: 64 accesses or more.
+    /// Tells if an operation with this run has to hold the DMA context: 64 accesses or more.
     pub const fn holds_dma(&self) -> bool {
         self.accesses > DM_BANK_RUN_ACCESSES
     }
@@ -40,12 +40,12 @@ struct Stretch {
     front: u64,
     back: u64,
     longest: u64,
-    /// Where the longest run begins.
+    /// Access with which the longest run begins.
     from: u64,
 }
 
 impl Stretch {
-    /// This stretch and the next one.
+    /// Joins this stretch and the next one.
     fn then(&self, next: &Self) -> Self {
         let accesses = self.accesses + next.accesses;
         let joint = self.back + next.front;
@@ -65,7 +65,7 @@ impl Stretch {
 /// Stretches of bank 0 by their first address modulo 128. Bank `b` from address `a` looks like bank 0 from `a - 8b`.
 type ByPhase = [Stretch; DM_ROW_BYTES];
 
-/// `first`, and `second` from `shift` bytes on.
+/// Joins `first`, and `second` from `shift` bytes on.
 fn join(first: &ByPhase, second: &ByPhase, shift: usize) -> ByPhase {
     core::array::from_fn(|phase| first[phase].then(&second[(phase + shift) % DM_ROW_BYTES]))
 }
@@ -125,7 +125,7 @@ mod tests {
         longest_bank_run(&AccessNest::sub(&entries(loops), base, 8).expect("inside of the slice"))
     }
 
-    /// Step by step, bank by bank.
+    /// Longest run, counted step by step and bank by bank.
     fn brute(footprints: impl Iterator<Item = u16> + Clone) -> BankRun {
         let mut best = BankRun::default();
         for bank in 0..16 {

@@ -1,4 +1,4 @@
-//! Which banks the Tensor Unit took in each cycle. All slices work in lockstep, so one timeline stands for all of them.
+//! Banks that the Tensor Unit took in each cycle. All slices work in lockstep, so one timeline stands for all of them.
 //!
 //! Cycles are recorded as they were stepped; a stretch that repeats is recorded once, with the number of its repeats.
 
@@ -38,7 +38,7 @@ impl Grants {
     }
 }
 
-/// Cycles `start .. end` of which `period`, recorded from `offset` on, repeat.
+/// Cycles `start .. end`, in which the `period` cycles that are recorded from `offset` on repeat.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: u64,
@@ -47,14 +47,14 @@ struct Segment {
     period: usize,
     /// `2^64 / period`, rounded up.
     reciprocal: u64,
-    /// Where the [`Service`]s of the period begin, if it repeats.
+    /// Index of the first [`Service`] of the period, if it repeats.
     services: Option<usize>,
 }
 
-/// The cycles that a beat waits for each requester if it begins at some place of a period that goes on and on.
+/// Cycles that a beat waits for each requester, if it begins at a given place of a period that never ends.
 type Service = [u8; UNIT_REQUESTERS];
 
-/// A beat that waits longer than can be said.
+/// Service of a beat that waits longer than a `u8` can count.
 const LONG_SERVICE: Service = [u8::MAX; UNIT_REQUESTERS];
 
 impl Segment {
@@ -63,7 +63,7 @@ impl Segment {
         Self { start: cycles.start, end: cycles.end, offset, period, reciprocal, services }
     }
 
-    /// The place of a cycle in the period.
+    /// Place of a cycle in the period.
     #[inline]
     const fn place(&self, cycle: u64) -> usize {
         let (cycles, period) = (cycle - self.start, self.period as u64);
@@ -77,7 +77,7 @@ impl Segment {
     }
 }
 
-/// What happens to a beat that begins at a place of a period that never ends.
+/// Waits of a beat that begins at a place of a period that never ends.
 fn service(period: &[Grants], place: usize) -> Service {
     let (mut lacking, mut service) = (ALL_BANKS, Service::default());
     for grants in period.iter().cycle().skip(place).take(usize::from(u8::MAX)) {
@@ -94,7 +94,7 @@ fn service(period: &[Grants], place: usize) -> Service {
 #[derive(Default)]
 struct Runs {
     longest: [CycleRun; DM_BANKS],
-    /// Banks that were busy in the last cycle, and since when.
+    /// Banks that were busy in the last cycle. Their runs began at `since`.
     busy: BankMask,
     since: [u64; DM_BANKS],
 }
@@ -120,7 +120,7 @@ impl Runs {
         self.longest[bank] = self.longest[bank].or_longer(run);
     }
 
-    /// `skipped` cycles from `cycle` on repeat the `period` cycles before.
+    /// Skips `skipped` cycles from `cycle` on, which repeat the `period` cycles before.
     fn skip(&mut self, cycle: u64, period: u64, skipped: u64) {
         for since in self.since.iter_mut().filter(|since| **since + period > cycle) {
             *since += skipped;
@@ -142,9 +142,9 @@ pub(super) struct Cursor(usize);
 pub(super) struct Timeline {
     recorded: Vec<Grants>,
     services: Vec<Service>,
-    /// Without gaps, from cycle 0 on.
+    /// Segments without gaps, from cycle 0 on.
     segments: Vec<Segment>,
-    /// What was recorded from here on belongs to no segment yet.
+    /// Index of the first recorded cycle that belongs to no segment yet.
     open: usize,
     end: u64,
 }
@@ -155,19 +155,19 @@ impl Timeline {
         self.end
     }
 
-    /// The next cycle.
+    /// Records the next cycle.
     #[inline]
     pub(super) fn record(&mut self, grants: Grants) {
         self.recorded.push(grants);
         self.end += 1;
     }
 
-    /// Cycles that were recorded one by one.
+    /// Number of cycles that were recorded one by one.
     pub(super) const fn recorded_cycles(&self) -> usize {
         self.recorded.len()
     }
 
-    /// The cycles since the last segment are one.
+    /// Makes one segment of the cycles since the last segment.
     pub(super) fn close(&mut self) {
         let period = self.recorded.len() - self.open;
         if period > 0 {
@@ -177,7 +177,7 @@ impl Timeline {
         }
     }
 
-    /// The last `period` cycles happen `times` times more.
+    /// Repeats the last `period` cycles another `times` times.
     pub(super) fn repeat(&mut self, period: usize, times: u64) {
         self.close();
         let (start, offset) = (self.end, self.recorded.len() - period);
@@ -190,7 +190,7 @@ impl Timeline {
         }
     }
 
-    /// Nothing is granted until `cycle`.
+    /// Passes all cycles before `cycle` without a grant.
     pub(super) fn idle_until(&mut self, cycle: u64) {
         if cycle > self.end {
             let idle = cycle - self.end;
@@ -212,7 +212,7 @@ impl Timeline {
         Some((segment, segment.place(cycle)))
     }
 
-    /// As [`Self::serve`], for who does not care which bank is granted when.
+    /// Serves a beat as [`Self::serve`], for callers that do not need the cycle of each bank.
     #[inline]
     pub(super) fn serve_quickly(
         &self,
@@ -238,7 +238,8 @@ impl Timeline {
         self.serve(begin, cursor, stalls, |_, _| ())
     }
 
-    /// Serves a DMA beat from cycle `begin` on, which takes every bank once, each in the first cycle in which it is free.
+    /// Serves a DMA beat from cycle `begin` on. It takes every bank once, each in the first cycle in which the bank is
+    /// free.
     ///
     /// Calls `granted` with the banks that the beat gets in a cycle. Returns the cycle of the last ones, and adds the
     /// cycles before it to `stalls`.
@@ -282,7 +283,7 @@ impl Timeline {
         cycle
     }
 
-    /// The cycles before `cycle`, but not before `floor`, in which `bank` was granted without a break.
+    /// Number of cycles right before `cycle`, but not before `floor`, in which `bank` was granted without a break.
     pub(super) fn run_before(&self, bank: usize, cycle: u64, floor: u64) -> u64 {
         let mut start = cycle;
         while start > floor {
@@ -302,7 +303,7 @@ impl Timeline {
         cycle - start
     }
 
-    /// The longest run of cycles inside of `window` in which each bank was granted.
+    /// The longest run of cycles inside `window` in which each bank was granted.
     pub(super) fn longest_runs(&self, window: Range<u64>) -> [CycleRun; DM_BANKS] {
         let mut runs = Runs::default();
         for segment in &self.segments {
@@ -310,7 +311,7 @@ impl Timeline {
             let period = segment.period as u64;
             let turns = end.saturating_sub(cycle) / period;
             if turns > 2 {
-                // After two periods only the banks that are never free have anything new.
+                // After two periods, only banks that are never free have longer runs.
                 self.pass(segment, cycle..cycle + 2 * period, &mut runs);
                 runs.skip(cycle + 2 * period, period, (turns - 2) * period);
                 cycle += turns * period;
@@ -355,7 +356,7 @@ mod tests {
     use super::*;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-    /// The place without a division is the remainder, at the ends of 32 bits and beyond.
+    /// The place computed without a division is the remainder, at the ends of 32 bits and beyond.
     #[test]
     fn places_are_remainders() {
         let mut rng = SmallRng::seed_from_u64(70_603);

@@ -18,7 +18,7 @@ fn commit_only(nest: AccessNest) -> ContextLoad {
     ContextLoad { commit: Some(CommitLoad { nest, rate }), ..ContextLoad::default() }
 }
 
-/// Contexts in which `requester` makes `accesses` accesses of 8 bytes in one bank and nobody else any.
+/// Contexts in which `requester` makes `accesses` accesses of 8 bytes in one bank, and no other requester any.
 fn alone(requester: Requester, accesses: usize, bank: usize) -> [ContextLoad; 2] {
     let loops = [(accesses, 0)];
     let idle = ContextLoad::default;
@@ -51,7 +51,8 @@ fn capacity() {
     assert_eq!(DM_BYTES * SLICES * CLUSTERS, 256 << 20);
 }
 
-/// A packet of two accesses every 256 cycles, and another one meanwhile: it goes before, and the rest waits for its pace.
+/// Packets of two accesses, one every 256 cycles, beside another stream: a packet goes first, and the next one waits
+/// for its pace.
 #[test]
 fn a_ring_sets_the_pace_of_a_fetch() {
     let nest = main_nest(&[(16, 0)], 0, 8);
@@ -59,7 +60,7 @@ fn a_ring_sets_the_pace_of_a_fetch() {
     let paced = ContextLoad { pace, ..ContextLoad::fetch(nest) };
     let occupancy = run(&[paced.clone(), ContextLoad::default()]);
     assert_eq!(occupancy.end_cycle(), 7 * 256 + 2);
-    assert!(occupancy.longest_runs().iter().all(|own| own.cycles <= 2));
+    assert!(occupancy.longest_runs().iter().all(|longest| longest.cycles <= 2));
     let other = |accesses| ContextLoad::fetch(sub_nest(&[(accesses, 0)], 0));
     for (accesses, cycles) in [(1, 3), (254, 256), (255, 259), (508, 512), (509, 515)] {
         let report = run(&[paced.clone(), other(accesses)]).requester(Requester::SubFetch);
@@ -203,7 +204,7 @@ fn bounds_of_two_contexts() {
     }
 }
 
-/// Four commits for a fetch: the fetch goes at their pace. One for four: it goes at its own.
+/// Four commits for a fetch: the fetch goes at their pace. One commit for four fetches: they go at their own pace.
 #[test]
 fn a_pipeline_goes_at_the_pace_of_its_slower_end() {
     let of = |fetches, commits| {
@@ -301,7 +302,7 @@ fn the_64_rule_while_it_runs() {
     };
     assert_eq!(report(62, 0), []);
     assert_eq!(report(63, 0), [Starvation { bank: 11, accesses: 64, cycles: 0..64 }]);
-    // Only what happens while DMA is active counts.
+    // Only cycles in which DMA is active count.
     assert_eq!(report(163, 101), []);
     assert_eq!(report(163, 100), [Starvation { bank: 11, accesses: 64, cycles: 100..164 }]);
     let text = report(163, 100)[0].to_string();
@@ -352,7 +353,7 @@ fn the_noc_times_out() {
     assert_eq!(report(4096, 0, &[pair[0], request(1, 0, 256)]), Some(timeout));
 }
 
-/// What repeats is not stepped, also for hours of chip time.
+/// Repetitions are not stepped, even for hours of chip time.
 #[test]
 fn repetition_is_not_stepped() {
     let fetch = || main_nest(&[(65_536, 0), (16_384, 32)], 0, 32);

@@ -1,4 +1,4 @@
-//! From a move of elements to commands.
+//! Derivation of commands from a move of elements.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue, EngineSplit};
 use super::packet::packet_runs;
@@ -11,17 +11,17 @@ use furiosa_visa_rules::spec;
 use furiosa_visa_rules::text::Text;
 use std::collections::BTreeMap;
 
-/// Commands of an operation until it is refused.
+/// Maximum number of commands of an operation. An operation with more is refused.
 const COMMANDS: usize = 1 << 14;
 
-/// What the derivation of commands may choose.
+/// Choices in the derivation of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaOptions {
     /// The engines.
     pub split: EngineSplit,
     /// The longest packet in bytes: at most, and usually, [`spec::DMA_PACKET_BYTES`].
     pub packet_bytes: usize,
-    /// Whether the outermost loop of a nest that is too deep becomes several commands. Otherwise the move is refused.
+    /// True if the outermost loop of a nest that is too deep becomes several commands. Otherwise the move is refused.
     pub peel: bool,
 }
 
@@ -54,16 +54,16 @@ pub fn derive(dma: &Dma, options: &DmaOptions) -> Result<DmaOperation, PlanError
     deriver.operation()
 }
 
-/// Whether a move writes the same elements to several slices of a cluster.
+/// Tells if a move writes the same elements to several slices of a cluster.
 fn copies(dma: &Dma) -> bool {
     let stays = Step { units: 0, elements: 0 };
     let over_slices = |step: Step| !step.units.is_multiple_of(spec::SLICES);
-    let mut loops = dma.transfer.loops.iter().filter(|own| own.size > 1);
+    let mut loops = dma.transfer.loops.iter().filter(|level| level.size > 1);
     dma.destination.memory == Memory::Dm
-        && loops.any(|own| own.source == stays && over_slices(own.destination))
+        && loops.any(|level| level.source == stays && over_slices(level.destination))
 }
 
-/// What a side of a move is.
+/// Memory on a side of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hbm,
@@ -103,7 +103,8 @@ impl Deriver<'_> {
         }
     }
 
-    /// The side that decides about engines and the order of loops: the destination if it is in DM, else the source if it is.
+    /// The side that decides about engines and the order of loops: the destination if it is in DM, else the source if
+    /// it is in DM.
     fn dm_side(&self) -> Option<Side> {
         [Side::Destination, Side::Source].into_iter().find(|&side| self.kind(side) == Kind::Dm)
     }
@@ -143,7 +144,7 @@ impl Deriver<'_> {
         PlanError::new("DMA commands", text.str("alike on both sides so that neighbours merge"))
     }
 
-    /// The loops of the move without conditions.
+    /// The parts of the move: loops without conditions.
     fn parts(&self) -> Result<(Vec<Part>, Coverage), PlanError> {
         let guard = &self.dma.transfer.guard;
         let bits = self.element_bits;
@@ -156,7 +157,7 @@ impl Deriver<'_> {
         let mut coverage = Coverage::Exact;
         let granule = self.granule_bits() / bits;
         let bits_before = |side| (self.start(side).elements.unsigned_abs() * bits as usize) as u64;
-        // Where the loops start inside of a granule, its elements are told apart.
+        // If the loops start inside a granule, its elements stay separate.
         let granular = [Side::Source, Side::Destination]
             .into_iter()
             .all(|side| bits_before(side).is_multiple_of(self.granule_bits()));
@@ -180,7 +181,7 @@ impl Deriver<'_> {
         Ok((parts, Coverage::Hull))
     }
 
-    /// How many units of a side one command can reach, or one engine serves.
+    /// Number of units of a side that one command can reach, or that one engine serves.
     fn key_units(&self, side: Side) -> u64 {
         let all = self.options.split == EngineSplit::All;
         (match self.kind(side) {
@@ -190,7 +191,7 @@ impl Deriver<'_> {
         }) as u64
     }
 
-    /// Where the loops start on a side.
+    /// Start of the loops on a side.
     fn start(&self, side: Side) -> Start {
         match side {
             Side::Source => self.dma.transfer.source_start,
@@ -198,7 +199,7 @@ impl Deriver<'_> {
         }
     }
 
-    /// The unit of a place. What is live lies in the tensor, wherever the loops start.
+    /// Unit of a place. Live elements lie in the tensor, wherever the loops start.
     fn unit(&self, side: Side, at: Reach) -> usize {
         (at.units as usize).wrapping_add_signed(self.start(side).units)
     }
@@ -317,7 +318,7 @@ impl Deriver<'_> {
         let (slice, dmn) = (spec::DMA_SLICE_STRIDE, spec::DMA_DMN_STRIDE);
         let mut split = Vec::with_capacity(entries.len() + 1);
         for entry in entries {
-            // Slices of several Data Memory Networks: the network becomes a loop of its own.
+            // Slices of several Data Memory Networks: the network becomes a separate loop.
             let stride = entry.stride(dm);
             let inside = dmn.checked_div(stride).unwrap_or(0) as usize;
             let whole = stride >= slice && inside > 1 && dmn.is_multiple_of(stride);
@@ -344,12 +345,12 @@ impl Deriver<'_> {
 
 /// The same loop in bytes of the media.
 fn paired(&(limit, source, destination): &BitLoop) -> PairedEntry {
-    // Loops over chips are gone from HBM, where units are chips.
+    // No loop goes over chips, which are the units of HBM.
     let bytes = |reach: Reach| reach.units * spec::DMA_SLICE_STRIDE + reach.bits / 8;
     PairedEntry { limit, source_stride: bytes(source), destination_stride: bytes(destination) }
 }
 
-/// Takes the loops that go on contiguously on both sides out of the others, and returns the bits of the run.
+/// Takes out the loops that continue contiguously on both sides. Returns the others, and the bits of the run.
 fn take_run(mut loops: Vec<BitLoop>, element_bits: u64) -> (Vec<BitLoop>, u64) {
     let mut run = element_bits;
     while let Some(k) = loops.iter().position(|(_, from, to)| {
@@ -361,8 +362,8 @@ fn take_run(mut loops: Vec<BitLoop>, element_bits: u64) -> (Vec<BitLoop>, u64) {
     (loops, run)
 }
 
-/// Marks the loops inside `granule` contiguous elements, cutting one in two if it is longer. False if the guard does not
-/// depend on them: then nothing needs to be kept together.
+/// Marks the loops inside `granule` contiguous elements, and cuts one in two if it is longer. Returns false if the
+/// guard does not depend on them: then nothing needs to be kept together.
 fn mark_granule(loops: &mut Vec<MoveLoop>, guard: &Guard, bits: u64, granule: usize) -> bool {
     let original = loops.clone();
     let mut product = 1usize;
@@ -375,17 +376,17 @@ fn mark_granule(loops: &mut Vec<MoveLoop>, guard: &Guard, bits: u64, granule: us
         };
         guarded |= guard.digits.iter().any(|digit| digit.variable == loops[k].variable && digit.extent > 1);
         let wanted = granule / greatest_common_divisor(granule, product);
-        let own = loops[k];
-        let taken = if own.size.is_multiple_of(wanted) { wanted } else { own.size };
-        loops[k] = MoveLoop { size: taken, granule: true, ..own };
-        if taken < own.size {
+        let chosen = loops[k];
+        let taken = if chosen.size.is_multiple_of(wanted) { wanted } else { chosen.size };
+        loops[k] = MoveLoop { size: taken, granule: true, ..chosen };
+        if taken < chosen.size {
             let times = |reach: Reach| Reach { units: reach.units, bits: reach.bits * taken as u64 };
             loops.push(MoveLoop {
-                size: own.size / taken,
-                source: times(own.source),
-                destination: times(own.destination),
-                weight: own.weight * taken,
-                ..own
+                size: chosen.size / taken,
+                source: times(chosen.source),
+                destination: times(chosen.destination),
+                weight: chosen.weight * taken,
+                ..chosen
             });
         }
         product *= taken;
@@ -400,8 +401,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Cuts the outermost loop of a command into up to 8 contiguous parts for the engines of its chip, beginning with number
-/// `next`.
+/// Cuts the outermost loop of a command into up to 8 contiguous parts for the engines of its chip, beginning with
+/// number `next`.
 fn over_engines(command: PairedSequencer, next: &mut usize) -> Vec<(Engine, PairedSequencer)> {
     const ENGINES: usize = spec::CLUSTERS * spec::CLUSTER_PES;
     let Some(&outer) = command.entries.first() else {
@@ -427,8 +428,8 @@ fn engine_of(command: &PairedSequencer, next: &mut usize) -> Engine {
     Engine { chip: command.source_medium.chip(), cluster, pe }
 }
 
-/// Cuts a command into ones with limits and a number of entries that the hardware takes: long loops in two, a nest that is
-/// too deep into one command per iteration of the outermost loop. `None`: too many commands.
+/// Cuts a command into commands with limits and a number of entries that the hardware takes: a long loop into two, a
+/// nest that is too deep into one command per iteration of the outermost loop. `None` if there are too many commands.
 fn within_limits(command: PairedSequencer, peel: bool) -> Option<Vec<PairedSequencer>> {
     const MOST: usize = spec::SEQUENCER_ITERATIONS;
     let mut todo = vec![command];

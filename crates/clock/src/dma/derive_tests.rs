@@ -1,4 +1,4 @@
-//! Limits of the derivation: what is cut, shared, rounded, peeled and refused.
+//! Limits of the derivation: cuts, shares, rounding, peeling and refusals.
 
 use super::worked_examples::{DM, DMN, HBM, SINGLE, SLICE, book, bytes, derived, entries, fast};
 use super::*;
@@ -89,7 +89,7 @@ fn towards_dm_packets_are_rounded_into_padding() {
     };
     let operation = derived(&rows(32), &DmaOptions::default());
     assert_eq!((entries(&operation), operation.coverage), ((vec![(4, 8, 8)], 8), Coverage::Rounded));
-    // Without room there.
+    // Without room for the rounding.
     let error = derive(&rows(29), &DmaOptions::default()).expect_err("no room");
     assert_eq!(error.rule(), "write past tensor end");
     let mut tight = rows(32);

@@ -1,4 +1,4 @@
-//! The models of HBM, as the time of a DMA operation asks for them.
+//! Models of HBM for the time of a DMA operation.
 
 use super::sequencer::{PairedSequencer, Side};
 use super::time::{HbmStream, HbmTime};
@@ -7,11 +7,10 @@ use furiosa_visa_rules::list::List;
 use furiosa_visa_rules::spec::SEQUENCER_ENTRIES;
 use std::collections::HashMap;
 
-/// The closed rules of the `book` profile: every request costs its channel something, the slowest channel
-/// decides.
+/// The closed rules of the `book` profile: every request costs its channel some time, and the slowest channel decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BookHbm {
-    /// How addresses are spread.
+    /// Map of the addresses.
     pub map: HbmMap,
 }
 
@@ -27,7 +26,7 @@ impl HbmTime for BookHbm {
     }
 }
 
-/// The place of the engine of a stream among those of all streams.
+/// Index of the first stream that has the engine of `stream`.
 fn engine_of(stream: &HbmStream<'_>, streams: &[HbmStream<'_>]) -> usize {
     streams.iter().position(|other| other.engine == stream.engine).unwrap_or(0)
 }
@@ -48,7 +47,7 @@ fn loops<'a>(stream: &HbmStream<'a>) -> InTurn<impl Iterator<Item = Strided> + u
 /// One side of a command.
 #[inline]
 fn strided(command: &PairedSequencer, side: Side) -> Strided {
-    // Room for one too many, which is refused.
+    // The list has room for one loop too many, which is refused below.
     let mut loops: List<StridedLoop, { SEQUENCER_ENTRIES + 1 }> = List::new(StridedLoop::default());
     for entry in &command.entries {
         loops.push(StridedLoop { size: entry.limit as u64, stride: entry.stride(side) as i64 });
@@ -75,16 +74,16 @@ impl<M: HbmTime> HbmTime for Refreshed<M> {
     }
 }
 
-/// Words that are remembered, 8 bytes each: of loads, and of what channels did for them.
+/// Maximum number of words that are remembered, 8 bytes each: of loads, and of the work of channels for them.
 const WORDS: usize = 1 << 22;
 
-/// A model that looks up what it has been asked before. Engines that do the same at other addresses, and transfers of other
-/// tensors of the same shape, are often the same load.
+/// A model that looks up loads that it has served before. Engines that do the same at other addresses, and transfers of
+/// other tensors of the same shape, often have the same load.
 #[derive(Clone, Debug)]
 pub struct Remembered<M> {
     model: M,
     map: HbmMap,
-    /// By load, with the channels of the load at bases whose flips are 0.
+    /// Results by load, with the channels of the load at bases whose flips are 0.
     times: HashMap<Vec<u64>, HbmServed>,
     words: usize,
 }
@@ -100,7 +99,7 @@ impl<M> Remembered<M> {
 impl<M: HbmTime> HbmTime for Remembered<M> {
     fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
         let (load, flips) = load(streams);
-        // The hash is an XOR of bits: flips of bits are flips of bits of the channel.
+        // The hash is an XOR of bits: flips of address bits are flips of bits of the channel.
         let flips = self.map.decode(flips).chip_channel();
         if let Some(served) = self.times.get(&load) {
             return served.clone().renamed(flips);
@@ -117,11 +116,12 @@ impl<M: HbmTime> HbmTime for Remembered<M> {
     }
 }
 
-/// All that a model sees of some streams, in words. Loads that differ in flips of [`HbmMap::RENAMING_BITS`] are mostly the same.
+/// Words with everything that a model sees of some streams. Loads that differ in flips of [`HbmMap::RENAMING_BITS`]
+/// mostly have the same words.
 ///
-/// If a command stays inside of an aligned block of `2^k` bytes, then flips of higher bits of its base are flips in all of its
-/// addresses. So the bits above the largest block can be flipped in all bases: here, those of the first become 0. The flips
-/// come with the words.
+/// If a command stays inside an aligned block of `2^k` bytes, then flips of higher bits of its base are flips in all of
+/// its addresses. So the bits above the largest block can be flipped in all bases: here, those of the first base become
+/// 0. The flips are returned with the words.
 fn load(streams: &[HbmStream<'_>]) -> (Vec<u64>, u64) {
     let mut words = Vec::new();
     let (mut inside, mut bases) = (0, Vec::new());
@@ -188,7 +188,7 @@ mod tests {
             .collect()
     }
 
-    /// The same load at other addresses is found if the model says the same, and both models do. `VISA_CASES` sets the number of
+    /// A load at other addresses that is looked up takes the same time in both models. `VISA_CASES` sets the number of
     /// cases, `VISA_SEED` the first.
     #[test]
     fn loads_at_other_addresses_take_the_same_time() {
@@ -201,7 +201,7 @@ mod tests {
             let rng = &mut SmallRng::seed_from_u64(seed);
             let engines = random_engines(rng);
             let mut moved = engines.clone();
-            // By whole blocks of 64 KiB to 16 MiB: often enough of one that the commands stay in.
+            // Moves by whole blocks of 64 KiB to 16 MiB. Often enough, the commands stay in such a block.
             let flips = rng.random::<u64>() & HbmMap::RENAMING_BITS & (!0 << rng.random_range(16..24));
             for (side, command) in
                 moved.iter_mut().flat_map(|(side, all)| all.iter_mut().map(|one| (*side, one)))
@@ -216,10 +216,10 @@ mod tests {
                 continue;
             }
             found += 1;
-            // What is remembered has the same times, and the channels of the addresses that are asked for.
+            // Remembered loads have the same times, and the channels of the addresses that are asked for.
             let context = format!("VISA_SEED={seed} VISA_CASES=1: {engines:?}, flips {flips:#x}");
-            let mut check = |own: &mut dyn HbmTime, remembered: &mut dyn HbmTime| {
-                let (one, other) = (own.serve(&streams), own.serve(&moved));
+            let mut check = |model: &mut dyn HbmTime, remembered: &mut dyn HbmTime| {
+                let (one, other) = (model.serve(&streams), model.serve(&moved));
                 assert_eq!(one.ticks, other.ticks, "{context}");
                 assert_eq!(one.total(), other.total(), "{context}");
                 renamed += usize::from(one != other);
@@ -235,7 +235,7 @@ mod tests {
         assert!(renamed > 0 || cases < 50, "the channels are always the same");
     }
 
-    /// Loads are told apart by everything but their addresses in whole blocks.
+    /// Loads are distinguished by everything but their addresses in whole blocks.
     #[test]
     fn what_is_remembered() {
         let asked = core::cell::Cell::new(0);

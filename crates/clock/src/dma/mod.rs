@@ -1,4 +1,4 @@
-//! DMA operations as paired sequencers: what each engine is told, how many requests that makes and how long it takes.
+//! DMA operations as paired sequencers: the commands of each engine, their requests and their time.
 //!
 //! ```text
 //!   command::Dma ── parts ── run, packet ── order, merge ── engines ── DmaOperation ── traffic ── DmaTime
@@ -6,7 +6,7 @@
 //!                   guard    on both sides                             every engine    cycles
 //! ```
 //!
-//! Nothing is counted packet by packet: totals follow from the loops. Only what needs addresses, the time of the HBM, gets
+//! Nothing is counted packet by packet: totals follow from the loops. Only the time of HBM needs addresses, and gets
 //! them one by one, from [`PairedSequencer::iter_requests`].
 
 mod derive;

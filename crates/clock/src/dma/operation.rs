@@ -21,11 +21,11 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Which engines work on a move.
+/// The engines that work on a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineSplit {
-    /// All of a chip: the engines of the PEs whose slices are written, or read where DM is only read;
-    /// between HBM and HBM the outermost loop is cut into up to 8 parts.
+    /// All engines of a chip that take part: those of the PEs whose slices are written, or read if DM is only read.
+    /// Between HBM and HBM the outermost loop is cut into up to 8 parts.
     #[default]
     All,
     /// One engine per chip that holds a part of the destination.
@@ -37,16 +37,17 @@ pub enum EngineSplit {
     },
 }
 
-/// How exactly the commands of an operation are the move.
+/// Match between the commands of an operation and the move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Coverage {
     /// They move the live elements and nothing else.
     Exact,
-    /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements, from padding,
-    /// or from what follows the source, to padding. A read may run past the end of its tensor.
+    /// They also move padding that shares 8 bytes (towards DM) or a byte (of 4-bit elements) with live elements. It
+    /// comes from padding, or from the bytes behind the source, and goes to padding. A read may run past the end of its
+    /// tensor.
     Rounded,
-    /// The padding is too ragged for a reasonable number of commands: these move all elements up to the last live value of
-    /// every loop, padding among them. They give an upper bound of the time, and must not be executed.
+    /// The padding is too ragged for a reasonable number of commands: these move all elements up to the last live value
+    /// of every loop, with the padding among them. They give an upper bound of the time, and must not be executed.
     Hull,
 }
 
@@ -57,20 +58,20 @@ pub struct EngineQueue {
     pub engine: Engine,
     /// Its commands.
     pub commands: Vec<PairedSequencer>,
-    /// Where an index names rows: the lengths of its lists, in the order of `commands`. So many of them are the rows of a
-    /// single command, whose outermost loop has a list of offsets in place of a stride. Empty: there is no index.
+    /// Lengths of the lists of rows that an index names, in the order of `commands`. The rows of a list are a single
+    /// command, whose outermost loop has a list of offsets in place of a stride. Empty without an index.
     pub lists: Vec<usize>,
 }
 
 impl EngineQueue {
-    /// What starts at once, in order: a command, or the rows of one.
+    /// Groups of commands that start together, in order: a single command, or the rows of one.
     pub fn starts(&self) -> impl Iterator<Item = &[PairedSequencer]> {
         let alone = if self.lists.is_empty() { self.commands.len() } else { 0 };
         let lengths = self.lists.iter().copied().chain(core::iter::repeat_n(1, alone));
         lengths.scan(&self.commands[..], |rest, length| {
-            let (own, behind) = rest.split_at(length);
+            let (rows, behind) = rest.split_at(length);
             *rest = behind;
-            Some(own)
+            Some(rows)
         })
     }
 }
@@ -80,19 +81,19 @@ impl EngineQueue {
 pub struct DmaOperation {
     /// The engines, in order. Engines without a share are left out.
     pub engines: Vec<EngineQueue>,
-    /// How exactly the commands are the move.
+    /// Match between the commands and the move.
     pub coverage: Coverage,
-    /// Whether slices of a cluster get copies of the same: the detailed clock serves them one after another.
+    /// True if slices of a cluster get copies of the same elements: the detailed clock serves them one after another.
     pub copies: bool,
 }
 
 impl DmaOperation {
-    /// An operation of commands that were made by hand.
+    /// An operation of commands that are made by hand.
     pub fn of(engines: Vec<EngineQueue>) -> Self {
         Self { engines, coverage: Coverage::Exact, copies: false }
     }
 
-    /// Whether an index names rows.
+    /// Tells if an index names rows.
     pub fn has_lists(&self) -> bool {
         self.engines.iter().any(|queue| !queue.lists.is_empty())
     }
@@ -102,17 +103,17 @@ impl DmaOperation {
         self.engines.iter().flat_map(|queue| &queue.commands)
     }
 
-    /// Bytes that move.
+    /// Number of bytes that move.
     pub fn bytes(&self) -> u64 {
         self.commands().map(PairedSequencer::bytes).sum()
     }
 
-    /// Requests of all engines.
+    /// Number of requests of all engines.
     pub fn requests(&self) -> u64 {
         self.commands().map(PairedSequencer::requests).sum()
     }
 
-    /// Whether all engines execute the same loops, so that only bases and media differ.
+    /// Tells if all engines execute the same loops, so that only bases and media differ.
     pub fn is_homogeneous(&self) -> bool {
         self.engines.windows(2).all(|pair| {
             let (a, b) = (&pair[0].commands, &pair[1].commands);
@@ -134,8 +135,8 @@ impl fmt::Display for Rows<'_> {
     }
 }
 
-/// One line per command: `engine 0.1.3: […] -> […]`. Where all engines execute the same loops, these are printed once, and
-/// then the bases of every engine.
+/// One line per command: `engine 0.1.3: […] -> […]`. If all engines execute the same loops, these are printed once,
+/// followed by the bases of every engine.
 impl fmt::Display for DmaOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";

@@ -1,4 +1,4 @@
-//! How a contiguous run becomes packets.
+//! Packets of a contiguous run.
 
 use furiosa_visa_rules::spec::{DMA_DM_WRITE_BYTES, DMA_REQUEST_BYTES, DMA_STARTUP_CYCLES};
 
@@ -9,32 +9,32 @@ pub struct PacketRun {
     pub offset: u64,
     /// Bytes of a packet.
     pub stride0: usize,
-    /// Packets.
+    /// Number of packets.
     pub count: u64,
 }
 
 impl PacketRun {
-    /// Requests of at most [`DMA_REQUEST_BYTES`].
+    /// Number of requests of at most [`DMA_REQUEST_BYTES`].
     pub const fn requests(&self) -> u64 {
         self.count * self.stride0.div_ceil(DMA_REQUEST_BYTES) as u64
     }
 }
 
-/// The packets of a run of `run` bytes: the divisor of the run with the fewest requests, the larger one of equals, at most
-/// `largest`. Towards DM (`to_dm`) it is a multiple of 8 bytes if the run is.
+/// Packets of a run of `run` bytes. Their size is the divisor of the run, at most `largest`, with the fewest requests;
+/// of two equal ones, the larger. Towards DM (`to_dm`) it is a multiple of 8 bytes if the run is.
 pub fn whole_run(run: u64, to_dm: bool, largest: usize) -> PacketRun {
     let unit = if to_dm && run.is_multiple_of(DMA_DM_WRITE_BYTES as u64) { DMA_DM_WRITE_BYTES } else { 1 };
     let packets = |stride0: usize| PacketRun { offset: 0, stride0, count: run / stride0 as u64 };
-    // From the longest one down: the first one that leaves no request short of its bytes is not surpassed.
+    // From the longest size down: a size with the least possible number of requests ends the search.
     let least = run.div_ceil(DMA_REQUEST_BYTES as u64);
     let mut best: Option<PacketRun> = None;
     for stride0 in (1..=largest.min(run as usize) / unit).rev().map(|units| units * unit) {
         if run.is_multiple_of(stride0 as u64) {
-            let own = packets(stride0);
-            if best.is_none_or(|best| own.requests() < best.requests()) {
-                best = Some(own);
+            let candidate = packets(stride0);
+            if best.is_none_or(|best| candidate.requests() < best.requests()) {
+                best = Some(candidate);
             }
-            if own.requests() == least {
+            if candidate.requests() == least {
                 break;
             }
         }
@@ -42,8 +42,8 @@ pub fn whole_run(run: u64, to_dm: bool, largest: usize) -> PacketRun {
     best.unwrap_or(packets(unit))
 }
 
-/// The packets of a run that is repeated `repeats` times. Where the run has no good divisor, a second command moves what is
-/// left of the largest packets, if that takes less time with its startup.
+/// Packets of a run that is repeated `repeats` times. If the run has no good divisor, a second command moves the rest
+/// behind the largest packets, if that takes less time with its startup.
 pub fn packet_runs(run: u64, to_dm: bool, largest: usize, repeats: u64) -> Vec<PacketRun> {
     let whole = whole_run(run, to_dm, largest);
     let rest = run % largest as u64;

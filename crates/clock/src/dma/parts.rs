@@ -1,8 +1,8 @@
 //! Cutting a move into loop nests without conditions.
 //!
-//! A move is loops with a guard that leaves out padding, over units that belong to different engines. A command is loops
-//! and nothing else. So the index space of the loops is cut into *parts*: products of evenly spaced index values in which
-//! every index tuple is live and every unit belongs to the same engine.
+//! A move is loops with a guard that leaves out padding, over units that belong to different engines. A command is
+//! loops and nothing else. So the index space of the loops is cut into *parts*: products of evenly spaced index values
+//! in which every index tuple is live and every unit belongs to the same engine.
 //!
 //! ```text
 //! 15 elements as a in 0..8, b in 0..2, guard 2 a + b < 15
@@ -12,24 +12,24 @@
 //! b = 1  1 1 1 1 1 1 1 .
 //! ```
 //!
-//! What holds for a range of index values is found by interval arithmetic on the guard's sums. A range about which that says
-//! nothing is halved, and neighbours that turn out equal are joined again. So the work goes with the number of different
-//! values, not with the number of elements.
+//! Interval arithmetic on the guard's sums tells if a range of index values is live. A range with no clear answer is
+//! halved, and neighbours that turn out equal are joined again. So the work grows with the number of different values,
+//! not with the number of elements.
 
 use super::sequencer::Side;
 use furiosa_visa_rules::command::TRANSFER_LOOPS;
 use furiosa_visa_rules::mapping::{GUARD_SUMS, Guard, GuardSum};
 
-/// Looks at ranges until a guard counts as too ragged. Two per value in the worst case.
+/// Maximum number of ranges that are looked at before a guard counts as too ragged. Two per value in the worst case.
 const LOOKS: usize = 1 << 15;
-/// Parts until a guard counts as too ragged.
+/// Maximum number of parts before a guard counts as too ragged.
 const PARTS: usize = 1024;
-/// Element positions of a granule until it counts as too long to be looked at one by one.
+/// Maximum number of element positions of a granule that are looked at one by one.
 const GRANULE_POSITIONS: usize = 4096;
-/// The most things that must be the same all over a part: one per side.
+/// Number of keys, which are the same all over a part: one per side.
 const KEYS: usize = 2;
 
-/// How far one iteration moves.
+/// Distance that one iteration moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reach {
     /// Units, see [`furiosa_visa_rules::command::Memory`].
@@ -56,9 +56,10 @@ pub(super) struct MoveLoop {
     pub(super) destination: Reach,
     /// The guard's variable that it counts.
     pub(super) variable: usize,
-    /// What an iteration adds to the variable.
+    /// Amount that an iteration adds to the variable.
     pub(super) weight: usize,
-    /// It lies inside what the hardware can only move as a whole: its values are live together if one of them is.
+    /// True if it lies inside a block that the hardware can only move as a whole: the values of the block are live
+    /// together if one of them is.
     pub(super) granule: bool,
 }
 
@@ -85,12 +86,12 @@ pub(super) struct Key {
 pub(super) struct Part {
     /// Size and reach on both sides, in the order of the move.
     pub(super) loops: Vec<(usize, Reach, Reach)>,
-    /// Where it starts.
+    /// Start on the source side, and on the destination side.
     pub(super) source: Reach,
     pub(super) destination: Reach,
 }
 
-/// Cuts a move into parts. `None`: the guard is too ragged for a reasonable number of parts.
+/// Cuts a move into parts. `None` if the guard is too ragged for a reasonable number of parts.
 pub(super) fn parts(guard: &Guard, loops: &[MoveLoop], keys: [Key; KEYS]) -> Option<Vec<Part>> {
     let mut cutter = Cutter::new(guard, loops, keys);
     let full: Vec<Span> = loops.iter().map(|l| Span { first: 0, last: l.size - 1 }).collect();
@@ -99,12 +100,12 @@ pub(super) fn parts(guard: &Guard, loops: &[MoveLoop], keys: [Key; KEYS]) -> Opt
     flatten(loops, &tree, &mut vec![None; loops.len()], &mut parts).then_some(parts)
 }
 
-/// The sizes to which the loops can be cut without losing a live element, whatever the guard says of the rest: the hull.
+/// The hull: the loops, cut to sizes that keep every live element, whatever the guard leaves out between.
 pub(super) fn hull(guard: &Guard, loops: &[MoveLoop], keys: [Key; KEYS]) -> Vec<MoveLoop> {
     let mut cutter = Cutter::new(guard, loops, keys);
     let mut spans: Vec<Span> = loops.iter().map(|l| Span { first: 0, last: l.size - 1 }).collect();
     for k in (0..loops.len()).filter(|&k| !loops[k].granule) {
-        // The least value behind which there is nothing.
+        // Finds the least value that has nothing live behind it.
         let (mut low, mut high) = (0, spans[k].last);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -124,7 +125,7 @@ struct Span {
     last: usize,
 }
 
-/// What is known about a product of spans. Masks have one bit per key and per sum.
+/// Result for a product of spans. Masks have one bit per key and per sum.
 #[derive(Clone, Copy, Debug)]
 enum Look {
     Nothing,
@@ -146,7 +147,7 @@ struct Values {
 enum Tree {
     Nothing,
     All([i64; KEYS]),
-    /// A loop, and what holds for its values.
+    /// A loop, and the tree of each group of its values.
     Split(usize, Vec<(Values, Tree)>),
 }
 
@@ -154,7 +155,7 @@ struct Cutter<'a> {
     guard: &'a Guard,
     loops: &'a [MoveLoop],
     keys: [Key; KEYS],
-    /// Per loop: the keys and sums that it has part in.
+    /// The keys and sums that each loop takes part in.
     parts: Vec<u32>,
     granules: Vec<usize>,
     looks: usize,
@@ -165,7 +166,7 @@ type Interval = (usize, usize);
 impl<'a> Cutter<'a> {
     fn new(guard: &'a Guard, loops: &'a [MoveLoop], keys: [Key; KEYS]) -> Self {
         let of_sum = |sum: usize| 1u32 << (KEYS + sum);
-        // Per variable, given or a sum: the sums that it has part in.
+        // The sums that each variable takes part in, be it given or a sum.
         let mut variables = vec![0u32; guard.variables + guard.sums.len()];
         for (k, sum) in guard.sums.iter().enumerate().rev() {
             let through = of_sum(k) | variables[guard.variables + k];
@@ -183,7 +184,7 @@ impl<'a> Cutter<'a> {
         Self { guard, loops, keys, parts: parts.collect(), granules, looks: 0 }
     }
 
-    /// The values of the guard's sums.
+    /// Intervals of the values of the guard's sums.
     fn sums(&self, spans: &[Span]) -> [Interval; GUARD_SUMS] {
         let mut variables = [(0, 0); TRANSFER_LOOPS];
         for (l, span) in self.loops.iter().zip(spans) {
@@ -215,12 +216,12 @@ impl<'a> Cutter<'a> {
         sums
     }
 
-    /// The sums with their values.
+    /// The sums with the intervals of their values.
     fn tests<'s>(&'s self, sums: &'s [Interval]) -> impl Iterator<Item = (&'s GuardSum, Interval)> {
         self.guard.sums.iter().zip(sums.iter().copied())
     }
 
-    /// Whether one value of the granule makes everything else live.
+    /// Tells if one value of the granule makes everything else live.
     fn granule_is_live(&self, spans: &[Span]) -> bool {
         let sizes = || self.granules.iter().map(|&k| self.loops[k].size);
         let positions: usize = sizes().product();
@@ -267,14 +268,14 @@ impl<'a> Cutter<'a> {
         if mixed | ragged == 0 { Look::All(key_values) } else { Look::Mixed(mixed | ragged) }
     }
 
-    /// Loops that can be cut to tell apart what is mixed.
+    /// Loops that can be cut to separate the keys and sums of `mixed`.
     fn candidates(&self, spans: &[Span], mixed: u32) -> impl Iterator<Item = usize> {
         (0..self.loops.len()).filter(move |&k| {
             !self.loops[k].granule && spans[k].first < spans[k].last && self.parts[k] & mixed != 0
         })
     }
 
-    /// The loop with the most influence on the first thing that is mixed and can be cut: keys, then sums.
+    /// The loop with the most influence on the first key or sum that is mixed and can be cut. Keys come first.
     fn choose(&self, spans: &[Span], mixed: u32) -> Option<usize> {
         let things = (0..KEYS + GUARD_SUMS).filter(|thing| mixed >> thing & 1 == 1);
         let first = things.into_iter().find(|thing| self.candidates(spans, 1 << thing).next().is_some())?;
@@ -304,7 +305,7 @@ impl<'a> Cutter<'a> {
         Some(if values.is_empty() { Tree::Nothing } else { Tree::Split(k, values) })
     }
 
-    /// Ranges of values of loop `k` with what holds for them, in order, neighbours joined.
+    /// Collects ranges of values of loop `k` with the tree of each, in order. Equal neighbours are joined.
     fn runs(&mut self, k: usize, spans: &[Span], runs: &mut Vec<(usize, usize, Tree)>) -> Option<()> {
         if self.looks > LOOKS {
             return None;
@@ -361,7 +362,7 @@ fn evenly_spaced(runs: Vec<(usize, usize, Tree)>) -> Option<Vec<(Values, Tree)>>
     Some(all)
 }
 
-/// Writes the leaves of a tree as parts. False when there are too many.
+/// Writes the leaves of a tree as parts. Returns false if there are too many.
 fn flatten(loops: &[MoveLoop], tree: &Tree, chosen: &mut Vec<Option<Values>>, parts: &mut Vec<Part>) -> bool {
     match tree {
         Tree::Nothing => true,
@@ -426,7 +427,7 @@ mod tests {
         guard
     }
 
-    /// The moved positions, from loops and offsets: `((units, bits), (units, bits))` to how often.
+    /// Positions that a part moves, from loops and offsets: `(units, bits)` of the source and of the destination.
     fn moved(part: &Part) -> Vec<[(u64, u64); 2]> {
         let mut all = vec![(part.source, part.destination)];
         for &(size, source, destination) in &part.loops {
@@ -438,7 +439,7 @@ mod tests {
         all.into_iter().map(|(from, to)| [(from.units, from.bits), (to.units, to.bits)]).collect()
     }
 
-    /// The same by the definition of a move.
+    /// The same positions by the definition of a move, with the number of times that each is moved.
     fn live(guard: &Guard, loops: &[MoveLoop]) -> BTreeMap<[(u64, u64); 2], usize> {
         let total: usize = loops.iter().map(|l| l.size).product();
         let mut all = BTreeMap::new();
@@ -475,7 +476,7 @@ mod tests {
     #[test]
     fn a_move_without_conditions_is_one_part() {
         assert_eq!(check(&Guard::always(2), &loops(&[(64, 0, 8, 1, 0), (5, 0, 512, 0, 8)])), 1);
-        // A slice loop over a cluster is cut where the engine changes, one over padding of an engine is not.
+        // A slice loop over a cluster is cut where the engine changes; one that stays inside an engine is not cut.
         assert_eq!(check(&Guard::always(1), &loops(&[(256, 0, 8, 1, 0)])), 4);
         assert_eq!(check(&Guard::always(1), &loops(&[(60, 0, 8, 1, 0)])), 1);
     }
@@ -490,7 +491,7 @@ mod tests {
     fn a_bound_on_a_loop_shortens_it() {
         let loops = loops(&[(16, 0, 8, 0, 8), (4, 0, 128, 0, 128)]);
         assert_eq!(check(&guard(2, &[(10, &[(0, 1, 16, 1)])]), &loops), 1);
-        // Two bounds that have nothing to do with each other.
+        // Two independent bounds.
         assert_eq!(check(&guard(2, &[(10, &[(0, 1, 16, 1)]), (3, &[(1, 1, 4, 1)])]), &loops), 1);
     }
 

@@ -1,4 +1,4 @@
-//! What the time of a DMA operation is computed with.
+//! Inputs of the time of a DMA operation.
 
 use super::time::SameMedium;
 use furiosa_visa_rules::spec::CORE_CYCLE_TICKS;
@@ -6,18 +6,19 @@ use furiosa_visa_rules::spec::CORE_CYCLE_TICKS;
 /// Rates of DMA engines and of the paths that they use. Times in ticks of 1/3 cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaRates {
-    /// How the sides of a command add up where both use the same medium.
+    /// Rule by which the sides of a command add up if both use the same medium.
     pub same_medium: SameMedium,
     /// Ticks in which a Data Memory Network moves 128 bytes.
     pub dmn_access_ticks: u64,
-    /// Ticks from the copy for a slice to the one for the next slice, beside its bytes, where slices of a cluster get copies of
-    /// the same: they are served one after another. `None`: they are served like slices that get something else.
+    /// Ticks from the copy for a slice to the one for the next slice, beside its bytes. They count for slices of a
+    /// cluster that get copies of the same elements, and are served one after another. `None` if these slices are
+    /// served like others.
     pub copy_ticks: Option<u64>,
     /// Ticks before the rows of an index move.
     pub index_ticks: u64,
 }
 
-/// What is documented, and nothing else.
+/// Documented rates, and nothing else.
 impl From<SameMedium> for DmaRates {
     fn from(same_medium: SameMedium) -> Self {
         Self { same_medium, dmn_access_ticks: CORE_CYCLE_TICKS, copy_ticks: None, index_ticks: 0 }

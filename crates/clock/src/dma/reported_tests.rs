@@ -1,4 +1,4 @@
-//! The rates that users of chips report, on moves by hand. The sums are written out: rates are those of the test.
+//! Moves by hand, at rates that users of chips report. The sums are written out: the rates are those of the test.
 
 use super::worked_examples::{bytes, derived, fast};
 use super::*;
@@ -17,13 +17,13 @@ fn data(dma: &furiosa_visa_rules::command::Dma, rates: DmaRates) -> u64 {
 #[test]
 fn a_network_takes_its_ticks() {
     // 512 bytes to each of 64 slices: 4 accesses in each of the 32 slices of a network.
-    let own = bytes((Hbm, 1 << 15), (Dm, 512), &[(64, 0, 512, 1, 0), (512, 0, 1, 0, 1)]);
-    assert_eq!(data(&own, SameMedium::Sum.into()), 32 * 4 * 3);
-    assert_eq!(data(&own, RATES), 32 * 4 * 4);
+    let dma = bytes((Hbm, 1 << 15), (Dm, 512), &[(64, 0, 512, 1, 0), (512, 0, 1, 0, 1)]);
+    assert_eq!(data(&dma, SameMedium::Sum.into()), 32 * 4 * 3);
+    assert_eq!(data(&dma, RATES), 32 * 4 * 4);
 }
 
-/// Slices of a cluster get their copies one after another, whatever engine and network they belong to; clusters do not wait for
-/// each other.
+/// Slices of a cluster get their copies one after another, whatever engine and network they belong to; clusters do not
+/// wait for each other.
 #[test]
 fn copies_follow_each_other() {
     let copies = |clusters: usize, slices: usize| {
@@ -37,15 +37,15 @@ fn copies_follow_each_other() {
     }
     let all = derived(&copies(2, 256), &DmaOptions::default());
     assert_eq!(time(&all, RATES, &mut fast).bound, Bound::Copies);
-    // A copy for each cluster is none for slices.
+    // A copy for each cluster is no copy for slices.
     let loops = [(2, 0, 0, 256, 0), (256, 0, 512, 1, 0), (512, 0, 1, 0, 1)];
     let apart = bytes((Hbm, 1 << 17), (Dm, 512), &loops);
     assert!(!derived(&apart, &DmaOptions::default()).copies);
     assert_eq!(data(&apart, RATES), 32 * 4 * 4);
-    // Within DM, what is read is read once for each copy.
+    // Within DM, the source is read once for each copy.
     let inside = bytes((Dm, 512), (Dm, 1024), &[(256, 0, 0, 1, 0), (512, 0, 1, 0, 1)]);
     assert_eq!(data(&inside, RATES), 256 * (2 * 4 * 4 + 30));
-    // The documented rates know nothing of copies.
+    // The documented rates have no copies.
     let operation = derived(&copies(1, 256), &DmaOptions::default());
     let time = time(&operation, SameMedium::Sum, &mut fast);
     assert_eq!((time.ticks, time.copies_ticks()), (1500 + 32 * 4 * 3, 0));

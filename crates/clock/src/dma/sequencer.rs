@@ -6,7 +6,7 @@ use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::spec;
 use furiosa_visa_rules::text::Text;
 
-/// What a DMA engine reads or writes.
+/// Memory that a DMA engine reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Medium {
     /// The HBM of a chip. Addresses are bytes in it.
@@ -22,8 +22,8 @@ pub enum Medium {
         /// The cluster of the chip.
         cluster: usize,
     },
-    /// The SPM of a Data Memory Network. Addresses are bytes in it. No tensor lies there: only commands that are made by
-    /// hand name it.
+    /// The SPM of a Data Memory Network. Addresses are bytes in it. No tensor lies there: only commands that are made
+    /// by hand name it.
     Spm {
         /// The chip.
         chip: usize,
@@ -70,16 +70,16 @@ impl fmt::Display for Medium {
 /// A side of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// What is read.
+    /// The side that is read.
     Source,
-    /// What is written.
+    /// The side that is written.
     Destination,
 }
 
 /// One loop of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PairedEntry {
-    /// Iterations.
+    /// Number of iterations.
     pub limit: usize,
     /// Bytes between two iterations on the source side. 0: a broadcast.
     pub source_stride: u64,
@@ -99,8 +99,8 @@ impl PairedEntry {
 
 /// A command of a DMA engine: for every tuple of loop indices, `stride0` bytes go from the source to the destination.
 ///
-/// The packet is the innermost entry of the hardware, one byte on either side; it is `stride0` here and counts as an entry.
-/// Printed as both sequencers, outermost entry first:
+/// The packet is the innermost entry of the hardware, one byte on either side; it is `stride0` here and counts as an
+/// entry. Printed as both sequencers, outermost entry first:
 ///
 /// ```text
 /// [8 : 2048, 8 : 256, 256 : 1] : 256 @ HBM(0) 0x0 -> [8 : 256, 8 : 2048, 256 : 1] : 256 @ HBM(0) 0x4000
@@ -115,9 +115,9 @@ pub struct PairedSequencer {
     pub destination_base: u64,
     /// Bytes of a packet.
     pub stride0: usize,
-    /// Where bytes are read.
+    /// Medium that is read.
     pub source_medium: Medium,
-    /// Where bytes are written.
+    /// Medium that is written.
     pub destination_medium: Medium,
 }
 
@@ -134,7 +134,7 @@ impl PairedSequencer {
         }
     }
 
-    /// The same with loops of `(limit, source stride, destination stride)`, outermost first.
+    /// The same command with loops of `(limit, source stride, destination stride)`, outermost first.
     pub fn with_entries(mut self, entries: &[(usize, u64, u64)]) -> Self {
         let entry = |&(limit, source_stride, destination_stride): &(usize, u64, u64)| PairedEntry {
             limit,
@@ -161,7 +161,7 @@ impl PairedSequencer {
         }
     }
 
-    /// Packets.
+    /// Number of packets.
     pub fn packets(&self) -> u64 {
         self.entries.iter().map(|entry| entry.limit as u64).product()
     }
@@ -171,12 +171,12 @@ impl PairedSequencer {
         self.packets() * self.stride0 as u64
     }
 
-    /// Requests of at most [`spec::DMA_REQUEST_BYTES`], which cut packets.
+    /// Number of requests of at most [`spec::DMA_REQUEST_BYTES`], which cut packets.
     pub fn requests(&self) -> u64 {
         self.packets() * self.stride0.div_ceil(spec::DMA_REQUEST_BYTES) as u64
     }
 
-    /// Bytes from the first to behind the last one of a side.
+    /// Bytes from the first to the last one of a side, both included.
     pub fn extent(&self, side: Side) -> u64 {
         let steps = self.entries.iter().map(|e| e.stride(side) * (e.limit as u64).saturating_sub(1));
         steps.sum::<u64>() + self.stride0 as u64
@@ -192,8 +192,8 @@ impl PairedSequencer {
         Requests::new(self, side)
     }
 
-    /// Joins neighbouring loops that go on evenly on both sides, as long as the limit allows: `(n1, r1, w1), (n2, r2, w2)`
-    /// where `r1 == n2 * r2 && w1 == n2 * w2`. Loops of one iteration go.
+    /// Joins neighbouring loops that continue evenly on both sides, as long as the limit allows: `(n1, r1, w1)` and
+    /// `(n2, r2, w2)` if `r1 == n2 * r2 && w1 == n2 * w2`. Loops of one iteration are removed.
     pub fn merge(&mut self) {
         let mut merged: Vec<PairedEntry> = Vec::with_capacity(self.entries.len());
         for entry in self.entries.drain(..).filter(|entry| entry.limit != 1) {
@@ -227,11 +227,10 @@ impl PairedSequencer {
         Ok(())
     }
 
-    /// Checks that the command writes inside the bytes of a tensor, given per unit. A read may go
-    /// past the end.
+    /// Checks that the command writes inside the bytes of a tensor, given per unit. A read may go past the end.
     ///
     /// # Errors
-    /// The rule, when a byte outside is written.
+    /// The rule, if a byte outside is written.
     pub fn check_destination(&self, tensor: core::ops::Range<u64>) -> Result<(), PlanError> {
         let (first, past) = self.span_in_unit(Side::Destination);
         if first >= tensor.start && past <= tensor.end {
@@ -243,7 +242,7 @@ impl PairedSequencer {
         Err(PlanError::new("write past tensor end", text.str("; help: shorten the outermost loop")))
     }
 
-    /// All rules but alignment, which costs time where commands are derived.
+    /// Checks all rules but alignment, which costs time in derived commands.
     pub(super) fn check_form(&self) -> Result<(), PlanError> {
         let entries = self.entries.len() + 1;
         if entries > spec::DMA_ENTRIES {
@@ -283,7 +282,7 @@ impl PairedSequencer {
         Ok(())
     }
 
-    /// The rule that bytes or slices lie past the end of a memory.
+    /// Checks that no bytes and no slices lie past the end of a memory.
     pub(crate) fn check_capacity(&self, side: Side) -> Result<(), PlanError> {
         let (_, past) = self.span_in_unit(side);
         let capacity = match self.medium(side) {
@@ -328,7 +327,8 @@ impl PairedSequencer {
         Err(PlanError::new(rule, text.str(" bytes on both sides")))
     }
 
-    /// The first and behind the last byte that a side touches in a unit: a chip's HBM, a slice, an SPM.
+    /// The first byte that a side touches in a unit, and the one behind the last. A unit is a chip's HBM, a slice, an
+    /// SPM.
     fn span_in_unit(&self, side: Side) -> (u64, u64) {
         if !self.medium(side).is_dm() {
             return (self.base(side), self.base(side) + self.extent(side));

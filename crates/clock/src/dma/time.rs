@@ -1,4 +1,4 @@
-//! How long a DMA operation takes.
+//! Time of a DMA operation.
 //!
 //! ```text
 //!   side    = max(requests, medium)        medium: cycles of the slowest Data Memory Network, of HBM, of SPM
@@ -9,15 +9,15 @@
 //!   all     = max(commands of an engine, one after another;  500 + HBM of all engines;  500 + PCIe)
 //! ```
 //!
-//! The detailed profile has other [rates](DmaRates): networks are slower, an index is read before its rows, and where slices
-//! of a cluster get copies of the same, all engines of the cluster serve them one after another:
+//! The detailed profile has other [rates](DmaRates): networks are slower, and an index is read before its rows. If
+//! slices of a cluster get copies of the same elements, all engines of the cluster serve them one after another:
 //!
 //! ```text
 //!   copies  = 500 + sum over slices of (10 + bytes through the network of the slice)
 //! ```
 //!
-//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine and its
-//! memories, arbitration.
+//! Not modelled: several engines that read the same Data Memory Network at the same time, distance between an engine
+//! and its memories, arbitration.
 
 use super::operation::{Coverage, DmaOperation, Engine, EngineQueue};
 use super::rates::DmaRates;
@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 /// Bytes of an index per row.
 const INDEX_BYTES: usize = ElementType::I32.bits() / 8;
 
-/// How the sides of a command add up where both use the same medium. Both ways are documented.
+/// Rule by which the sides of a command add up if both use the same medium. Both rules are documented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameMedium {
     /// One after the other.
@@ -51,18 +51,18 @@ pub enum SameMedium {
 /// The requests of an engine to the HBM of a chip on one side of its commands.
 #[derive(Clone, Copy, Debug)]
 pub struct HbmStream<'a> {
-    /// The chip whose HBM is meant.
+    /// The chip of the HBM.
     pub chip: usize,
     /// The engine.
     pub engine: Engine,
-    /// Reads, or writes.
+    /// Side of the commands: reads, or writes.
     pub side: Side,
-    /// The commands of the engine. Those that have another medium on this side have no part in the stream.
+    /// The commands of the engine. Commands with another medium on this side are not part of the stream.
     pub commands: &'a [PairedSequencer],
 }
 
 impl<'a> HbmStream<'a> {
-    /// Commands that have part in the stream.
+    /// Commands that are part of the stream.
     pub fn commands(&self) -> impl Iterator<Item = &'a PairedSequencer> + use<'a> {
         let Self { chip, side, .. } = *self;
         self.commands.iter().filter(move |command| command.medium(side) == Medium::Hbm { chip })
@@ -74,7 +74,7 @@ impl<'a> HbmStream<'a> {
         self.commands().flat_map(move |command| command.iter_requests(side))
     }
 
-    /// Whether the requests write.
+    /// Tells if the requests write.
     pub fn writes(&self) -> bool {
         self.side == Side::Destination
     }
@@ -82,23 +82,23 @@ impl<'a> HbmStream<'a> {
 
 /// A model of HBM.
 pub trait HbmTime {
-    /// What the HBM of a chip does until it has served these streams, all at once, beginning with closed rows.
+    /// Serves streams with the HBM of a chip, all at once. All rows are closed at the start.
     fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed;
 
-    /// Ticks of 1/3 cycle until then.
+    /// Ticks of 1/3 cycle until the streams are served.
     fn ticks(&mut self, streams: &[HbmStream<'_>]) -> u64 {
         self.serve(streams).ticks
     }
 }
 
-/// Ticks alone.
+/// A model of ticks alone, without channels.
 impl<F: FnMut(&[HbmStream<'_>]) -> u64> HbmTime for F {
     fn serve(&mut self, streams: &[HbmStream<'_>]) -> HbmServed {
         HbmServed::without_channels(self(streams))
     }
 }
 
-/// What limits an operation, or an engine.
+/// Resource that limits an operation or an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bound {
     /// Nothing moves.
@@ -109,7 +109,7 @@ pub enum Bound {
     Engine,
     /// The data path of a Data Memory Network.
     Dmn,
-    /// Copies of the same for slices of a cluster, one after another.
+    /// Copies of the same elements for slices of a cluster, one after another.
     Copies,
     /// The index, which is read before its rows.
     Index,
@@ -144,9 +144,9 @@ pub struct SideTime {
     pub hbm_transfers: u64,
     /// Writes of a part of a unit of HBM or DM.
     pub partial_writes: u64,
-    /// The medium alone, without other engines.
+    /// Ticks of the medium alone, without other engines.
     pub medium_ticks: u64,
-    /// The side: the medium, or the requests if they take longer.
+    /// Ticks of the side: those of the medium, or of the requests if they take longer.
     pub ticks: u64,
 }
 
@@ -155,11 +155,11 @@ pub struct SideTime {
 pub struct EngineTime {
     /// The engine.
     pub engine: Engine,
-    /// Its commands.
+    /// Number of its commands.
     pub commands: u64,
     /// Bytes that it moves.
     pub bytes: u64,
-    /// Its requests.
+    /// Number of its requests.
     pub requests: u64,
     /// Startup of all commands.
     pub startup_ticks: u64,
@@ -167,61 +167,62 @@ pub struct EngineTime {
     pub read: SideTime,
     /// Writes.
     pub write: SideTime,
-    /// All commands without startup.
+    /// Ticks of all commands without startup.
     pub data_ticks: u64,
-    /// Of those, before the rows of an index move.
+    /// Part of `data_ticks` before the rows of an index move.
     pub index_ticks: u64,
-    /// Of those, from the copy for a slice to the one for the next slice, beside their bytes.
+    /// Part of `data_ticks` from the copy for a slice to the one for the next slice, beside their bytes.
     pub copy_ticks: u64,
-    /// What limits the longest command.
+    /// Resource that limits the longest command.
     pub bound: Bound,
 }
 
 impl EngineTime {
-    /// All commands, one after another.
+    /// Ticks of all commands, one after another.
     pub const fn ticks(&self) -> u64 {
         self.startup_ticks + self.data_ticks
     }
 
-    /// All commands, one after another, in cycles, rounded up.
+    /// Cycles of all commands, one after another, rounded up.
     pub const fn cycles(&self) -> u64 {
         self.ticks().div_ceil(CORE_CYCLE_TICKS)
     }
 }
 
-/// The time of a DMA operation, and where it comes from. Times in ticks of 1/3 cycle.
+/// Time of a DMA operation, and its derivation. Times in ticks of 1/3 cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaTime {
-    /// From the start of the operation to its end.
+    /// Ticks from the start of the operation to its end.
     pub ticks: u64,
-    /// What limits it.
+    /// Resource that limits it.
     pub bound: Bound,
-    /// The engine that limits it; `None` where engines limit each other.
+    /// Engine that limits it. `None` if engines limit each other.
     pub slowest: Option<Engine>,
-    /// Every engine.
+    /// Time of every engine.
     pub engines: Vec<EngineTime>,
-    /// The HBM of every chip that has part in it, with the requests of all engines.
+    /// Work of the HBM of every chip that takes part, with the requests of all engines.
     pub hbm: Vec<(usize, HbmServed)>,
-    /// The PCIe link with the most bytes.
+    /// Ticks of the PCIe link with the most bytes.
     pub pcie_ticks: u64,
-    /// What it was computed with. Without copies, no time between them.
+    /// Rates of the computation. Without copies, they have no time between copies.
     pub rates: DmaRates,
-    /// How exactly the commands are the move.
+    /// Match between the commands and the move.
     pub coverage: Coverage,
-    /// Whether sides of commands have been added up because they use the same medium.
+    /// Rule by which sides of commands were added up because they use the same medium. `None` if no command has such
+    /// sides.
     pub same_medium: Option<SameMedium>,
 }
 
 /// A number of an operation with its class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// The number.
     pub value: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// How well it is founded: as well as the least founded rule behind it.
+    /// Certainty of the number: that of the least certain rule behind it.
     pub class: CostClass,
     /// The rule.
     pub rule: &'static str,
@@ -233,7 +234,8 @@ impl DmaTime {
         self.ticks.div_ceil(CORE_CYCLE_TICKS)
     }
 
-    /// The cluster whose slices get copies of the same for the longest time, one after another. 0: there are no copies.
+    /// Ticks of the cluster whose slices get copies of the same elements for the longest time, one after another. 0
+    /// without copies.
     pub fn copies_ticks(&self) -> u64 {
         if self.rates.copy_ticks.is_none() {
             return 0;
@@ -242,22 +244,22 @@ impl DmaTime {
         startup + slowest_cluster(&self.engines, |engine| engine.data_ticks)
     }
 
-    /// Bytes that move.
+    /// Number of bytes that move.
     pub fn bytes(&self) -> u64 {
         self.engines.iter().map(|engine| engine.bytes).sum()
     }
 
-    /// Of every chip whose HBM has part in it: ticks until that has served the requests of all engines.
+    /// Ticks until the HBM of a chip has served the requests of all engines, for every chip whose HBM takes part.
     pub fn hbm_ticks(&self) -> Vec<(usize, u64)> {
         self.hbm.iter().map(|(chip, served)| (*chip, served.ticks)).collect()
     }
 
-    /// Requests of all engines.
+    /// Number of requests of all engines.
     pub fn requests(&self) -> u64 {
         self.engines.iter().map(|engine| engine.requests).sum()
     }
 
-    /// Commands of all engines.
+    /// Number of commands of all engines.
     pub fn commands(&self) -> u64 {
         self.engines.iter().map(|engine| engine.commands).sum()
     }
@@ -325,7 +327,7 @@ impl DmaTime {
             figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "the slowest channel"),
             figure(
                 "copies, slowest cluster",
-                cycles(slowest_cluster(&self.engines, |own| own.copy_ticks)),
+                cycles(slowest_cluster(&self.engines, |engine| engine.copy_ticks)),
                 "cycles",
                 Number::Copy.class(),
                 Number::Copy.rule(),
@@ -401,17 +403,17 @@ pub fn time(operation: &DmaOperation, rates: impl Into<DmaRates>, hbm: &mut impl
     total
 }
 
-/// The sum over the engines of a cluster, for the cluster of which it is greatest. The engines start at the same time.
+/// Sum over the engines of a cluster, for the cluster with the greatest sum. The engines start at the same time.
 fn slowest_cluster(engines: &[EngineTime], of: impl Fn(&EngineTime) -> u64) -> u64 {
-    let cluster = |own: &EngineTime| (own.engine.chip, own.engine.cluster);
+    let cluster = |engine: &EngineTime| (engine.engine.chip, engine.engine.cluster);
     let clusters = engines.chunk_by(|one, next| cluster(one) == cluster(next));
     clusters.map(|engines| engines.iter().map(&of).sum()).max().unwrap_or(0)
 }
 
-/// Slices to which a command writes copies of the same, at most as many as a cluster has.
+/// Number of slices to which a command writes copies of the same elements, at most the slices of a cluster.
 fn copied_slices(command: &PairedSequencer) -> u64 {
-    let over_slices = command.entries.iter().filter(|own| own.destination_stride >= DMA_SLICE_STRIDE);
-    over_slices.map(|own| own.limit as u64).product::<u64>().min(SLICES as u64)
+    let over_slices = command.entries.iter().filter(|entry| entry.destination_stride >= DMA_SLICE_STRIDE);
+    over_slices.map(|entry| entry.limit as u64).product::<u64>().min(SLICES as u64)
 }
 
 fn engine_time(
@@ -480,7 +482,7 @@ fn engine_time(
     total
 }
 
-/// One side of a command, or of the rows of one, which differ in where they begin.
+/// Time of one side of a command, or of the rows of one, which differ in their start.
 fn side_time(
     engine: Engine,
     commands: &[PairedSequencer],
@@ -505,15 +507,15 @@ fn side_time(
             }
             Traffic::Dm { dmn_cycles, partial_writes } => {
                 time.partial_writes += partial_writes;
-                // One slice after another: so are their networks.
+                // Slices are served one after another, and so are their networks.
                 let longest = match rates.copy_ticks {
                     Some(_) => dmn_cycles.into_iter().sum(),
                     None => dmn_cycles.into_iter().fold(0, u64::max),
                 };
                 busiest_dmn = busiest_dmn.max(longest);
             }
-            Traffic::Spm { cycles: own } => {
-                cycles += own;
+            Traffic::Spm { cycles: spm_cycles } => {
+                cycles += spm_cycles;
                 bound = Bound::Spm;
             }
         }
@@ -530,7 +532,7 @@ fn side_time(
     (time, if time.medium_ticks > requests { bound } else { Bound::Engine })
 }
 
-/// Per chip, the HBM time of all requests.
+/// Work of the HBM of every chip, for all requests.
 fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, HbmServed)> {
     let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
     for EngineQueue { engine, commands, .. } in &operation.engines {
@@ -550,7 +552,7 @@ fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, H
     chips.into_iter().map(|(chip, streams)| (chip, hbm.serve(&streams))).collect()
 }
 
-/// The PCIe link with the most bytes: every chip has one per direction.
+/// Ticks of the PCIe link with the most bytes: every chip has one link per direction.
 fn pcie_of_all(operation: &DmaOperation) -> u64 {
     let mut links: BTreeMap<(usize, Side), u64> = BTreeMap::new();
     for command in operation.commands() {

@@ -1,7 +1,7 @@
-//! What a command asks of its media, counted from its loops.
+//! Work of the media of a command, counted from its loops.
 //!
-//! The residues of all packet addresses are counted loop by loop: a loop of `n` iterations visits the residues of its stride
-//! in turn, so `n` only matters through how often it goes round.
+//! The residues of all packet addresses are counted loop by loop: a loop of `n` iterations visits the residues of its
+//! stride in turn, so `n` only matters through the number of rounds.
 
 use super::sequencer::{Medium, PairedSequencer, Side};
 use furiosa_visa_rules::spec;
@@ -9,24 +9,24 @@ use furiosa_visa_rules::spec;
 /// Data Memory Networks of a cluster.
 pub const CLUSTER_DMNS: usize = spec::SLICES / spec::DMN_SLICES;
 
-/// What one side of a command asks of its medium.
+/// Work of the medium of one side of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// Of HBM.
+    /// Work of HBM.
     Hbm {
         /// Units of 256 bytes that are accessed: a request that straddles a boundary accesses two.
         transfers: u64,
         /// Writes of a part of a unit: it is read, changed and written. None on the source side.
         partial_writes: u64,
     },
-    /// Of DM.
+    /// Work of DM.
     Dm {
         /// Cycles of the data path of each Data Memory Network of the cluster.
         dmn_cycles: [u64; CLUSTER_DMNS],
         /// Requests that write a part of a unit of 8 bytes. None on the source side.
         partial_writes: u64,
     },
-    /// Of SPM.
+    /// Work of SPM.
     Spm {
         /// Cycles of its data path.
         cycles: u64,
@@ -34,16 +34,17 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// What a side of a command asks for.
+    /// Work of the medium of a side of a command.
     pub fn of(command: &PairedSequencer, side: Side) -> Self {
         Self::of_rows(&[command], side)
     }
 
-    /// What a side of several commands asks for, which differ in where they begin alone: the same loops, the same medium.
+    /// Work of the medium of a side of several commands. They have the same loops and the same medium, and differ only
+    /// in their start.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If `rows` is empty.
     pub(super) fn of_rows(rows: &[&PairedSequencer], side: Side) -> Self {
         let command = rows[0];
         match command.medium(side) {
@@ -59,7 +60,7 @@ impl Traffic {
     }
 }
 
-/// Per residue, how many packets of a side start there.
+/// Number of packets of a side that start at each residue.
 fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
     let mut counts = [0; MODULUS];
     for row in rows {
@@ -94,7 +95,7 @@ fn hbm(rows: &[&PairedSequencer], side: Side) -> Traffic {
         let straddles = whole * if residue > 0 { 2 } else { 1 };
         let of_tail = if tail == 0 { 0 } else { (residue + tail).div_ceil(UNIT) as u64 };
         transfers += count * (straddles + of_tail);
-        // Whole requests write whole units only where they start.
+        // Whole requests write whole units only if they start with one.
         partial_writes += count * (if residue > 0 { straddles } else { 0 } + of_tail);
     }
     if side == Side::Source {
@@ -125,7 +126,7 @@ fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
     Traffic::Dm { dmn_cycles, partial_writes }
 }
 
-/// Per slice and per byte of a unit of 8, how many packets of a side start there.
+/// Number of packets of a side that start in each slice, at each byte of a unit of 8.
 fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE_BYTES]> {
     const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
     let split = |address: u64| {
@@ -156,7 +157,7 @@ fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE
     }
     for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
         let mut next = vec![[0u64; UNIT]; spec::SLICES];
-        // `check` refuses what leaves the cluster.
+        // `check` refuses commands that leave the cluster.
         for slice in (first..=last).filter(|&slice| counts[slice] != [0; UNIT]) {
             for (k, place) in next[slice..].iter_mut().step_by(slices).take(limit).enumerate() {
                 for (residue, count) in counts[slice].into_iter().enumerate() {
@@ -180,7 +181,7 @@ mod tests {
     const DM: Medium = Medium::Dm { chip: 0, cluster: 0 };
     const SPM: Medium = Medium::Spm { chip: 0, cluster: 0, dmn: 0 };
 
-    /// The same, request by request.
+    /// The same traffic, counted request by request.
     fn slowly(command: &PairedSequencer, side: Side) -> Traffic {
         let writes = side == Side::Destination;
         let requests = command.iter_requests(side);

@@ -49,7 +49,7 @@ impl Iterator for Packets<'_> {
 pub struct Requests<'a> {
     packets: Packets<'a>,
     side: Side,
-    /// Where the next request starts, and what is left of its packet.
+    /// Address of the next request, and the bytes that are left of its packet.
     address: u64,
     left: usize,
 }

@@ -20,7 +20,7 @@ pub(super) const SINGLE: DmaOptions = DmaOptions {
 };
 
 /// The closed rule in ticks of 1/3 cycle (guide: clock), from the bits of the address: 16 for a unit of 256 bytes, 120
-/// where the engine switches the row of a bank, 800 for a part of a unit that is written; the slowest channel.
+/// if the engine switches the row of a bank, 800 for a part of a unit that is written; the slowest channel.
 pub(super) fn book(streams: &[HbmStream<'_>]) -> u64 {
     let mut channels = [0u64; 32];
     for stream in streams {
@@ -51,7 +51,7 @@ pub(super) fn book(streams: &[HbmStream<'_>]) -> u64 {
     ticks
 }
 
-/// HBM takes no time.
+/// HBM that takes no time.
 pub(super) fn fast(_: &[HbmStream<'_>]) -> u64 {
     0
 }
@@ -283,7 +283,7 @@ mod example_4 {
 mod example_5 {
     use super::*;
 
-    /// HBM `[A8, B64, C8, D512]`, of which the first half of D, to cluster A/4, slice `[A % 4, B]`, element `[C, D % 256]`.
+    /// HBM `[A8, B64, C8, D512]`: the first half of D goes to cluster A/4, slice `[A % 4, B]`, element `[C, D % 256]`.
     fn half() -> Dma {
         bytes(
             (Memory::Hbm, 8 * 64 * 8 * 512),
@@ -337,8 +337,8 @@ mod example_5 {
 mod example_6 {
     use super::*;
 
-    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the documented example cuts them: 4 blocks in 2 Data Memory
-    /// Networks for engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
+    /// 15 blocks of 8 KiB, 256 bytes in each of 32 slices, as the documented example cuts them: 4 blocks in 2 Data
+    /// Memory Networks for engines 0 to 2 of a cluster, 2 blocks and then 1 for engine 3.
     fn by_hand() -> DmaOperation {
         let engine = |number: u64| {
             let (i, j) = (number / 4, number % 4);
@@ -404,7 +404,7 @@ mod example_6 {
         let cluster = [vec![128], vec![128], vec![128], vec![64, 32]];
         assert_eq!(requests, [cluster.clone(), cluster].concat());
         assert_eq!(operation.coverage, Coverage::Exact);
-        // The other engines execute what is documented.
+        // The other engines execute the documented commands.
         assert_eq!(operation.engines[4..7], by_hand().engines[4..7]);
         // The two documented blocks of engine 3 share a Data Memory Network; here they are in both: 64 cycles less.
         assert_eq!(cycles(&operation), 1192 - 64);
@@ -443,8 +443,8 @@ fn a_prime_run_takes_two_commands() {
 
 #[test]
 fn four_engines_between_hbm_and_hbm() {
-    // G92: 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make 1.536
-    // TB/s both ways, 192 bytes.
+    // G92: 0.75 TB/s each way over 4 engines is 187.5 bytes per cycle and 1.365 cycles per request; the channels make
+    // 1.536 TB/s both ways, 192 bytes.
     let engine = |k: u64| {
         let command = PairedSequencer::new((HBM, k << 20), (HBM, (16 + k) << 20), 4096);
         queue(0, k as usize, vec![command.with_entries(&[(256, 4096, 4096)])])
@@ -455,7 +455,7 @@ fn four_engines_between_hbm_and_hbm() {
     let per_request = time.hbm_ticks()[0].1 as f64 / 3.0 / 4096.0;
     assert!((per_request / 1.365 - 1.0).abs() < 0.025, "{per_request}");
     assert_eq!((time.bound, time.slowest), (Bound::Hbm, None));
-    // Unreachable where sides are added up: then the engines are slower (E12).
+    // Unreachable if sides are added up: then the engines are slower (E12).
     assert_eq!(super::time(&operation, SameMedium::Sum, &mut book).bound, Bound::Engine);
 }
 

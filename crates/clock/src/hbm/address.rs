@@ -1,4 +1,4 @@
-//! Where an address lies: the 36 address bits.
+//! Place of an address: the 36 address bits.
 
 use furiosa_visa_rules::spec::{
     HBM_BANK_GROUPS, HBM_BANKS, HBM_BYTES, HBM_CHANNELS, HBM_ROW_BYTES, HBM_ROWS, HBM_SLICES,
@@ -8,10 +8,10 @@ use furiosa_visa_rules::spec::{
 /// Banks of a channel.
 pub(super) const CHANNEL_BANKS: usize = HBM_SLICES * HBM_BANK_GROUPS * HBM_BANKS;
 
-/// How addresses are spread over the channels.
+/// Spread of addresses over the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HbmMap {
-    /// Whether the hash of the channel includes address bit 17. The documents say both; assumed: yes.
+    /// True if the hash of the channel includes address bit 17. The documents say both; assumed: yes.
     pub hash_bit_17: bool,
 }
 
@@ -24,28 +24,28 @@ impl Default for HbmMap {
 /// A byte of the HBM of a chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HbmAddress {
-    /// 0 or 1.
+    /// Stack, 0 or 1.
     pub stack: u8,
-    /// 0 to 15, in the stack.
+    /// Channel of the stack, 0 to 15.
     pub channel: u8,
-    /// 0 to 2, in the channel.
+    /// Slice of the channel, 0 to 2.
     pub slice: u8,
-    /// 0 to 3, in the slice.
+    /// Bank group of the slice, 0 to 3.
     pub bank_group: u8,
-    /// 0 to 3, in the bank group.
+    /// Bank of the bank group, 0 to 3.
     pub bank: u8,
-    /// 0 to 16383, in the bank.
+    /// Row of the bank, 0 to 16383.
     pub row: u16,
-    /// The byte, 0 to 2047, in the row.
+    /// Byte of the row, 0 to 2047.
     pub column: u16,
 }
 
-/// What the models of time need to know of an address.
+/// Part of an address that the models of time need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Of the chip: 0 to 31.
+    /// Channel of the chip, 0 to 31.
     pub channel: u8,
-    /// Of the channel: 0 to 47, `(slice * 4 + bank group) * 4 + bank`.
+    /// Bank of the channel, 0 to 47: `(slice * 4 + bank group) * 4 + bank`.
     pub bank: u8,
     pub row: u16,
 }
@@ -54,7 +54,7 @@ const fn bits(address: u64, lowest: u32, count: u32) -> u64 {
     address >> lowest & ((1 << count) - 1)
 }
 
-/// The XOR of all that the hash adds to the primary bits of the channel.
+/// XOR of all bits that the hash adds to the primary bits of the channel.
 const fn hash(address: u64, with_bit_17: bool) -> u64 {
     let without = if with_bit_17 { 0 } else { 1 };
     let bank_bits = bits(address, 17, 4) & !without;
@@ -71,12 +71,12 @@ const fn fold(address: u64) -> (u64, u64) {
 }
 
 impl HbmMap {
-    /// Address bits that can be flipped in all addresses of a load without a change of its time: all that choose a unit, but
-    /// bits 34 and 35.
+    /// Address bits that can be flipped in all addresses of a load without a change of its time: all bits that choose a
+    /// unit, except bits 34 and 35.
     ///
-    /// A flip of one of these bits renames channels, slices 0 and 1, bank groups of a slice, banks of a bank group, and rows
-    /// of a bank, each one to one and everywhere alike, because the hash is an XOR of bits. The models of time only ask
-    /// whether two of them are the same. (Bit 20 chooses between slices 0 and 1, and between rows in slice 2.)
+    /// A flip of one of these bits renames channels, slices 0 and 1, bank groups of a slice, banks of a bank group, and
+    /// rows of a bank, each one to one and everywhere alike, because the hash is an XOR of bits. The models of time
+    /// only test if two of them are equal. (Bit 20 chooses between slices 0 and 1, and between rows in slice 2.)
     pub const RENAMING_BITS: u64 = (1 << 34) - HBM_UNIT_BYTES as u64;
 
     /// The place of a byte.
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// What the models of time ask of two units: whether channel, slice, bank group, bank and row are the same.
+    /// Compares two units as the models of time do: by channel, slice, bank group, bank and row.
     #[test]
     fn flips_of_renaming_bits_keep_what_is_the_same() {
         let mut rng = SmallRng::seed_from_u64(34);

@@ -1,4 +1,4 @@
-//! What waits at the banks of a channel: units in lines, one after another, and banks in an order.
+//! Units and banks that wait in a channel: units in lines, one after another, and banks in an order.
 
 use furiosa_visa_rules::spec::{HBM_QUEUE_UNITS, HBM_ROWS, HBM_UNIT_COMMANDS};
 
@@ -8,7 +8,7 @@ pub(super) type Set = u64;
 /// A unit that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
-    /// Units that arrived before it.
+    /// Number of units that arrived before it.
     pub(super) number: u64,
     pub(super) row: u16,
     pub(super) partial_write: bool,
@@ -17,14 +17,14 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Its commands. A partial write counts as two, its first and its last.
+    /// Number of its commands. A partial write counts as two, its first and its last.
     #[inline]
     pub(super) const fn commands(&self) -> u8 {
         if self.partial_write { 2 } else { HBM_UNIT_COMMANDS as u8 }
     }
 }
 
-/// Units of a bank in the order of arrival: their number, the places of the first and the last.
+/// Units of a bank in the order of arrival: their number, and the places of the first and the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) len: u8,
@@ -32,7 +32,7 @@ pub(super) struct Line {
     pub(super) last: u8,
 }
 
-/// The place of no unit.
+/// Place of no unit.
 pub(super) const NOBODY: u8 = u8::MAX;
 
 impl Line {
@@ -63,23 +63,23 @@ const _: () = assert!(HBM_ROWS <= NO_ROW as usize);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bank {
-    /// What waits for the row of the bank. Empty only if nothing waits for the bank.
+    /// Units that wait for the row of the bank. Empty only if no unit waits for the bank.
     pub(super) hits: Line,
-    /// What waits for other rows of the bank.
+    /// Units that wait for other rows of the bank.
     pub(super) others: Line,
     /// The row that is open or opening, or [`NO_ROW`].
     pub(super) row: u16,
-    /// Commands that are left of the first of the hits, and whether it is a partial write.
+    /// Commands that are left of the first of the hits. `partial_write` tells if it is a partial write.
     pub(super) commands: u8,
     pub(super) partial_write: bool,
-    /// The number of the first of the hits, and the bank: `64 * number + bank`.
+    /// Rank of the first of the hits, from its number and the bank: `64 * number + bank`.
     pub(super) rank: u64,
     /// The tick from which the row is open.
     pub(super) open_ticks: u64,
 }
 
 impl Bank {
-    /// Looks at the first of the hits, which has not been served yet. `index`: which bank it is.
+    /// Prepares the first of the hits, which has not been served yet. `index` is the number of the bank.
     #[inline]
     pub(super) fn begin(&mut self, index: usize, units: &[Unit; HBM_QUEUE_UNITS]) {
         let first = &units[usize::from(self.hits.first) % HBM_QUEUE_UNITS];
@@ -88,7 +88,7 @@ impl Bank {
     }
 }
 
-/// Orders banks by their first units.
+/// Rank that orders banks by their first units.
 #[inline]
 const fn rank(number: u64, bank: usize) -> u64 {
     number * Set::BITS as u64 + bank as u64
@@ -100,22 +100,22 @@ pub(super) const fn ranked(rank: u64) -> usize {
     (rank % Set::BITS as u64) as usize
 }
 
-/// Banks that have a row, open or opening, that has served nothing: those with the oldest units come first.
+/// Banks with a row, open or opening, that has served nothing. Banks with the oldest units come first.
 ///
-/// Only the first with an open row matters, the head. Others that open behind it are not looked at until it is gone.
+/// Only the first bank with an open row matters, the head. Others that open behind it are ignored until it is gone.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// Their ranks, in a ring.
+    /// Ranks of the banks, in a ring.
     ranks: [u64; RING],
     first: u8,
     end: u8,
-    /// The place of the head. `end` if no row is open.
+    /// Place of the head. `end` if no row is open.
     head: u8,
-    /// The tick in which a row before the head is open, so that there is another head.
+    /// The tick in which a row before the head is open, so that the head changes.
     pub(super) change_ticks: u64,
 }
 
-/// More than there are banks, so that the ring is never full.
+/// Size of the ring: more than the number of banks, so that it is never full.
 const RING: usize = 64;
 
 impl Waiting {
@@ -144,14 +144,14 @@ impl Waiting {
         self.ranks[usize::from(at) % RING] = rank;
         let none = self.head == self.end;
         self.end = self.end.wrapping_add(1);
-        // Before the head, or there is none.
+        // The bank comes before the head, or there is no head.
         if none || at.wrapping_sub(self.first) <= self.head.wrapping_sub(self.first) {
             self.head = self.head.wrapping_add(1);
             self.change_ticks = self.change_ticks.min(open_ticks);
         }
     }
 
-    /// Takes the head away, of which there is one, in a tick in which no row before it is open. Finds the next.
+    /// Removes the head in a tick in which no row before it is open, and finds the next one. There has to be a head.
     #[inline]
     pub(super) fn pop(&mut self, tick: u64, banks: &[Bank; Set::BITS as usize]) {
         let mut at = self.head;
@@ -164,7 +164,7 @@ impl Waiting {
         self.go_on(tick, banks);
     }
 
-    /// Finds the head in a tick, and when there is another.
+    /// Finds the head in a tick, and the tick of the next change.
     #[inline]
     pub(super) fn look(&mut self, tick: u64, banks: &[Bank; Set::BITS as usize]) {
         (self.head, self.change_ticks) = (self.first, u64::MAX);
@@ -184,7 +184,7 @@ impl Waiting {
         }
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub(super) fn pass(&mut self, ticks: u64) {
         self.change_ticks = self.change_ticks.saturating_add(ticks);
     }
@@ -201,7 +201,7 @@ mod tests {
         Bank { hits, others, row: 0, commands: 0, partial_write: false, rank: 0, open_ticks }
     }
 
-    /// Against a search of all, with more banks one after another than the ring holds.
+    /// Compares with a search of all banks, with more banks one after another than the ring holds.
     #[test]
     fn the_head_is_the_oldest_with_an_open_row() {
         let mut rng = SmallRng::seed_from_u64(48);
@@ -210,7 +210,7 @@ mod tests {
         for number in 0..20_000 {
             let bank = rng.random_range(0..48);
             if all.iter().all(|&rank| ranked(rank) != bank) {
-                // Also older than others that wait.
+                // Some are older than others that wait.
                 let rank = rank(number + rng.random_range(0..20), bank);
                 banks[bank].open_ticks = tick + rng.random_range(1..100);
                 waiting.add(rank, banks[bank].open_ticks);

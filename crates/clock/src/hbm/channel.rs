@@ -1,7 +1,8 @@
 //! One channel of the detailed model: its queue, its banks, its command slots.
 //!
-//! A bank serves the units for its row in the order of arrival. So only the first of them matters at any time, and a set of
-//! units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a command.
+//! A bank serves the units for its row in the order of arrival. So only the first of them matters at any time, and a
+//! set of units that may be served is a mask of banks. Time goes from event to event: a row that has opened, or a
+//! command.
 
 use super::address::{CHANNEL_BANKS, Place};
 use super::bank::{Bank, Line, NO_ROW, NOBODY, Set, Unit, Waiting, ranked};
@@ -11,12 +12,12 @@ use furiosa_visa_rules::spec::{
     HBM_TCCD_OTHER_SLICE_TICKS, HBM_TCCD_SAME_GROUP_TICKS, HBM_UNIT_COMMANDS, HBM_UNIT_TICKS,
 };
 
-/// What a channel did.
+/// Work of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelReport {
     /// Units that were read or written.
     pub units: u64,
-    /// Bytes of them that were asked for.
+    /// Bytes of them that were requested.
     pub bytes: u64,
     /// Ticks in which the channel moved data or was held by a partial write.
     pub busy_ticks: u64,
@@ -41,7 +42,8 @@ impl ChannelReport {
 
 const _: () = assert!(CHANNEL_BANKS <= Set::BITS as usize && HBM_QUEUE_UNITS == u64::BITS as usize);
 
-/// More banks than there are: a power of two, so that the rest of a division by it is the bank itself, and is inside.
+/// Length of arrays of banks: a power of two above their number, so that the rest of a division by it is the bank
+/// itself, and is inside.
 const BANKS: usize = Set::BITS as usize;
 
 /// Ticks between commands for two bank groups of a slice, for two slices, and for one bank group (tCCD).
@@ -50,7 +52,7 @@ const GAPS: [u64; 3] = [HBM_TCCD_OTHER_GROUP_TICKS, HBM_TCCD_OTHER_SLICE_TICKS, 
 const _: () = assert!(GAPS[0] <= GAPS[1] && GAPS[1] <= GAPS[2]);
 const _: () = assert!(HBM_UNIT_TICKS <= GAPS[0] * HBM_UNIT_COMMANDS as u64, "no unit takes less");
 
-/// Of each bank, the banks in other bank groups of its slice, and those in other bank groups.
+/// For each bank, the banks in other bank groups of its slice, and those in other bank groups of the channel.
 const ELSEWHERE: [[Set; 2]; BANKS] = {
     const SLICE: usize = HBM_BANK_GROUPS * HBM_BANKS;
     let mut elsewhere = [[0; 2]; BANKS];
@@ -64,21 +66,21 @@ const ELSEWHERE: [[Set; 2]; BANKS] = {
     elsewhere
 };
 
-/// Those of some banks for which a command can go after each of [`GAPS`], after one for the bank `last`: other bank groups
-/// of its slice, other bank groups, all. Either contains the one before.
+/// Subsets of `banks` that a command can go to after each of [`GAPS`], after one for the bank `last`: other bank groups
+/// of its slice, other bank groups, all. Each set contains the one before.
 #[inline]
 const fn after(last: usize, banks: Set) -> [Set; 3] {
     let [in_slice, everywhere] = ELSEWHERE[last % BANKS];
     [banks & in_slice, banks & everywhere, banks]
 }
 
-/// The first of these sets that is not empty, if the last is not.
+/// Index of the first of these sets that is not empty, if the last is not empty.
 #[inline]
 const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
 }
 
-/// A bank that nobody has asked for.
+/// A bank without a request so far.
 const CLOSED: Bank = Bank {
     hits: Line::EMPTY,
     others: Line::EMPTY,
@@ -93,33 +95,33 @@ const CLOSED: Bank = Bank {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     units: [Unit; HBM_QUEUE_UNITS],
-    /// Places of `units` that nobody has, as a mask.
+    /// Free places of `units`, as a mask.
     free: u64,
-    /// Units that have entered the queue.
+    /// Number of units that have entered the queue.
     entered: u64,
     banks: [Bank; BANKS],
     /// Banks with a row.
     active: Set,
     /// Banks with units for an open row that has served some command since it was opened.
     used: Set,
-    /// Banks with units for a row, open or opening, that has served none.
+    /// Banks with units for a row, open or opening, that has served no command.
     waiting: Waiting,
-    /// Everything before this tick is decided.
+    /// First tick that is not decided yet.
     now: u64,
-    /// The last command, its bank, and the ticks from which the next can go: after each of [`GAPS`].
+    /// Tick of the last command, its bank, and the ticks from which the next one can go: after each of [`GAPS`].
     last_tick: u64,
     last_bank: usize,
     allowed: [u64; 3],
-    /// The next command slot that will be used and its bank, if that is known.
+    /// Next command slot that will be used, and its bank, if they are known.
     next: Option<(u64, usize)>,
     /// The tick of the last command of the partial write that holds the channel, and its bank.
     held: Option<(u64, usize)>,
     report: ChannelReport,
-    /// Units that have arrived since the channel was looked at: a channel that is not full need not be, and it is faster to
-    /// do much at one channel than a little at many.
+    /// Units that have arrived since the channel was settled. A channel that is not full need not be settled at once,
+    /// and it is faster to do much at one channel than a little at many.
     arrivals: [Arrival; HBM_QUEUE_UNITS],
     arrived: usize,
-    /// Places that were free then.
+    /// Number of places that were free then.
     room: usize,
     /// The queue is full before this tick.
     room_from: u64,
@@ -170,14 +172,14 @@ impl Channel {
         }
     }
 
-    /// Makes it as new. A short load does not pay for all that a channel holds.
+    /// Resets the channel. It clears only the parts that were used, so that a short load is cheap.
     pub fn reset(&mut self) {
         let mut rest = core::mem::take(&mut self.active);
         while rest != 0 {
             self.banks[rest.trailing_zeros() as usize % BANKS] = CLOSED;
             rest &= rest - 1;
         }
-        // Places that nobody has, and banks without a row, are not looked at. Every field has a name here.
+        // Free places, and banks without a row, are never read. Every field has a name here.
         let Self {
             units: _,
             arrivals: _,
@@ -205,7 +207,7 @@ impl Channel {
         (*arrived, *room, *room_from) = (0, HBM_QUEUE_UNITS, 0);
     }
 
-    /// A unit wants to enter the queue at `tick`. The tick from which there is room if there is none now.
+    /// Offers a unit to the queue at `tick`. If there is no room, the error is the tick from which there is room.
     ///
     /// Ticks do not decrease from call to call.
     #[inline]
@@ -216,7 +218,7 @@ impl Channel {
         if self.arrived == self.room {
             self.settle(tick);
             if self.free == 0 {
-                // Nothing can arrive before there is room, which is after the command that makes it.
+                // No unit can arrive before there is room, which is after the command that makes it.
                 self.advance(u64::MAX, true);
                 self.room = self.free.count_ones() as usize;
                 self.room_from = self.now;
@@ -228,13 +230,13 @@ impl Channel {
         Ok(())
     }
 
-    /// Bytes of a unit that was taken.
+    /// Counts the bytes of a unit that was taken.
     #[inline]
     pub fn asked(&mut self, bytes: u32) {
         self.report.bytes += u64::from(bytes);
     }
 
-    /// Serves all that was offered. What was done.
+    /// Serves all units that were offered, and reports the work.
     pub fn finish(&mut self) -> ChannelReport {
         self.settle(u64::MAX);
         let ChannelReport { units, partial_writes, .. } = self.report;
@@ -261,11 +263,11 @@ impl Channel {
         self.room = self.free.count_ones() as usize;
     }
 
-    /// Adds to `state` all that decides what happens from `tick` on, with ticks and arrivals counted from there. Everything
-    /// before is settled.
+    /// Adds to `state` everything that decides the future from `tick` on, with ticks and arrivals counted from there.
+    /// Everything before is settled.
     pub fn state(&self, tick: u64, state: &mut Vec<u64>) {
         let after = |at: u64| at.saturating_sub(tick);
-        // What tCCD allows by now, it allows after a command of any bank.
+        // Once tCCD allows a command for any bank, the last bank does not matter.
         let last_bank = if after(self.allowed[2]) > 0 { self.last_bank as u64 } else { 0 };
         state.extend([after(self.now), after(self.room_from), last_bank]);
         state.extend(self.allowed.map(after));
@@ -292,19 +294,19 @@ impl Channel {
         }
     }
 
-    /// What it has counted, and the tick of its last command.
+    /// Its counts, and the tick of its last command.
     pub fn counts(&self) -> (ChannelReport, u64) {
         (self.report, self.last_tick)
     }
 
-    /// What has happened since these counts happens `times` more times, in `ticks` in all.
+    /// Repeats everything since these counts another `times` times. The repeats take `ticks` ticks in all.
     pub fn pass(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
-        let own = &mut self.report;
-        own.units += (own.units - report.units) * times;
-        own.bytes += (own.bytes - report.bytes) * times;
-        own.openings += (own.openings - report.openings) * times;
-        own.row_switches += (own.row_switches - report.row_switches) * times;
-        own.partial_writes += (own.partial_writes - report.partial_writes) * times;
+        let total = &mut self.report;
+        total.units += (total.units - report.units) * times;
+        total.bytes += (total.bytes - report.bytes) * times;
+        total.openings += (total.openings - report.openings) * times;
+        total.row_switches += (total.row_switches - report.row_switches) * times;
+        total.partial_writes += (total.partial_writes - report.partial_writes) * times;
         if self.last_tick != *last_tick {
             self.last_tick += ticks;
         }
@@ -319,7 +321,7 @@ impl Channel {
         }
     }
 
-    /// Decides everything before `until` if nothing arrives, or before there is room in the queue.
+    /// Decides everything before `until` if nothing arrives. With `to_room`, it stops when there is room in the queue.
     fn advance(&mut self, until: u64, to_room: bool) {
         loop {
             if to_room && self.free != 0 {
@@ -347,9 +349,9 @@ impl Channel {
         }
     }
 
-    /// Whether nothing that is decided until a unit arrives depends on it, so that it may enter before its time: its bank waits
-    /// for it and has to open its row, or is certainly not done with others until then, as each takes at least
-    /// [`HBM_UNIT_TICKS`].
+    /// Tells if a unit may enter before its time, because nothing that is decided until it arrives depends on it. Its
+    /// bank waits for it and has to open its row, or is certainly not done with others until then, as each takes at
+    /// least [`HBM_UNIT_TICKS`].
     #[inline]
     fn may_enter_early(&self, arrival: &Arrival) -> bool {
         let bank = &self.banks[usize::from(arrival.place.bank) % BANKS];
@@ -359,7 +361,7 @@ impl Channel {
         self.now.max(bank.open_ticks) + u64::from(bank.hits.len - 1) * HBM_UNIT_TICKS >= arrival.tick
     }
 
-    /// A unit enters the queue.
+    /// Puts a unit into the queue.
     #[inline]
     fn enter(&mut self, Arrival { tick, place: Place { bank, row, .. }, partial_write }: Arrival) {
         debug_assert!(self.free != 0);
@@ -376,7 +378,7 @@ impl Channel {
         }
         bank.hits.push(at, &mut self.units);
         if bank.row == row {
-            // The row has served all before: one that has not has somebody to serve.
+            // The row has served all its units before: a row with units to serve has hits.
             bank.begin(index, &self.units);
             self.used |= 1 << index;
             self.next = None;
@@ -386,7 +388,7 @@ impl Channel {
         }
     }
 
-    /// A bank goes on to the row of the first unit that waits for another row.
+    /// Turns a bank to the row of the first unit that waits for another row.
     fn go_on(&mut self, index: usize, tick: u64) {
         let bank = &mut self.banks[index % BANKS];
         let mut at = bank.others.first;
@@ -401,7 +403,7 @@ impl Channel {
         self.open(index, tick);
     }
 
-    /// A bank begins to open its row.
+    /// Begins to open the row of a bank.
     #[inline]
     fn open(&mut self, index: usize, tick: u64) {
         let bank = &mut self.banks[index % BANKS];
@@ -422,17 +424,18 @@ impl Channel {
         self.waiting.add(bank.rank, bank.open_ticks);
     }
 
-    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has not.
+    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has
+    /// not.
     #[inline]
     fn candidates(&self) -> Set {
         self.waiting.head().map_or(self.used, |rank| self.used | 1 << ranked(rank))
     }
 
-    /// The bank with the oldest first unit, of at least one.
+    /// The bank with the oldest first unit. `banks` is not empty.
     #[inline]
     fn oldest(&self, banks: Set) -> usize {
         let rank = |bank: u32| self.banks[bank as usize % BANKS].rank;
-        // Mostly there are one or two: the first and the last.
+        // Mostly one or two banks: the first and the last.
         let (first, last) = (banks.trailing_zeros(), Set::BITS - 1 - banks.leading_zeros());
         let mut least = rank(first).min(rank(last));
         let mut rest = banks & (banks - 1) & !(1 << last);
@@ -460,7 +463,7 @@ impl Channel {
         (tick, self.oldest(sets[wait]))
     }
 
-    /// What goes after a command for a bank if the candidates stay: the ticks until then, and the bank. Chosen, not indexed
+    /// Follower of a command for a bank if the candidates stay: the ticks until it, and its bank. Selected, not indexed
     /// (see [`first_of`]): that is 3 % of the time of random units.
     #[inline]
     fn follower(&self, bank: usize, candidates: Set) -> (u64, usize) {
@@ -470,14 +473,14 @@ impl Channel {
         (gap, self.oldest(set))
     }
 
-    /// A command for a bank, and those after it that are sure: a unit that follows itself goes on, and two that follow each
-    /// other take turns, until one of them is done or something happens at `limit`.
+    /// Issues a command for a bank, and those after it that are sure. A unit that follows itself goes on, and two that
+    /// follow each other take turns, until one of them is done or something happens at `limit`.
     #[inline]
     fn issue(&mut self, tick: u64, bank: usize, mut limit: u64) {
-        let own = &self.banks[bank % BANKS];
-        let Bank { commands, partial_write, .. } = *own;
+        let first = &self.banks[bank % BANKS];
+        let Bank { commands, partial_write, .. } = *first;
         if self.used >> bank & 1 == 0 {
-            // The oldest of all: no other begins.
+            // It is the oldest of all: no other row begins.
             self.waiting.pop(tick, &self.banks);
             self.used |= 1 << bank;
         }
@@ -509,8 +512,8 @@ impl Channel {
         if done {
             self.leave(last, self.now - 1);
         }
-        // The one that goes next is sure to be there, unless it is that of the unit that is done. A bank of another group is
-        // not; without others, the next unit of the bank has the turn of the one that is done.
+        // The next command is sure, unless it belongs to the unit that is done. One for a bank of another group does
+        // not. Without other candidates, the next unit of the bank takes the turn of the one that is done.
         let only = || turns && candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
         if !done || other / HBM_BANKS != bank / HBM_BANKS || only() {
             let next = if last == bank { other } else { bank };
@@ -518,7 +521,7 @@ impl Channel {
         }
     }
 
-    /// The first command of a partial write: nothing else goes until the last.
+    /// Issues the first command of a partial write: nothing else goes until the last one.
     #[cold]
     fn hold(&mut self, tick: u64, bank: usize) {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
@@ -528,7 +531,7 @@ impl Channel {
         self.issued(tick, bank);
     }
 
-    /// A command for a bank was issued.
+    /// Records that a command for a bank was issued.
     #[inline]
     fn issued(&mut self, tick: u64, bank: usize) {
         self.next = None;
@@ -538,7 +541,7 @@ impl Channel {
         self.last_tick = tick;
     }
 
-    /// The first unit for the row of a bank is done.
+    /// Removes the first unit for the row of a bank, which is done.
     #[inline]
     fn leave(&mut self, index: usize, tick: u64) {
         self.held = None;
@@ -565,7 +568,7 @@ mod tests {
 
     const PLACE: Place = Place { channel: 0, bank: 5, row: 7 };
 
-    /// A queue takes 64 units and not 65. The room is there after the last command of a unit, not in its tick.
+    /// A queue takes 64 units and not 65. There is room after the last command of a unit, not in its tick.
     #[test]
     fn the_queue_holds_64_units() {
         let mut channel = Channel::new();

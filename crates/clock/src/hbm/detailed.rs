@@ -9,21 +9,21 @@ use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS};
 
 /// The HBM of a chip with its queues, banks and command slots.
 ///
-/// **Engines.** Each offers its next transfer in every core cycle; in cycle `c` engine `c` modulo their number goes first,
-/// then the next ones; a bank sees them one after another. A full queue blocks the engine until there is room in it. A request across a boundary of
-/// 256 bytes is two transfers, one after the other.
+/// **Engines.** Each offers its next transfer in every core cycle. In cycle `c`, engine `c` modulo their number goes
+/// first, then the next ones; a bank sees them one after another. A full queue blocks the engine until there is room in
+/// it. A request across a boundary of 256 bytes is two transfers, one after the other.
 ///
-/// **Channels.** In a queue of 64 units, a unit of 256 bytes is 4 column commands. A command may go in a slot of the command
-/// clock if the row of its unit is open, tCCD has passed since the last command of the channel, and
+/// **Channels.** In a queue of 64 units, a unit of 256 bytes is 4 column commands. A command may go in a slot of the
+/// command clock if the row of its unit is open, tCCD has passed since the last command of the channel, and
 /// * the row has served a command since it was opened, or
 /// * the unit is the oldest of all whose rows have not.
 ///
-/// The oldest such unit goes. That is first-ready, first-come first-served: open rows in use go on, others begin in the order
-/// of arrival. (If any opened row could begin at once, random accesses would be as fast as a stream. Simulators of
-/// HBM3 see 0.76 of it.)
+/// The oldest such unit goes. That is first-ready, first-come first-served: open rows in use go on, others begin in the
+/// order of arrival. (If any opened row could begin at once, random accesses would be as fast as a stream. Simulators
+/// of HBM3 see 0.76 of it.)
 ///
-/// **Banks.** As soon as nothing in the queue wants the open row of a bank, the bank switches to the row of the oldest unit
-/// that waits for it, in 44 ns, or 20 ns if it was closed. Banks do this side by side, and beside the data.
+/// **Banks.** As soon as no unit in the queue wants the open row of a bank, the bank switches to the row of the oldest
+/// unit that waits for it, in 44 ns, or 20 ns if it was closed. Banks do this side by side, and beside the data.
 ///
 /// **Partial writes** hold their channel from their first command for 50 times the time of a unit. Banks open rows
 /// meanwhile.
@@ -35,30 +35,31 @@ pub struct Detailed {
     channels: Vec<Channel>,
 }
 
-/// What a run took.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HbmReport {
     /// The tick in which the last data was moved.
     pub finish_ticks: u64,
-    /// What each channel did. Stack 0 comes first.
+    /// Work of each channel. Stack 0 comes first.
     pub channels: [ChannelReport; HBM_CHANNELS],
 }
 
 impl HbmReport {
-    /// The core cycles in which the last data was moved.
+    /// Core cycles until the last data was moved.
     pub const fn finish_cycles(&self) -> u64 {
         core_cycles(self.finish_ticks)
     }
 
-    /// What of it a timeline shows.
+    /// The part of it that a timeline shows.
     pub fn served(&self) -> HbmServed {
         HbmServed::new(self.finish_ticks, core::array::from_fn(|k| ChannelUse::of(&self.channels[k])))
     }
 
-    /// What all channels did, together. The first command of all is that of the first channel that has one.
+    /// Work of all channels together. It starts with the first command of any channel.
     pub fn total(&self) -> ChannelReport {
         let mut total = ChannelReport::default();
-        let starts = self.channels.iter().filter(|own| own.units > 0).map(|own| own.start_ticks);
+        let starts =
+            self.channels.iter().filter(|channel| channel.units > 0).map(|channel| channel.start_ticks);
         total.start_ticks = starts.min().unwrap_or(0);
         for channel in &self.channels {
             total.units += channel.units;
@@ -76,7 +77,7 @@ impl HbmReport {
 /// The head of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Engine {
-    /// The core cycle of the next offer. [`NEVER`] when there is nothing left.
+    /// Core cycle of the next offer. [`NEVER`] if nothing is left.
     next_cycle: u64,
     place: Place,
     bytes: u32,
@@ -85,7 +86,7 @@ pub(super) struct Engine {
     second: Option<Transfer>,
 }
 
-/// The cycle of an engine that has nothing left.
+/// Cycle of an engine that has nothing left.
 const NEVER: u64 = u64::MAX;
 
 impl Engine {
@@ -118,13 +119,13 @@ impl Engine {
         self.next_cycle = cycle;
     }
 
-    /// The same with cycles counted from `cycle` on.
+    /// The same head, with cycles counted from `cycle` on.
     pub fn after(self, cycle: u64) -> Self {
         let next_cycle = if self.next_cycle == NEVER { NEVER } else { self.next_cycle - cycle };
         Self { next_cycle, ..self }
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn pass(&mut self, cycles: u64) {
         self.next_cycle = self.next_cycle.saturating_add(cycles);
     }
@@ -136,8 +137,8 @@ impl Detailed {
         Self { map, channels: vec![Channel::new(); HBM_CHANNELS] }
     }
 
-    /// Serves streams, one per engine, from tick 0 and from closed rows. An engine that reads and writes at the same time
-    /// is two streams.
+    /// Serves streams, one per engine, from tick 0 and from closed rows. An engine that reads and writes at the same
+    /// time is two streams.
     ///
     /// # Panics
     ///
@@ -146,7 +147,7 @@ impl Detailed {
         self.serve(&mut streams.iter_mut().map(Unknown).collect::<Vec<_>>())
     }
 
-    /// The same for nested loops. What repeats itself in them is passed once it does so in the channels, too.
+    /// Serves nested loops. Their repetitions are passed at once as soon as the channels repeat, too.
     ///
     /// # Panics
     ///

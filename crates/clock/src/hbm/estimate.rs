@@ -6,15 +6,15 @@ use furiosa_visa_rules::spec::{
     HBM_CHANNELS, HBM_ESTIMATE_ROW_SWITCH_TICKS, HBM_PARTIAL_WRITE_TICKS, HBM_UNIT_TICKS,
 };
 
-/// No row is open.
+/// Row of a closed bank.
 const CLOSED: u16 = u16::MAX;
 
-/// The time that request streams take, by adding up what each request costs its channel:
+/// Time of request streams, as the sum of the costs of the requests for each channel:
 ///
 /// | request | core cycles |
 /// |---|---|
 /// | a unit of 256 bytes, or a read of a part of it | 16/3 |
-/// | the same, where this engine last had another row of the bank open | 40 |
+/// | the same, if this engine last had another row of the bank open | 40 |
 /// | a write of a part of a unit | 50 x 16/3 |
 ///
 /// Every engine has its own view of the banks, one for reads and one for writes. The slowest channel decides. Banks do
@@ -31,7 +31,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Nothing was asked for. All rows are closed.
+    /// An estimate without requests. All rows are closed.
     pub fn new(map: HbmMap) -> Self {
         Self {
             map,
@@ -73,12 +73,12 @@ impl Estimate {
         }
     }
 
-    /// The ticks of all requests: reads and writes share the channels.
+    /// Ticks of all requests: reads and writes share the channels.
     pub fn ticks(&self) -> u64 {
         self.ticks.iter().map(|[reads, writes]| reads + writes).max().unwrap_or(0)
     }
 
-    /// What each channel does: its requests one after another.
+    /// Work of each channel: its requests one after another.
     pub fn served(&self) -> HbmServed {
         let channel = |k: usize| {
             let busy_ticks = self.ticks[k].iter().sum();
@@ -87,17 +87,17 @@ impl Estimate {
         HbmServed::new(self.ticks(), core::array::from_fn(channel))
     }
 
-    /// The ticks of the reads alone.
+    /// Ticks of the reads alone.
     pub fn read_ticks(&self) -> u64 {
         self.ticks.iter().map(|[reads, _]| *reads).max().unwrap_or(0)
     }
 
-    /// The ticks of the writes alone.
+    /// Ticks of the writes alone.
     pub fn write_ticks(&self) -> u64 {
         self.ticks.iter().map(|[_, writes]| *writes).max().unwrap_or(0)
     }
 
-    /// Requests that switched a row.
+    /// Number of requests that switched a row.
     pub fn row_switches(&self) -> u64 {
         self.row_switches
     }

@@ -1,4 +1,4 @@
-//! The time that HBM takes: which channel, bank and row an address lies in, and when requests are done.
+//! Time of HBM: the channel, bank and row of an address, and the ticks in which requests are done.
 //!
 //! ```text
 //!   engines ──at most one request per core cycle each──▶ 32 channels, each:
@@ -8,13 +8,13 @@
 //!            └── row switches ──▶ 48 banks: 3 slices x 4 bank groups x 4 banks, one open row each
 //! ```
 //!
-//! | part | question |
+//! | part | content |
 //! |---|---|
-//! | [`HbmMap`], [`HbmAddress`] | where does an address lie? |
-//! | [`Request`], [`Strided`], [`InTurn`] | what is asked for, in which order? Plain data: a stream of 10^8 requests needs no memory |
-//! | [`Estimate`] | how long does it take by the closed rules of the `book` profile? |
-//! | [`Detailed`] | how long does it take with queues, banks and command slots, in the `detailed` profile? |
-//! | [`HbmServed`] | which channels did how much of it, and when? |
+//! | [`HbmMap`], [`HbmAddress`] | place of an address |
+//! | [`Request`], [`Strided`], [`InTurn`] | requests in their order, as plain data: a stream of 10^8 requests needs no memory |
+//! | [`Estimate`] | time by the closed rules of the `book` profile |
+//! | [`Detailed`] | time with queues, banks and command slots, in the `detailed` profile |
+//! | [`HbmServed`] | work of each channel, and its times |
 //!
 //! Times are ticks of 1/3 ns: a core cycle has 3, a command cycle 2, a controller cycle 4. [`core_cycles`] rounds up.
 //!
@@ -24,7 +24,7 @@
 //! |---|---|
 //! | geometry, address bits, channel hash | documented |
 //! | bit 17 is a part of the hash; three slices fold into two address bits | assumed; a switch of [`HbmMap`] |
-//! | a unit is 256 bytes; a piece of it costs as much; what crosses a boundary of 256 bytes is two | documented |
+//! | a unit is 256 bytes; a piece of it costs as much; a request across a boundary of 256 bytes is two units | documented |
 //! | tCCD 2, 3, 4 command cycles; 64 queue entries; FR-FCFS; one open row per bank; all closed at first | documented |
 //! | an entry of the queue is a unit of 256 bytes | assumed |
 //! | row switch 40 to 50 ns | documented; 40 in the estimate, 44 in the detailed model are assumed |
@@ -54,7 +54,7 @@ pub use stream::{InTurn, Request, Strided, StridedLoop};
 
 use furiosa_visa_rules::spec::CORE_CYCLE_TICKS;
 
-/// The core cycles in which so many ticks of 1/3 ns end.
+/// Core cycles in which `ticks` ticks of 1/3 ns end.
 pub const fn core_cycles(ticks: u64) -> u64 {
     ticks.div_ceil(CORE_CYCLE_TICKS)
 }

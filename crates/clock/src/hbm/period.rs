@@ -1,21 +1,22 @@
-//! Finding what repeats itself.
+//! Search for repetitions.
 //!
-//! Broadcasts read the same bytes again and again: loops without a stride. After some turns the channels do the same in every
-//! turn. If their state, and that of the engines, is that of an earlier turn, then what has happened in between happens again
-//! as long as the streams repeat themselves, and is passed without a look at it. The result is the same to the tick.
+//! Broadcasts read the same bytes again and again: loops without a stride. After some turns the channels do the same in
+//! every turn. If their state, and that of the engines, is that of an earlier turn, then everything in between repeats
+//! as long as the streams repeat, and is passed at once. The result is the same to the tick.
 //!
-//! States are compared when a turn begins, at most once per [`REQUESTS`]. The one to compare with is kept for 1, 2, 4, 8, …
-//! comparisons, so that periods of any length are found (R. Brent, "An improved Monte Carlo factorization algorithm", 1980).
+//! States are compared when a turn begins, at most once per [`REQUESTS`]. The state to compare with is kept for 1, 2,
+//! 4, 8, … comparisons, so that periods of any length are found (R. Brent, "An improved Monte Carlo factorization
+//! algorithm", 1980).
 
 use super::channel::{Channel, ChannelReport};
 use super::detailed::Engine;
 use super::stream::Repeating;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_COMMAND_CYCLE_TICKS};
 
-/// Requests between two comparisons. Keeping a state takes as long as about 20.
+/// Requests between two comparisons. Keeping a state takes as long as about 20 requests.
 const REQUESTS: u64 = 32;
 
-/// Turns of a loop that are left, at least: with fewer, little can be passed.
+/// Least number of turns of a loop that are left: with fewer, little can be passed.
 const TURNS: u64 = 3;
 
 /// A state that may come again.
@@ -23,16 +24,16 @@ struct Mark<P> {
     cycle: u64,
     positions: Vec<P>,
     engines: Vec<Engine>,
-    /// What decides the future of the channels, one after another.
+    /// States that decide the future of the channels, one after another.
     states: Vec<u64>,
-    /// Of each channel: the end of its state, and what it had counted.
+    /// End of the state of each channel, and its counts at that time.
     channels: [(usize, (ChannelReport, u64)); HBM_CHANNELS],
 }
 
 /// The search for a period in a run.
 pub(super) struct Period<P> {
     mark: Option<Mark<P>>,
-    /// Comparisons with the mark, and those after which there is another.
+    /// Comparisons with the mark, and the number of them after which there is another mark.
     compared: u64,
     most: u64,
     /// Requests since the last comparison.
@@ -46,20 +47,21 @@ impl<P> Period<P> {
         Self { mark: None, compared: 0, most: 1, requests: 0, due: false, scratch: Vec::new() }
     }
 
-    /// A request of a stream was taken.
+    /// Counts a request that was taken from a stream.
     #[inline]
     pub fn taken(&mut self, stream: &mut impl Repeating) {
         self.requests += 1;
         self.due |= stream.begun() >= TURNS && self.requests >= REQUESTS;
     }
 
-    /// Whether states are to be compared before the next cycle.
+    /// Tells if states are to be compared before the next cycle.
     #[inline]
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Compares the state before `cycle`. Passes the periods that follow, if it is one. The cycles that are passed.
+    /// Compares the state before `cycle` with the mark. If they are equal, passes the periods that follow. Returns the
+    /// number of cycles that are passed.
     #[cold]
     pub fn pass<S: Repeating<Position = P>>(
         &mut self,
@@ -105,7 +107,7 @@ impl<P> Period<P> {
         0
     }
 
-    /// Compares with this state from now on.
+    /// Keeps this state, to compare with it from now on.
     fn keep<S: Repeating<Position = P>>(
         &mut self,
         cycle: u64,
@@ -131,7 +133,7 @@ impl<P> Period<P> {
 }
 
 impl<P> Mark<P> {
-    /// Whether the state before `cycle` is this one, but for the time.
+    /// Tells if the state before `cycle` is this one, apart from the time.
     fn is_like(
         &self,
         cycle: u64,
@@ -165,7 +167,8 @@ mod tests {
         Detailed::new(HbmMap::default()).run_loops(&mut (0..engines).map(stream).collect::<Vec<_>>())
     }
 
-    /// What would take days request by request. More turns take more time at the rate of the channels, to the tick.
+    /// Passes a load that would take days request by request. More turns take more time at the rate of the channels, to
+    /// the tick.
     #[test]
     fn long_broadcasts_are_passed() {
         for engines in [1, 3, 4] {

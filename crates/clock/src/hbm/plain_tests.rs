@@ -1,5 +1,5 @@
-//! The same rules once more, plainly: every tick, every unit, every bank, no state that could be computed. The model is compared
-//! with it on random streams, with and without the knowledge of loops.
+//! A second, plain implementation of the same rules: every tick, every unit, every bank, no state that could be
+//! computed. The model is compared with it on random streams, with and without the knowledge of loops.
 //!
 //! `VISA_CASES=N` compares N cases, `VISA_SEED=S` begins with case S.
 
@@ -28,7 +28,7 @@ struct Row {
 
 #[derive(Default)]
 struct Channel {
-    /// In the order of arrival.
+    /// Units in the order of arrival.
     queue: Vec<Unit>,
     /// The rows of the banks that are not closed.
     rows: BTreeMap<u8, Row>,
@@ -39,7 +39,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// The bank opens the row of its oldest unit, if it has one and no unit for its row.
+    /// Opens the row of the oldest unit of a bank, if there is one and no unit waits for the open row.
     fn open(&mut self, bank: u8, tick: u64) {
         let mut waiting = self.queue.iter().filter(|unit| unit.place.bank == bank).map(|unit| unit.place.row);
         let Some(row) = waiting.clone().next() else { return };
@@ -57,7 +57,7 @@ impl Channel {
         self.rows.insert(bank, Row { row, open_tick: tick + ticks, used: false });
     }
 
-    /// Units that may go, but for tCCD.
+    /// Units that may go, apart from tCCD.
     fn ready(&self, tick: u64) -> Vec<usize> {
         let row = |unit: &Unit| {
             self.rows.get(&unit.place.bank).filter(|row| row.row == unit.place.row && row.open_tick <= tick)
@@ -81,7 +81,7 @@ impl Channel {
         tick >= last_tick + gap
     }
 
-    /// A slot of the command clock.
+    /// Serves a slot of the command clock.
     fn slot(&mut self, tick: u64) {
         let at = match self.held {
             Some(last) if tick < last => return,
@@ -158,10 +158,10 @@ fn plain(map: HbmMap, streams: &[Vec<Request>]) -> HbmReport {
     report
 }
 
-/// What each engine is told.
+/// Commands of each engine.
 type Load = Vec<Vec<Strided>>;
 
-/// A stream of at most `most` packets or so.
+/// A stream of about `most` packets at most.
 fn random_stream(rng: &mut SmallRng, near: u64, most: u64) -> Strided {
     let bytes = match rng.random_range(0..8) {
         0 => rng.random_range(1..600),
@@ -169,7 +169,7 @@ fn random_stream(rng: &mut SmallRng, near: u64, most: u64) -> Strided {
         2 => 8 * rng.random_range(1..200),
         _ => 256 << rng.random_range(0..4),
     };
-    // Also to neighbouring units, rows and banks, and to the same bytes again.
+    // Some lead to neighbouring units, rows and banks, and to the same bytes again.
     let stride = |rng: &mut SmallRng| match rng.random_range(0..6) {
         0..3 => 0,
         3 => i64::from(bytes),

@@ -1,4 +1,4 @@
-//! What is asked of HBM, in which order.
+//! Requests to HBM, in their order.
 
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::list::List;
@@ -10,9 +10,9 @@ use furiosa_visa_rules::text::Text;
 pub struct Request {
     /// The first byte.
     pub address: u64,
-    /// 1 to 256.
+    /// Number of bytes, 1 to 256.
     pub bytes: u32,
-    /// Whether the bytes are written.
+    /// True if the bytes are written.
     pub write: bool,
 }
 
@@ -72,13 +72,13 @@ const fn wrong_size(bytes: u32) -> ! {
 /// A loop around the packets of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StridedLoop {
-    /// Iterations.
+    /// Number of iterations.
     pub size: u64,
     /// Bytes from the packet of one iteration to that of the next.
     pub stride: i64,
 }
 
-/// Puts a loop inside of others. Those that go on evenly are one.
+/// Puts a loop inside others. Loops that continue evenly become one.
 const fn merge<const N: usize>(loops: &mut List<StridedLoop, N>, inner: StridedLoop) {
     if inner.size == 1 {
         return;
@@ -94,31 +94,31 @@ const fn merge<const N: usize>(loops: &mut List<StridedLoop, N>, inner: StridedL
     loops.push(inner);
 }
 
-/// The requests of nested loops around a packet: one side of a DMA sequencer. An iterator that is plain data.
+/// Requests of nested loops around a packet: one side of a DMA sequencer. The iterator is plain data.
 ///
 /// Packets are cut into requests of 256 bytes from their own start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strided {
     loops: List<StridedLoop, SEQUENCER_ENTRIES>,
-    /// Iterations of each loop that are done.
+    /// Number of iterations of each loop that are done.
     done: [u64; SEQUENCER_ENTRIES],
     /// The address of the current packet.
     packet: i64,
     packet_bytes: u32,
-    /// Bytes of the current packet that were asked for.
+    /// Bytes of the current packet that were requested.
     offset: u32,
     write: bool,
     finished: bool,
-    /// The turns that are left of a loop without a stride that goes round here, this one included; else 0.
+    /// Turns that are left of a loop without a stride that goes round here, this turn included; else 0.
     turns: u64,
 }
 
 impl Strided {
-    /// Packets of `packet_bytes` bytes at `base` plus the positions of the loops, outermost first. Reads.
+    /// Reads packets of `packet_bytes` bytes at `base` plus the positions of the loops, outermost first.
     ///
     /// # Errors
     ///
-    /// Packets without bytes, more than 8 loops, addresses outside of HBM.
+    /// Packets without bytes, more than 8 loops, addresses outside HBM.
     #[inline]
     pub const fn new(base: u64, loops: &[StridedLoop], packet_bytes: u32) -> Result<Self, PlanError> {
         if packet_bytes == 0 {
@@ -161,7 +161,7 @@ impl Strided {
         Self { write: true, ..self }
     }
 
-    /// To the next packet.
+    /// Goes to the next packet.
     #[inline]
     fn advance(&mut self) {
         for k in (0..self.loops.len()).rev() {
@@ -180,8 +180,8 @@ impl Strided {
         self.finished = true;
     }
 
-    /// How many times the requests since `from`, an earlier position, certainly come again from here on: as long as a loop
-    /// without a stride goes round, if nothing else has moved.
+    /// Number of times that the requests since `from`, an earlier position, certainly come again from here on: as long
+    /// as a loop without a stride goes round, if nothing else has moved.
     fn repeats(&self, from: &Position) -> u64 {
         if (self.offset, self.finished) != (from.offset, false) {
             return 0;
@@ -196,7 +196,7 @@ impl Strided {
         }
     }
 
-    /// Passes the requests since `from` `times` more times.
+    /// Passes the requests since `from` another `times` times.
     fn pass(&mut self, from: &Position, times: u64) {
         for (done, before) in self.done.iter_mut().zip(from.done) {
             *done += (*done - before) * times;
@@ -204,26 +204,26 @@ impl Strided {
     }
 }
 
-/// A stream that knows where it repeats itself.
+/// A stream that knows its repetitions.
 pub(super) trait Repeating: Iterator<Item = Request> {
     /// A position in the stream.
     type Position;
 
-    /// Where it is.
+    /// Current position.
     fn here(&self) -> Self::Position;
 
-    /// The turns that are left of a loop that repeats its requests, if one has begun since the last question, that one
-    /// included; else 0.
+    /// Turns that are left of a loop that repeats its requests, this turn included, if one has begun since the last
+    /// call; else 0.
     fn begun(&mut self) -> u64;
 
-    /// How many times the requests since `from`, an earlier position, certainly come again from here on.
+    /// Number of times that the requests since `from`, an earlier position, certainly come again from here on.
     fn repeats(&self, from: &Self::Position) -> u64;
 
-    /// Passes the requests since `from` `times` more times.
+    /// Passes the requests since `from` another `times` times.
     fn pass(&mut self, from: &Self::Position, times: u64);
 }
 
-/// Requests of which nothing more is known.
+/// Requests without known repetitions.
 pub(super) struct Unknown<'a, S>(pub &'a mut S);
 
 impl<S: Iterator<Item = Request>> Iterator for Unknown<'_, S> {
@@ -252,17 +252,17 @@ impl<S: Iterator<Item = Request>> Repeating for Unknown<'_, S> {
     fn pass(&mut self, (): &(), _: u64) {}
 }
 
-/// Nested loops, one after another: what an engine is told.
+/// Nested loops, one after another: the commands of an engine.
 #[derive(Clone, Debug)]
 pub struct InTurn<I> {
     rest: I,
     current: Option<Strided>,
-    /// Streams that have been finished.
+    /// Number of streams that have been finished.
     finished: u64,
 }
 
 impl<I: Iterator<Item = Strided>> InTurn<I> {
-    /// The requests of each of these.
+    /// The requests of each of `streams`, one after another.
     pub fn new(streams: impl IntoIterator<IntoIter = I>) -> Self {
         let mut rest = streams.into_iter();
         Self { current: rest.next(), rest, finished: 0 }
@@ -308,7 +308,7 @@ impl<I: Iterator<Item = Strided>> Repeating for InTurn<I> {
     fn repeats(&self, from: &Position) -> u64 {
         match &self.current {
             _ if self.finished != from.finished => 0,
-            // Nothing comes, again and again.
+            // Without requests, nothing changes.
             None => u64::MAX,
             Some(current) => current.repeats(from),
         }

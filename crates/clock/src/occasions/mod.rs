@@ -1,8 +1,8 @@
-//! How often operations do what a hint would spare them: counted over all that run, whether they are kept or not.
+//! Counts of the work that hints would spare operations: over all operations that run, kept or not.
 //!
-//! The rules are those of [`order`], which looks at operations in the order of their numbers. Here they come in the order in
-//! which they end. Operations that touch the same bytes end in the order of their numbers, and so do those of a context, so
-//! that both ways see the same.
+//! The rules are those of [`order`], which takes operations in the order of their numbers. Here they come in the order
+//! in which they end. Operations that touch the same bytes end in the order of their numbers, and so do those of a
+//! context, so both orders give the same counts.
 
 pub mod order;
 
@@ -15,7 +15,8 @@ use order::{REMEMBERED, are_same_loads, conflict, is_other_load, kept_waiting, l
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Operations between two of a queue that are compared with the second one. A pair with more of them is not counted.
+/// Maximum number of operations between two of a queue that are compared with the second one. A pair with more of them
+/// is not counted.
 const BETWEEN: usize = 4096;
 
 /// A line of a kernel: the kernel, the line, the call.
@@ -26,32 +27,32 @@ pub fn key(record: &Record) -> LineKey {
     (record.kernel.name, record.location, record.operation)
 }
 
-/// Occasions by line.
+/// Numbers of occasions, by line.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// It waited until its buffer was free.
+    /// Times that an operation waited until its buffer was free.
     pub waits_for_buffer: HashMap<LineKey, u64>,
-    /// It loaded what an earlier load of the launch had brought.
+    /// Times that an operation loaded bytes that an earlier load of the launch had brought.
     pub loaded_again: HashMap<LineKey, u64>,
-    /// The first line is a load behind an operation of the second one, which kept their queue waiting.
+    /// Times that a load of the first line was behind an operation of the second one, which kept their queue waiting.
     pub behind_waits: HashMap<(LineKey, LineKey), u64>,
 }
 
 /// Operations of a queue.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    /// The last one that has ended, and whether it kept the queue waiting.
+    /// The last operation that has ended. The flag is true if it kept the queue waiting.
     last: Option<(OperationNumber, LineKey, Arc<[Access]>, bool)>,
     /// Operations of other contexts with larger numbers that have ended.
     since: Vec<(OperationNumber, Arc<[Access]>)>,
-    /// The largest number that found no room there.
+    /// The largest number of an operation that found no room in `since`.
     dropped: Option<OperationNumber>,
 }
 
-/// Sees operations as they end.
+/// Counts occasions as operations end.
 #[derive(Clone, Debug, Default)]
 pub struct Occasions {
-    /// How often, so far.
+    /// The counts so far.
     pub counts: Counts,
     launch: KernelCall,
     loads: VecDeque<Arc<[Access]>>,
@@ -59,7 +60,7 @@ pub struct Occasions {
 }
 
 impl Occasions {
-    /// An operation has ended.
+    /// Adds an operation that has ended.
     pub fn add(&mut self, record: &Record) {
         let is_host = record.context == ContextKind::PcieDma;
         if is_host || record.kernel != self.launch {
@@ -84,11 +85,13 @@ impl Occasions {
     }
 
     fn load(&mut self, record: &Record) {
-        for written in record.accesses.iter().filter(|own| own.write && own.memory == MemoryKind::Hbm) {
-            self.loads.retain(|own| !conflict(&own[..1], core::slice::from_ref(written)));
+        for written in
+            record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm)
+        {
+            self.loads.retain(|known| !conflict(&known[..1], core::slice::from_ref(written)));
         }
-        let Some(own) = load(record) else { return };
-        if self.loads.iter().any(|known| are_same_loads((&known[0], &known[1]), own)) {
+        let Some(loaded) = load(record) else { return };
+        if self.loads.iter().any(|known| are_same_loads((&known[0], &known[1]), loaded)) {
             *self.counts.loaded_again.entry(key(record)).or_default() += 1;
             return;
         }
@@ -100,7 +103,7 @@ impl Occasions {
 }
 
 impl Queue {
-    /// An operation of another context has ended.
+    /// Adds an operation of another context that has ended.
     fn add_other(&mut self, record: &Record) {
         if self.last.as_ref().is_some_and(|last| record.number < last.0) {
             return;
@@ -112,20 +115,21 @@ impl Queue {
         }
     }
 
-    /// An operation of the queue has ended. The line of the one in front of it, if it is a load that could be given before.
+    /// Adds an operation of the queue that has ended. Returns the line of the one in front of it, if it is a load that
+    /// could be given before.
     fn add(&mut self, record: &Record) -> Option<LineKey> {
         let Record { number, accesses, .. } = record;
-        let own = (*number, key(record), accesses.clone(), kept_waiting(record));
-        let last = self.last.replace(own);
+        let ended = (*number, key(record), accesses.clone(), kept_waiting(record));
+        let last = self.last.replace(ended);
         let could_be_earlier = |(first, line, touched, waited): &(_, LineKey, Arc<[Access]>, bool)| {
             *waited
                 && is_other_load(*line, record)
                 && self.dropped.is_none_or(|dropped| dropped < *first)
                 && !conflict(touched, accesses)
-                && !self.since.iter().any(|own| own.0 < *number && conflict(&own.1, accesses))
+                && !self.since.iter().any(|other| other.0 < *number && conflict(&other.1, accesses))
         };
         let found = last.filter(could_be_earlier).map(|(_, line, ..)| line);
-        self.since.retain(|own| own.0 > *number);
+        self.since.retain(|other| other.0 > *number);
         found
     }
 }

@@ -10,34 +10,34 @@ use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Loads that are compared with those that follow.
+/// Maximum number of loads that are compared with those that follow.
 pub const REMEMBERED: usize = 512;
 
 /// A load behind an operation that kept the queue waiting: places in a segment.
 pub type Swap = (usize, usize);
 
-/// Whether an operation kept its queue waiting.
+/// Tells if an operation kept its queue waiting.
 pub fn kept_waiting(record: &Record) -> bool {
     record.idle > 0 && matches!(record.wait, Some(Wait::Hazard(_)))
 }
 
-/// Whether an operation loads something, and another line gives it than the one in front of it.
+/// Tells if `second` loads something, and comes from another line than `first`, the operation in front of it.
 pub fn is_other_load(first: LineKey, second: &Record) -> bool {
     (first.1, first.2) != (second.location, second.operation) && written(second).is_some()
 }
 
-/// Loads that could be given before the operation in front of them, which kept their queue waiting. Each with the place of
-/// that operation.
+/// Loads that could be given before the operation in front of them, which kept their queue waiting. Each has the place
+/// of that operation.
 pub fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
     let mut found = Vec::new();
     for context in [ContextKind::TensorDma, ContextKind::Sub] {
-        let own: Vec<usize> = (0..segment.len()).filter(|k| segment[*k].context == context).collect();
-        for pair in own.windows(2) {
+        let places: Vec<usize> = (0..segment.len()).filter(|k| segment[*k].context == context).collect();
+        for pair in places.windows(2) {
             let (first, second) = (segment[pair[0]], segment[pair[1]]);
             let between = &segment[pair[0]..pair[1]];
             if kept_waiting(first)
                 && is_other_load(key(first), second)
-                && !between.iter().any(|own| conflict(&own.accesses, &second.accesses))
+                && !between.iter().any(|record| conflict(&record.accesses, &second.accesses))
             {
                 found.push((pair[0], pair[1]));
             }
@@ -62,26 +62,27 @@ pub fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
 
 /// The tensor that an operation writes to DM or to the register file.
 pub fn written(record: &Record) -> Option<&Access> {
-    let is_buffer = |own: &&Access| own.write && matches!(own.memory, MemoryKind::Dm | MemoryKind::Trf);
+    let is_buffer =
+        |access: &&Access| access.write && matches!(access.memory, MemoryKind::Dm | MemoryKind::Trf);
     record.accesses.iter().find(is_buffer)
 }
 
-/// Whether an operation waited until its destination was not in use any more.
+/// Tells if an operation waited until its destination was free.
 pub fn waits_for_buffer(record: &Record) -> bool {
-    let Some(Wait::Hazard(own)) = record.wait else { return false };
-    let frees = matches!(own.hazard, Hazard::WriteAfterRead | Hazard::WriteAfterWrite);
-    frees && written(record).is_some_and(|written| written.memory == own.memory)
+    let Some(Wait::Hazard(dependency)) = record.wait else { return false };
+    let frees = matches!(dependency.hazard, Hazard::WriteAfterRead | Hazard::WriteAfterWrite);
+    frees && written(record).is_some_and(|written| written.memory == dependency.memory)
 }
 
 /// Bytes of DM behind all tensors of a segment.
 pub fn free_dm(segment: &[&Record]) -> u64 {
     let accesses = segment.iter().flat_map(|record| record.accesses.iter());
-    let ends = accesses.filter(|own| own.memory == MemoryKind::Dm).map(|own| own.of.end);
+    let ends = accesses.filter(|access| access.memory == MemoryKind::Dm).map(|access| access.of.end);
     (DM_BYTES as u64).saturating_sub(ends.max().unwrap_or(0))
 }
 
-/// The tensors that these operations write, every second one in a buffer of its own. `None`: there is no room for it, or a
-/// tensor is written by several of them.
+/// Puts every second tensor that these operations write into another buffer. `None` if there is no room for it, or if
+/// several of them write the same tensor.
 pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Work>) -> Option<Vec<Work>> {
     let first = written(segment[*of_line.first()?])?;
     let (memory, bytes) = (first.memory, first.of.end - first.of.start);
@@ -89,8 +90,8 @@ pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Wor
         MemoryKind::Dm => bytes <= free_dm(segment),
         _ => bytes <= TRF_BYTES as u64 / 2,
     };
-    // Already two buffers: a third one is another question.
-    let starts = of_line.iter().filter_map(|place| written(segment[*place])).map(|own| own.of.start);
+    // There are two buffers already: a third one is another question.
+    let starts = of_line.iter().filter_map(|place| written(segment[*place])).map(|access| access.of.start);
     let is_one = starts.clone().all(|start| start == first.of.start);
     if !has_room || !is_one {
         return None;
@@ -104,11 +105,12 @@ pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Wor
     }
     const ELSEWHERE: u64 = 1 << 40;
     for work in &mut works {
-        let is_moved = |own: &Access| own.memory == memory && moved.get(&own.tensor.fill) == Some(&true);
+        let is_moved =
+            |access: &Access| access.memory == memory && moved.get(&access.tensor.fill) == Some(&true);
         if work.accesses.iter().any(is_moved) {
             let mut accesses = work.accesses.to_vec();
-            for own in accesses.iter_mut().filter(|own| is_moved(own)) {
-                own.bytes = own.bytes.start + ELSEWHERE..own.bytes.end + ELSEWHERE;
+            for access in accesses.iter_mut().filter(|access| is_moved(access)) {
+                access.bytes = access.bytes.start + ELSEWHERE..access.bytes.end + ELSEWHERE;
             }
             work.accesses = accesses.into();
         }
@@ -116,30 +118,32 @@ pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Wor
     Some(works)
 }
 
-/// Where a load reads in HBM and writes in DM. `None`: the operation is no load.
+/// Accesses of a load, in HBM and in DM. `None` if the operation is no load.
 pub fn load(record: &Record) -> Option<(&Access, &Access)> {
     let [source, destination] = &record.accesses[..] else { return None };
     let memories = (source.memory, destination.memory) == (MemoryKind::Hbm, MemoryKind::Dm);
     (record.operation == "to_dm" && memories).then_some((source, destination))
 }
 
-/// Whether two loads bring the same bytes to the same slices.
+/// Tells if two loads bring the same bytes to the same slices.
 pub fn are_same_loads(a: (&Access, &Access), b: (&Access, &Access)) -> bool {
-    let size = |own: &Access| own.bytes.end - own.bytes.start;
+    let size = |access: &Access| access.bytes.end - access.bytes.start;
     (&a.0.bytes, a.0.tensor) == (&b.0.bytes, b.0.tensor)
         && (a.1.tensor.element, a.1.tensor.mappings) == (b.1.tensor.element, b.1.tensor.mappings)
         && size(a.1) == size(b.1)
 }
 
-/// Loads of bytes that an earlier load of the segment has brought to the same slices already, and that nobody has written
-/// since: their places, and whether there is room for what the first one brings to stay.
+/// Loads of bytes that an earlier load of the segment has brought to the same slices, and that were not written since.
+/// Each has its place, and true if there is room for the tensor of the first load to stay.
 pub fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
     let mut found = Vec::new();
-    // What the first loads read and write, and whether it has a place where it can stay.
+    // Source and destination of the first loads. The flag is true if the tensor has a place where it can stay.
     let mut known: Vec<(&Access, &Access, bool)> = Vec::new();
     let mut free = free_dm(segment);
     for (place, record) in segment.iter().enumerate() {
-        for written in record.accesses.iter().filter(|own| own.write && own.memory == MemoryKind::Hbm) {
+        for written in
+            record.accesses.iter().filter(|access| access.write && access.memory == MemoryKind::Hbm)
+        {
             known.retain(|(source, ..)| {
                 !conflict(core::slice::from_ref(*source), core::slice::from_ref(written))
             });
@@ -164,7 +168,7 @@ pub fn loads_again(segment: &[&Record]) -> Vec<(usize, bool)> {
     found
 }
 
-/// Without some operations.
+/// The same operations without those at `places`.
 pub fn without(mut works: Vec<Work>, places: &[usize]) -> Vec<Work> {
     for place in places {
         works[*place] = nothing(&works[*place]);

@@ -1,4 +1,4 @@
-//! What has to happen before an operation: the routers of a switch are set, clusters meet.
+//! Work before an operation: the routers of a switch are set, clusters meet.
 
 use super::Clock;
 use crate::contention::BankLoad;
@@ -12,12 +12,12 @@ use furiosa_visa_rules::command::{ContextKind, MemoryKind, Switch, TensorUnit};
 use furiosa_visa_rules::spec::CLUSTERS;
 use std::sync::Arc;
 
-/// Stores to HBM that are told apart until both clusters meet.
+/// Maximum number of stores to HBM that are kept separate until both clusters meet.
 const STORES: usize = 64;
 
 impl Clock {
-    /// The bitmap of a custom switch is written to the routers before its pass: by the DMA engines, through the sub
-    /// context. Both are idle until then.
+    /// Operation that writes the bitmap of a custom switch to the routers before its pass: by the DMA engines, through
+    /// the sub context. Both are idle until then.
     pub(super) fn bitmap(
         &mut self,
         kernel: KernelCall,
@@ -45,21 +45,23 @@ impl Clock {
         (given, held, BankLoad::Nothing)
     }
 
-    /// Both clusters meet before they load what the kernel has stored to HBM. DMA is idle until then.
+    /// Lets both clusters meet before they load data that the kernel has stored to HBM. DMA is idle until then.
     pub(super) fn meet_before(&mut self, given: &Given) {
         if given.context != ContextKind::TensorDma {
             return;
         }
         let in_hbm = |write: bool| {
-            let hbm =
-                given.accesses.iter().filter(move |own| own.memory == MemoryKind::Hbm && own.write == write);
-            hbm.map(|own| own.bytes.clone())
+            let hbm = given
+                .accesses
+                .iter()
+                .filter(move |access| access.memory == MemoryKind::Hbm && access.write == write);
+            hbm.map(|access| access.bytes.clone())
         };
         let slices = &given.amount.slices;
         let meets = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
-        let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|own| meets(own, &read)));
+        let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|stored| meets(stored, &read)));
         if stored_before && (0..CLUSTERS).all(|cluster| slices.has_cluster(cluster)) {
-            let accesses = given.accesses.iter().filter(|own| !own.write).cloned().collect();
+            let accesses = given.accesses.iter().filter(|access| !access.write).cloned().collect();
             let meeting = Given {
                 operation: "clusters meet",
                 timing: Timing::Meeting(self.model.cost(Number::Synchronisation, 1)),
@@ -73,14 +75,14 @@ impl Clock {
             self.give((meeting, Resources::of(given.context), BankLoad::Nothing));
         }
         let stores: Vec<Range<u64>> = in_hbm(true).collect();
-        for own in stores {
+        for store in stores {
             let is_full = self.stored.len() >= STORES;
             match self.stored.last_mut() {
-                // More stores than are kept apart: all bytes from the first to the last.
+                // There are more stores than are kept separate: one range has all bytes from the first to the last.
                 Some(last) if is_full => {
-                    *last = last.start.min(own.start)..last.end.max(own.end);
+                    *last = last.start.min(store.start)..last.end.max(store.end);
                 }
-                _ => self.stored.push(own),
+                _ => self.stored.push(store),
             }
         }
     }

@@ -23,7 +23,7 @@ fn config(loops: &[(usize, isize)]) -> Config {
     config
 }
 
-/// So many fetches of the same 8 bytes, and as many commits to the bytes from 4096 on.
+/// `accesses` fetches of the same 8 bytes, and as many commits to the bytes from 4096 on.
 fn pass(accesses: usize) -> Operation {
     let source = region(Memory::Dm, 0, 8);
     let mut fetch = Fetch::new(source, config(&[(accesses, 0), (8, 1)]), accesses, 8, I8);
@@ -47,7 +47,7 @@ fn transfer() -> Operation {
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
-/// Tests of the unit, of the element, and of both in one sum, against the guard itself.
+/// Compares tests of the unit, of the element, and of both in one sum with the guard itself.
 #[test]
 fn live_slices_are_those_of_the_guard() {
     let of_unit: (usize, usize, &[(usize, usize)]) = (0, 1, &[(1, 1)]);
@@ -114,7 +114,7 @@ fn a_pass_that_stays_at_one_bank_holds_dma() {
     }
 }
 
-/// A parallel copy of a column of bank 1 to one of bank 2: so many rows of 8 bytes.
+/// A parallel copy of a column of bank 1 to one of bank 2: `rows` rows of 8 bytes.
 fn column(rows: usize) -> Operation {
     let mut transfer = Transfer { guard: Guard::always(2), ..Transfer::new() };
     for (size, elements) in [(rows, 128), (8, 1)] {
@@ -193,16 +193,17 @@ fn a_shuffle_meets_a_pass_in_its_banks() {
                 clock.command(kernel, &Command { operation, location: Location::caller() });
             }
             let records = &clock.ledger().records;
-            let own = records.iter().find(|own| own.operation == "dm_cluster_shuffle").expect("it ran");
-            assert_eq!((own.start, own.context), (0, ContextKind::TensorDma), "{profile}");
-            own.end
+            let record =
+                records.iter().find(|record| record.operation == "dm_cluster_shuffle").expect("it ran");
+            assert_eq!((record.start, record.context), (0, ContextKind::TensorDma), "{profile}");
+            record.end
         };
         let (alone, beside) = (end(vec![shuffle()]), end(vec![long_pass(), shuffle()]));
         assert!(alone < 1000 && (alone < beside) == is_later, "{profile}: {alone}, {beside}");
     }
 }
 
-/// Of the slices behind a switch, those are counted that get packets and in which the stream holds an element.
+/// Slices behind a switch count if they get packets and the stream holds an element in them.
 #[test]
 fn receivers_get_packets_and_hold_elements() {
     let Operation::TensorUnit(mut unit) = pass(1) else { unreachable!("it is a pass") };
@@ -228,8 +229,8 @@ fn receivers_get_packets_and_hold_elements() {
     assert_eq!(slices(&unit), 6, "slices 0, 16 and 32 of each cluster");
 }
 
-/// Whoever asks for the cycles of a launch while it runs changes nothing. Where nothing meets at the banks, the last
-/// answer is what the launch takes.
+/// A query for the cycles of a launch while it runs changes nothing. If nothing meets at the banks, the last answer is
+/// the time of the launch.
 #[test]
 fn cycles_of_a_launch_that_runs() {
     let run = |asks: bool| {
@@ -243,14 +244,15 @@ fn cycles_of_a_launch_that_runs() {
             }
         }
         let ledger = clock.ledger();
-        let ran: Vec<_> = ledger.records.iter().map(|own| (own.number, own.start, own.end)).collect();
-        let cycles: Vec<u64> = ledger.kernels.iter().map(|own| own.makespan()).collect();
+        let ran: Vec<_> =
+            ledger.records.iter().map(|record| (record.number, record.start, record.end)).collect();
+        let cycles: Vec<u64> = ledger.kernels.iter().map(|kernel| kernel.makespan()).collect();
         (ran, cycles, answers)
     };
     let (asked, unasked) = (run(true), run(false));
     assert_eq!((&asked.0, &asked.1), (&unasked.0, &unasked.1));
     let (cycles, answers) = (&asked.1, &asked.2);
-    assert!(answers.chunks(4).all(|own| own[0] > 0 && own.is_sorted()), "{answers:?}");
+    assert!(answers.chunks(4).all(|launch| launch[0] > 0 && launch.is_sorted()), "{answers:?}");
     assert_eq!([answers[3], answers[7]], [cycles[0], cycles[1]]);
 }
 
@@ -285,8 +287,8 @@ fn turns_of_a_loop_are_counted() {
             }
             let ledger = clock.ledger();
             let seen = *seen.0.lock().expect("nobody panics");
-            let counted: u64 = ledger.repeats.iter().map(|own| own.count).sum();
-            let cycles: u64 = ledger.repeats.iter().map(|own| own.cycles).sum();
+            let counted: u64 = ledger.repeats.iter().map(|repeats| repeats.count).sum();
+            let cycles: u64 = ledger.repeats.iter().map(|repeats| repeats.cycles).sum();
             let kept: u64 = ledger.records.iter().map(|record| record.cycles()).sum();
             assert_eq!((ledger.records.len() as u64 + counted, kept + cycles), seen, "{profile}");
             assert_eq!((ledger.totals.operations, ledger.totals.left_out), (2 * count, 0));
@@ -299,17 +301,21 @@ fn turns_of_a_loop_are_counted() {
         for ledger in [&some, &many, &turns(20 * kept, 10)] {
             assert_eq!((ledger.records.len(), ledger.repeats.len()), (2 * KEPT_ALIKE, 2), "{profile}");
         }
-        for (k, own) in many.repeats.iter().enumerate() {
-            assert_eq!(own.like, k as u64, "{profile}");
+        for (k, repeats) in many.repeats.iter().enumerate() {
+            assert_eq!(repeats.like, k as u64, "{profile}");
             assert_eq!(
-                (own.first, own.last),
+                (repeats.first, repeats.last),
                 (2 * kept + k as u64, 2 * 20 * kept - 2 + k as u64),
                 "{profile}"
             );
-            assert_eq!((own.count, own.least), (19 * kept, own.most), "{profile}");
-            let (_, cycles) = own.period.expect("every turn takes the same time");
-            assert_eq!(own.period, Some((2, cycles)), "{profile}");
-            assert_eq!((own.count - 1) * cycles, own.end - own.least - own.start, "{profile}");
+            assert_eq!((repeats.count, repeats.least), (19 * kept, repeats.most), "{profile}");
+            let (_, cycles) = repeats.period.expect("every turn takes the same time");
+            assert_eq!(repeats.period, Some((2, cycles)), "{profile}");
+            assert_eq!(
+                (repeats.count - 1) * cycles,
+                repeats.end - repeats.least - repeats.start,
+                "{profile}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What would make a program faster, and by how much.
+//! Edits that would make a program faster, and the cycles that they save.
 //!
 //! Every hint is an edit that the clock has timed: the transfer or the pass that changes is timed anew, by the same
 //! rules, and then the operations of the launch run once more, in the same queues, with the same waits for bytes. The
@@ -16,28 +16,28 @@
 //! | operations run at other times (late load, one buffer, loaded again) | all operations meet anew, as on the clock |
 //! | operations take other cycles (the others) | each is delayed by others in proportion to its cycles, as it was |
 //!
-//! A pass or a transfer that is timed in another form has other accesses, which only its new layout would tell: the
-//! second line leaves out what they do to the banks. It holds for all edits of operations whose accesses are not kept:
-//! a ledger keeps as many as have 2^18 commands in all. A second buffer is taken to lie in the banks of the first one.
+//! A pass or a transfer that is timed in another form has other accesses, which are only known from its new layout: the
+//! second row leaves out their effect on the banks. It also holds for all edits of operations whose accesses are not
+//! kept: a ledger keeps those of 2^18 commands in all. A second buffer is assumed to lie in the banks of the first one.
 //!
 //! # Transfers that get no hint
 //!
 //! A hint promises a number, and the clock has none for these:
 //!
 //! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
-//!   index, whose rows a program may not want. What can be promised is where rows of whole units begin: the rows that
-//!   the index has named are timed from there (partial writes, split reads).
-//! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have to
-//!   spread them: its start alone takes longer than what is saved.
+//!   index, whose rows a program may not want. A hint can only move the start of rows of whole units: the rows that the
+//!   index has named are timed from there (partial writes, split reads).
+//! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have
+//!   to spread them: the start of that move alone takes longer than the saving.
 //! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
 //!   and a timeline shows them over time.
-//! * Shuffles between clusters and chips: which runs they move follows from both layouts, and a layout with longer runs
-//!   is another kernel. PCIe has no edit but fewer bytes.
+//! * Shuffles between clusters and chips: their runs follow from both layouts, and a layout with longer runs is another
+//!   kernel. PCIe has no edit but fewer bytes.
 //!
 //! # Operations that repeat others
 //!
-//! Those that are kept stand for all. How often something happens is counted over all of them as they end. Of transfers
-//! that differ in their addresses alone, those at a few addresses are timed and stand for the rest.
+//! Operations that are kept stand for all. Occasions are counted over all operations as they end. Of transfers that
+//! differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
 mod pass;
 mod replay;
@@ -61,57 +61,58 @@ use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transfer::{Alike, Spread, WholeUnits};
 
-/// Edits that are timed in a schedule, at most: those that could save most.
+/// Maximum number of edits that are timed in a schedule: those that could save most.
 const TIMED: usize = 32;
 
-/// A hint saves at least one in so many cycles of all kernels.
+/// Divisor of the cycles of all kernels that gives the least saving of a hint.
 const LEAST: u64 = 200;
 
 /// The operations of a line in all launches of a kernel.
 struct Line<'a> {
     records: Vec<&'a Record>,
-    /// Of those that stand for others: how many are alike in all, and how many of these are kept.
+    /// For each operation that stands for others: the number that are alike in all, and of these the number that are
+    /// kept.
     alike: HashMap<OperationNumber, (u64, u64)>,
     operations: u64,
     cycles: u64,
 }
 
 impl Line<'_> {
-    /// Cycles by which its operations take less, all together, if those that are kept take so many.
+    /// Cycles by which its operations take less, all together, if those that are kept take `cycles`.
     fn less(&self, cycles: &HashMap<OperationNumber, u64>) -> u64 {
-        let changed = self.records.iter().filter_map(|own| Some((own, cycles.get(&own.number)?)));
-        let less = changed.map(|(own, cycles)| {
-            let (all, kept) = self.alike.get(&own.number).copied().unwrap_or((1, 1));
-            u128::from(own.cycles().saturating_sub(*cycles)) * u128::from(all) / u128::from(kept)
+        let changed = self.records.iter().filter_map(|record| Some((record, cycles.get(&record.number)?)));
+        let less = changed.map(|(record, cycles)| {
+            let (all, kept) = self.alike.get(&record.number).copied().unwrap_or((1, 1));
+            u128::from(record.cycles().saturating_sub(*cycles)) * u128::from(all) / u128::from(kept)
         });
         less.sum::<u128>().try_into().unwrap_or(u64::MAX)
     }
 }
 
-/// What an edit makes of the operations of a segment, given the places of those of its line, and how much of
-/// [`Candidate::all`] it does there.
+/// Effect of an edit on the operations of a segment, given the places of those of its line. The number is the part of
+/// [`Candidate::all`] that the edit does there.
 type Edit<'a> = Box<dyn Fn(&[&Record], &[usize], Vec<Work>) -> Option<(Vec<Work>, u64)> + 'a>;
 
 struct Candidate<'a> {
     kind: HintKind,
-    /// The line that it is told of.
+    /// The line that the hint names.
     line: LineKey,
     cause: String,
     edit: String,
-    /// No more than this can be saved in all launches.
+    /// Upper bound of the saving in all launches.
     most: u64,
-    /// How much the edit does in all launches: times, or cycles by which operations take less.
+    /// Amount that the edit does in all launches: times, or cycles by which operations take less.
     all: u64,
-    /// Whether operations meet at the banks anew: they run at other times and do the same.
+    /// True if operations meet at the banks anew: they run at other times and do the same.
     at_banks: bool,
     apply: Edit<'a>,
 }
 
-/// All that hints are made from.
+/// Input of all hints.
 struct Program<'a> {
     lines: BTreeMap<LineKey, Line<'a>>,
     segments: Vec<Segment<'a>>,
-    /// As they are, with and without the banks. Computed where it is asked for.
+    /// Makespans of the segments as they are, with and without the banks. Computed on demand.
     spans: HashMap<(usize, bool), u64>,
 }
 
@@ -135,7 +136,8 @@ impl<'a> Program<'a> {
             if let Some((like, line)) = like.and_then(|like| Some((like, lines.get_mut(&key(like))?))) {
                 line.operations += repeats.count;
                 line.cycles += repeats.cycles;
-                let kept = line.records.iter().filter(|own| are_alike(like, own)).map(|own| own.number);
+                let kept =
+                    line.records.iter().filter(|record| are_alike(like, record)).map(|record| record.number);
                 let kept: Vec<OperationNumber> = kept.collect();
                 let alike = (kept.len() as u64 + repeats.count, kept.len() as u64);
                 line.alike.extend(kept.into_iter().map(|number| (number, alike)));
@@ -152,14 +154,15 @@ impl<'a> Program<'a> {
             let [from, to] = [first, first + segment.len() as u64]
                 .map(|bound| line.records.partition_point(|record| record.number < bound));
             if best.as_ref().is_none_or(|(_, places)| places.len() < to - from) && from < to {
-                let places = line.records[from..to].iter().filter_map(|own| place_of(segment, own.number));
+                let places =
+                    line.records[from..to].iter().filter_map(|record| place_of(segment, record.number));
                 best = Some((index, places.collect()));
             }
         }
         best
     }
 
-    /// What an edit saves, in all launches.
+    /// Cycles that an edit saves, in all launches.
     fn saving(&mut self, candidate: &Candidate<'_>) -> Option<u64> {
         let line = &self.lines[&candidate.line];
         let (index, places) = self.segment_of(line)?;
@@ -173,13 +176,13 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The cycles of an operation that takes so many by itself: others delay it in proportion.
+/// Cycles of an operation that takes `alone` cycles by itself: others delay it in proportion.
 fn beside_others(record: &Record, alone: u64) -> u64 {
     let slowed = u128::from(record.slowed()) * u128::from(alone) / u128::from(record.timing.cycles().max(1));
     record.cycles().min(alone + slowed as u64)
 }
 
-/// A candidate whose operations take other cycles, and nothing else changes.
+/// A candidate whose operations take other cycles; nothing else changes.
 fn retimed<'a>(
     kind: HintKind,
     line: LineKey,
@@ -200,7 +203,7 @@ fn retimed<'a>(
     Candidate { kind, line, cause, edit, most: all, all, at_banks: false, apply: Box::new(apply) }
 }
 
-/// The candidate of a line whose operations take other cycles by a rule. The first of them tells cause and edit.
+/// The candidate of a line whose operations take other cycles by a rule. The first of them gives cause and edit.
 fn by_rule<'a>(
     kind: HintKind,
     line: (LineKey, &Line<'_>),
@@ -209,10 +212,10 @@ fn by_rule<'a>(
     let mut texts = None;
     let mut cycles = HashMap::new();
     for record in &line.1.records {
-        if let Some((alone, own)) = rule(record) {
+        if let Some((alone, told)) = rule(record) {
             let after = beside_others(record, alone);
             if after < record.cycles() {
-                texts.get_or_insert(own);
+                texts.get_or_insert(told);
                 cycles.insert(record.number, after);
             }
         }
@@ -222,10 +225,10 @@ fn by_rule<'a>(
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
 
-/// Longer runs, or runs at multiples of 256 bytes.
+/// Edit of a transfer: longer runs, or runs at multiples of 256 bytes.
 fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, (String, String))> {
-    let (own, time) = Spread::of(record)?;
-    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = own;
+    let (spread, time) = Spread::of(record)?;
+    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = spread;
     let all = slices * engines.len() as u64;
     let partial: u64 = time.engines.iter().map(|engine| engine.write.partial_writes).sum();
     let read_back =
@@ -238,12 +241,12 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
         let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
         if bytes >= UNIT {
             let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
-            return Some((HintKind::ShortRuns, own.cycles(UNIT, clock)?, (cause, edit.to_string())));
+            return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, (cause, edit.to_string())));
         }
-        // A load of so little is over before a second transfer has started.
-        let fewer = own.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
-        // The move in DM comes to the transfer, which waits for it or it for the transfer.
-        let (regrouping, times) = (own.regrouped(&fewer, clock), own.slices / fewer.slices);
+        // A load of less than a unit to a slice is over before a second transfer has started.
+        let fewer = spread.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
+        // The cycles of the move in DM are added: it waits for the transfer, or the transfer for it.
+        let (regrouping, times) = (spread.regrouped(&fewer, clock), spread.slices / fewer.slices);
         let edit = format!(
             "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs of 256 \
              bytes, less {regrouping} cycles of that move"
@@ -257,13 +260,13 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
     }
     let cause = format!("{partial} parts of units, which HBM reads, changes and writes");
     let edit = "start runs at multiples of 256 bytes, and pad them to whole units";
-    Some((HintKind::PartialWrites, own.cycles(UNIT, clock)?, (cause, edit.to_string())))
+    Some((HintKind::PartialWrites, spread.cycles(UNIT, clock)?, (cause, edit.to_string())))
 }
 
 impl Report {
-    /// What would make the program faster, the largest saving first: see [`hints`](super::hints). Empty where no edit that the
-    /// clock knows saves half a percent of all kernels, and while a panic unwinds: whoever drops a context then asks for no
-    /// hints, and a second panic would end the process.
+    /// Edits that would make the program faster, the largest saving first: see [`hints`](super::hints). Empty if no
+    /// edit that the clock knows saves half a percent of all kernels, and while a panic unwinds: code that drops a
+    /// context then asks for no hints, and a second panic would end the process.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -289,13 +292,13 @@ impl Report {
         let (mut clock, mut alike) =
             (DmaClock::new(Model { profile: self.profile, numbers: self.numbers }), Alike::default());
         let mut whole = WholeUnits::default();
-        for (&own, line) in &program.lines {
-            candidates.extend(of_line((own, line), &self.counts, &mut clock, &mut alike, &mut whole));
+        for (&line_key, line) in &program.lines {
+            candidates.extend(of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole));
         }
         candidates.extend(of_clusters(&program, &mut clock, &mut alike));
         candidates.extend(of_order(&program, &self.counts));
-        candidates.retain(|own| own.most >= least);
-        candidates.sort_by_key(|own| core::cmp::Reverse(own.most));
+        candidates.retain(|candidate| candidate.most >= least);
+        candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.most));
         candidates.truncate(TIMED);
         let mut hints = Vec::new();
         for candidate in candidates {
@@ -334,7 +337,7 @@ fn of_line<'a>(
     let mut found = Vec::new();
     match line.1.records[0].timing {
         Timing::Dma(_) => {
-            // Operations of a line are mostly alike, and HBM is asked once for those that are.
+            // Operations of a line are mostly alike, and HBM is timed once for those that are.
             type Told = Option<(HintKind, u64, (String, String))>;
             let mut known: HashMap<Spread, Told> = HashMap::new();
             for kind in [HintKind::ShortRuns, HintKind::PartialWrites] {
@@ -352,7 +355,7 @@ fn of_line<'a>(
                     }
                 };
                 found.extend(by_rule(kind, line, |record| {
-                    // Of an even move to HBM something is told already.
+                    // An even move to HBM has a hint already.
                     if side == Side::Destination && Spread::of(record).is_some() {
                         return None;
                     }
@@ -383,10 +386,10 @@ fn of_line<'a>(
         }
         _ => {}
     }
-    // Counted over all operations, whether they are kept or not.
+    // The counts are of all operations, kept or not.
     if let Some(&waiting) = counts.waits_for_buffer.get(&line.0) {
         let first = order::written(line.1.records[0]);
-        let (what, edit) = match first.map(|own| own.memory) {
+        let (what, edit) = match first.map(|access| access.memory) {
             Some(MemoryKind::Trf) => ("half of the register file", "use the other half in turns"),
             _ => ("buffer in DM", "use two buffers in turns"),
         };
@@ -407,19 +410,20 @@ fn of_line<'a>(
     found
 }
 
-/// Both clusters, for kernels whose passes use the first one alone.
+/// Use of both clusters, for kernels whose passes use the first one alone.
 fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
     let mut kernels: BTreeMap<&'static str, Vec<(LineKey, &Line<'_>)>> = BTreeMap::new();
-    for (own, line) in &program.lines {
-        kernels.entry(own.0).or_default().push((*own, line));
+    for (line_key, line) in &program.lines {
+        kernels.entry(line_key.0).or_default().push((*line_key, line));
     }
     let mut found = Vec::new();
     for lines in kernels.into_values() {
         let records = || lines.iter().flat_map(|(_, line)| line.records.iter().copied());
         let passes: Vec<&Record> =
-            records().filter(|own| matches!(own.timing, Timing::TensorUnit(_))).collect();
+            records().filter(|record| matches!(record.timing, Timing::TensorUnit(_))).collect();
         let uses = |record: &Record, cluster| record.amount.slices.has_cluster(cluster);
-        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|own| uses(own, cluster))) {
+        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|record| uses(record, cluster)))
+        {
             continue;
         }
         let mut cycles = HashMap::new();
@@ -427,37 +431,38 @@ fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alik
         for record in records() {
             let alone = match &record.timing {
                 Timing::TensorUnit(_) => pass::in_both_clusters(record),
-                _ => Spread::of(record).and_then(|(own, _)| {
-                    let less = *known.entry(alike.of(own.clone())).or_insert_with(|| {
-                        let run = own.request.min(own.bytes / 2);
-                        let both = own.in_both_clusters()?.cycles(run, clock)?;
-                        Some(own.cycles(run, clock)?.saturating_sub(both))
+                _ => Spread::of(record).and_then(|(spread, _)| {
+                    let less = *known.entry(alike.of(spread.clone())).or_insert_with(|| {
+                        let run = spread.request.min(spread.bytes / 2);
+                        let both = spread.in_both_clusters()?.cycles(run, clock)?;
+                        Some(spread.cycles(run, clock)?.saturating_sub(both))
                     });
                     Some(record.timing.cycles().saturating_sub(less?))
                 }),
             };
             cycles.extend(alone.map(|alone| (record.number, beside_others(record, alone))));
         }
-        // It is told of the longest line that changes.
-        let changed =
-            lines.iter().filter(|(_, line)| line.records.iter().any(|own| cycles.contains_key(&own.number)));
-        let Some((own, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
+        // The hint names the longest line that changes.
+        let changed = lines
+            .iter()
+            .filter(|(_, line)| line.records.iter().any(|record| cycles.contains_key(&record.number)));
+        let Some((line_key, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
         let texts = (
             format!("no pass uses cluster 1 of {CLUSTERS}"),
             "give the cluster an axis: half of the elements of each slice go to the other one".to_string(),
         );
         let all = lines.iter().map(|(_, line)| line.less(&cycles)).sum();
-        let mut candidate = retimed(HintKind::IdleCluster, *own, all, cycles, texts);
+        let mut candidate = retimed(HintKind::IdleCluster, *line_key, all, cycles, texts);
         candidate.most = u64::MAX;
         found.push(candidate);
     }
     found
 }
 
-/// Loads that could be given earlier, and loads of what is there.
+/// Loads that could be given earlier, and loads of bytes that are there already.
 fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
     let mut late: BTreeSet<(LineKey, LineKey)> = BTreeSet::new();
-    // Of the loads that are kept: those that are loaded again, and those of them that have room to stay.
+    // Of the loads that are kept: the number that load again, and of these the number with room to stay.
     let mut again: BTreeMap<LineKey, (u64, u64)> = BTreeMap::new();
     for segment in &program.segments {
         for (first, second) in order::loads_behind_waits(segment) {
@@ -489,7 +494,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
         });
     }
     for (line, (all, staying)) in again {
-        // Where there is no room for all of them, as many of those that are not kept stay as of those that are.
+        // If there is no room for all of them, the share that stays is the same among those that are not kept.
         let times = counts.loaded_again.get(&line).copied().unwrap_or_default();
         let times = (u128::from(times) * u128::from(staying) / u128::from(all)) as u64;
         if times == 0 {
@@ -505,10 +510,10 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
             at_banks: true,
             apply: Box::new(move |segment, _, works| {
                 let again = order::loads_again(segment).into_iter();
-                let own = again.filter(|(place, stays)| *stays && key(segment[*place]) == line);
-                let own: Vec<usize> = own.map(|(place, _)| place).collect();
-                let times = own.len() as u64;
-                Some((order::without(works, &own), times))
+                let repeated = again.filter(|(place, stays)| *stays && key(segment[*place]) == line);
+                let repeated: Vec<usize> = repeated.map(|(place, _)| place).collect();
+                let times = repeated.len() as u64;
+                Some((order::without(works, &repeated), times))
             }),
         });
     }

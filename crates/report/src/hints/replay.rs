@@ -2,13 +2,13 @@
 
 use super::super::report::Report;
 use furiosa_visa_clock::contention::BankLoad;
-use furiosa_visa_clock::hazards::{Access, OperationNumber};
+use furiosa_visa_clock::hazards::OperationNumber;
 use furiosa_visa_clock::record::Record;
-use furiosa_visa_clock::schedule::{Resources, Schedule, Work};
+use furiosa_visa_clock::schedule::{Schedule, Work};
 use furiosa_visa_rules::command::ContextKind;
 use std::sync::Arc;
 
-/// Operations that are run again, at most: what a loop of more saves is told from these.
+/// Maximum number of operations that are run again. They stand for the rest of a longer loop.
 const LONGEST: usize = 4096;
 
 /// Operations of one launch that follow each other, none of them left out.
@@ -18,20 +18,20 @@ pub(super) type Segment<'a> = Vec<&'a Record>;
 pub(super) fn segments(report: &Report) -> Vec<Segment<'_>> {
     let mut segments: Vec<Segment<'_>> = Vec::new();
     for record in report.records.iter().filter(|record| record.context != ContextKind::PcieDma) {
-        let follows = |own: &&mut Segment<'_>| {
-            let last = own.last().expect("a segment has operations");
-            last.number + 1 == record.number && last.kernel == record.kernel && own.len() < LONGEST
+        let follows = |segment: &&mut Segment<'_>| {
+            let last = segment.last().expect("a segment has operations");
+            last.number + 1 == record.number && last.kernel == record.kernel && segment.len() < LONGEST
         };
         match segments.last_mut().filter(follows) {
-            Some(own) => own.push(record),
+            Some(segment) => segment.push(record),
             None => segments.push(vec![record]),
         }
     }
     segments
 }
 
-/// The operations of a segment as they were given. Each takes the cycles that it took, those by which others delayed it
-/// among them.
+/// The operations of a segment as they were given. Each takes the cycles that it took, with the delay by others
+/// included.
 pub(super) fn works(segment: &[&Record]) -> Vec<Work> {
     let load = Arc::new(BankLoad::Nothing);
     let work = |record: &&Record| Work {
@@ -44,8 +44,8 @@ pub(super) fn works(segment: &[&Record]) -> Vec<Work> {
     segment.iter().map(work).collect()
 }
 
-/// The same for edits that change when operations run and not what they do: each takes the cycles that it would take by
-/// itself, and meets those beside it at the banks of DM as on the clock.
+/// The same for edits that change the times of operations but not their work: each takes the cycles that it would take
+/// by itself, and meets those beside it at the banks of DM as on the clock.
 pub(super) fn works_at_banks(segment: &[&Record]) -> Vec<Work> {
     let at_banks = |(work, record): (Work, &&Record)| match &*record.load {
         BankLoad::Nothing => work,
@@ -62,8 +62,8 @@ pub(super) fn makespan(works: Vec<Work>) -> u64 {
         schedule.add(work);
     }
     let mut end = 0;
-    while let Some(own) = schedule.advance() {
-        end = own.end;
+    while let Some(scheduled) = schedule.advance() {
+        end = scheduled.end;
     }
     end
 }

@@ -29,7 +29,7 @@ fn spread(to_hbm: bool) -> Spread {
 fn longer_runs_are_faster() {
     for profile in [Profile::Book, Profile::Detailed] {
         let mut clock = DmaClock::new(Model::new(profile));
-        let mut cycles = |own: &Spread, run| own.cycles(run, &mut clock).expect("it has an even form");
+        let mut cycles = |spread: &Spread, run| spread.cycles(run, &mut clock).expect("it has an even form");
         let [read, write] = [false, true].map(spread);
         let reads = [64, 128, 256].map(|run| cycles(&read, run));
         let writes = [64, 128, 256].map(|run| cycles(&write, run));
@@ -45,39 +45,39 @@ fn longer_runs_are_faster() {
 #[test]
 fn what_has_no_even_form_is_not_timed() {
     let mut clock = DmaClock::new(Model::new(Profile::Detailed));
-    let own = spread(false);
-    assert_eq!(own.cycles(0, &mut clock), None);
-    // 3 of 64 slices with bytes of their own: no loop of slices repeats them.
-    assert_eq!(Spread { copies: 256 / 3, ..own.clone() }.cycles(256, &mut clock), None);
+    let load = spread(false);
+    assert_eq!(load.cycles(0, &mut clock), None);
+    // 3 of 64 slices with separate bytes: no loop of slices repeats them.
+    assert_eq!(Spread { copies: 256 / 3, ..load.clone() }.cycles(256, &mut clock), None);
     let end = furiosa_visa_rules::spec::HBM_BYTES - 4096;
-    assert_eq!(Spread { bases: (end, 0), ..own.clone() }.cycles(256, &mut clock), None);
+    assert_eq!(Spread { bases: (end, 0), ..load.clone() }.cycles(256, &mut clock), None);
     // All slices share the same bytes, or those of an engine do.
     for copies in [256, 64, 4] {
-        let shared = Spread { copies, ..own.clone() };
+        let shared = Spread { copies, ..load.clone() };
         assert!(shared.cycles(256, &mut clock).is_some(), "{copies}");
         assert_eq!((shared.in_both_clusters(), shared.in_fewer_slices(8192)), (None, None));
     }
-    let both = own.in_both_clusters().expect("it is in the first one");
+    let both = load.in_both_clusters().expect("it is in the first one");
     assert_eq!((both.engines.len(), both.bytes, both.in_both_clusters()), (8, 2048, None));
-    let fewer = own.in_fewer_slices(8192).expect("half of the slices");
+    let fewer = load.in_fewer_slices(8192).expect("half of the slices");
     assert_eq!((fewer.slices, fewer.bytes), (32, 8192));
-    assert_eq!(own.in_fewer_slices(4096 * 3), None);
+    assert_eq!(load.in_fewer_slices(4096 * 3), None);
 }
 
-/// Of transfers at many addresses a few are timed. Those that start elsewhere in a unit are others.
+/// A few of the transfers at many addresses are timed. Transfers that start elsewhere in a unit are others.
 #[test]
 fn a_few_addresses_stand_for_many() {
-    let (mut alike, own) = (Alike::default(), spread(true));
+    let (mut alike, store) = (Alike::default(), spread(true));
     let mut at = |hbm: u64, dm: u64| {
-        let bases = (own.bases.0 + hbm, own.bases.1 + dm);
-        alike.of(Spread { bases, ..own.clone() }).bases.0 - own.bases.0
+        let bases = (store.bases.0 + hbm, store.bases.1 + dm);
+        alike.of(Spread { bases, ..store.clone() }).bases.0 - store.bases.0
     };
     let expected = |k: usize| if k < TIMED_ADDRESSES { 4096 * k as u64 } else { 0 };
-    // Twice: one that is timed goes on to stand for itself.
+    // Twice: a transfer that is timed still stands for itself.
     for k in (0..100).chain(0..100) {
         assert_eq!(at(4096 * k as u64, 8 * k as u64), expected(k), "{k}");
     }
     assert_eq!((at(4096 * 99 + 128, 0), at(4096 * 99, 4)), (4096 * 99 + 128, 4096 * 99));
-    let other = Spread { request: 32, bases: (0, 0), ..own };
+    let other = Spread { request: 32, bases: (0, 0), ..store };
     assert_eq!(alike.of(other.clone()), other);
 }

@@ -5,8 +5,8 @@
 //!   as timed    HBM  │              slice 0              │              slice 1              │ …     256 bytes each
 //! ```
 //!
-//! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then in the
-//! next one, and all slices have one such piece before the first one has its second.
+//! The same bytes in the same slices by the same engines: neighbours in HBM are in the same slice for 256 bytes, then
+//! in the next one, and all slices have one such piece before the first one has its second.
 
 use furiosa_visa_clock::contention::BankLoad;
 use furiosa_visa_clock::dma::{
@@ -23,42 +23,42 @@ use std::collections::HashMap;
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
 
-/// Transfers that differ in their addresses alone are timed at so many of them.
+/// Number of addresses at which transfers are timed that differ in their addresses alone.
 pub(super) const TIMED_ADDRESSES: usize = 16;
 
-/// Which transfers stand for others: those at the first addresses.
+/// Transfers that stand for others: those at the first addresses.
 #[derive(Debug, Default)]
 pub(super) struct Alike(HashMap<Spread, Vec<(u64, u64)>>);
 
 impl Alike {
-    /// The one that stands for a transfer: itself, or behind [`TIMED_ADDRESSES`] the first one that starts in the same byte
-    /// of a unit of HBM and of DM.
-    pub fn of(&mut self, own: Spread) -> Spread {
-        let bases = (own.bases.0 % UNIT, own.bases.1 % DMA_DM_WRITE_BYTES as u64);
-        let timed = self.0.entry(Spread { bases, ..own.clone() }).or_default();
-        if timed.contains(&own.bases) {
-            return own;
+    /// Transfer that stands for `spread`: itself, or behind [`TIMED_ADDRESSES`] the first one that starts in the same
+    /// byte of a unit of HBM and of DM.
+    pub fn of(&mut self, spread: Spread) -> Spread {
+        let bases = (spread.bases.0 % UNIT, spread.bases.1 % DMA_DM_WRITE_BYTES as u64);
+        let timed = self.0.entry(Spread { bases, ..spread.clone() }).or_default();
+        if timed.contains(&spread.bases) {
+            return spread;
         }
         if timed.len() == TIMED_ADDRESSES {
-            return Spread { bases: timed[0], ..own };
+            return Spread { bases: timed[0], ..spread };
         }
-        timed.push(own.bases);
-        own
+        timed.push(spread.bases);
+        spread
     }
 }
 
-/// Cycles of transfers at whole units. Of those that differ in their addresses alone, the first [`TIMED_ADDRESSES`] are timed,
-/// and the first one stands for the rest.
+/// Cycles of transfers at whole units. Of transfers that differ in their addresses alone, the first [`TIMED_ADDRESSES`]
+/// are timed, and the first one stands for the rest.
 #[derive(Debug, Default)]
 pub(super) struct WholeUnits(HashMap<DmaOperation, Vec<((u64, u64), u64)>>);
 
 impl WholeUnits {
     /// Cycles of a transfer [at whole units](at_whole_units).
     pub fn cycles(&mut self, record: &Record, side: Side, clock: &mut DmaClock) -> Option<u64> {
-        let own = at_whole_units(record, side)?;
-        let first = own.commands().next()?;
+        let operation = at_whole_units(record, side)?;
+        let first = operation.commands().next()?;
         let bases = (first.source_base / UNIT * UNIT, first.destination_base / UNIT * UNIT);
-        let mut kind = own.clone();
+        let mut kind = operation.clone();
         for command in kind.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
             command.source_base = command.source_base.wrapping_sub(bases.0);
             command.destination_base = command.destination_base.wrapping_sub(bases.1);
@@ -68,42 +68,43 @@ impl WholeUnits {
         if let Some((_, cycles)) = known.or(timed.first().filter(|_| timed.len() == TIMED_ADDRESSES)) {
             return Some(*cycles);
         }
-        let cycles = clock.time(&own).cycles();
+        let cycles = clock.time(&operation).cycles();
         timed.push((bases, cycles));
         Some(cycles)
     }
 }
 
-/// A transfer whose runs in HBM, on a side, are whole units but for where they begin, as if that were a multiple of 256.
-/// Addresses are those that were moved, by an index too, less what all of them are past a multiple.
+/// A transfer whose runs in HBM, on a side, are whole units apart from their start, moved to start at a multiple of
+/// 256. The addresses are those that were moved, also by an index, less their common distance past a multiple.
 fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
     let BankLoad::Dma { operation, .. } = &*record.load else { return None };
     let past = operation.commands().next()?.base(side) % UNIT;
-    let is_even = |own: &PairedSequencer| {
-        let steps = own.entries.iter().all(|entry| entry.stride(side).is_multiple_of(UNIT));
-        let packets = steps && (own.stride0 as u64).is_multiple_of(UNIT);
-        packets && own.base(side) % UNIT == past && matches!(own.medium(side), Medium::Hbm { .. })
+    let is_even = |command: &PairedSequencer| {
+        let steps = command.entries.iter().all(|entry| entry.stride(side).is_multiple_of(UNIT));
+        let packets = steps && (command.stride0 as u64).is_multiple_of(UNIT);
+        packets && command.base(side) % UNIT == past && matches!(command.medium(side), Medium::Hbm { .. })
     };
     if past == 0 || !operation.commands().all(is_even) {
         return None;
     }
     let mut moved = (**operation).clone();
-    for own in moved.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
+    for command in moved.engines.iter_mut().flat_map(|queue| &mut queue.commands) {
         match side {
-            Side::Source => own.source_base -= past,
-            Side::Destination => own.destination_base -= past,
+            Side::Source => command.source_base -= past,
+            Side::Destination => command.destination_base -= past,
         }
     }
     Some(moved)
 }
 
-/// Bytes from the first one on without a gap, on a side, of what all engines move, and the bytes from there to the next such run.
+/// Bytes of the first run without a gap that all engines move on a side, and the bytes from its start to the next such
+/// run.
 fn contiguous(operation: &DmaOperation, side: Side) -> Option<(u64, u64)> {
     let first = operation.commands().next()?;
-    let mut bases: Vec<u64> = operation.commands().map(|own| own.base(side)).collect();
+    let mut bases: Vec<u64> = operation.commands().map(|command| command.base(side)).collect();
     bases.sort_unstable();
     bases.dedup();
-    // Commands that begin evenly are one more loop.
+    // Commands that begin at even distances are one more loop.
     let step = bases.get(1).map_or(0, |second| second - bases[0]);
     let commands = 1 + bases.windows(2).take_while(|pair| pair[1] - pair[0] == step).count();
     let entries = first.entries.iter().map(|entry| (entry.stride(side), entry.limit));
@@ -118,32 +119,32 @@ fn contiguous(operation: &DmaOperation, side: Side) -> Option<(u64, u64)> {
 /// A transfer between HBM and DM whose bytes are spread evenly over slices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Spread {
-    /// Whether HBM is written.
+    /// True if HBM is written.
     pub to_hbm: bool,
-    /// Engines, and the slices of each: as many of each.
+    /// Engines, each with the same number of slices.
     pub engines: Vec<Engine>,
-    /// Slices of an engine.
+    /// Number of slices of an engine.
     pub slices: u64,
-    /// Data Memory Networks of an engine that serve as many of them each, or 1.
+    /// Number of Data Memory Networks of an engine that serve equally many of them, or 1.
     pub networks: u64,
     /// Bytes of a slice.
     pub bytes: u64,
-    /// How many slices get the same bytes.
+    /// Number of slices that get the same bytes.
     pub copies: u64,
-    /// Whether slices of a cluster are among them.
+    /// True if slices of a cluster are among them.
     pub copied_inside: bool,
     /// Bytes of a request, on average.
     pub request: u64,
     /// Bytes that follow each other in HBM: requests cannot be longer.
     pub contiguous: u64,
-    /// Bytes from the first of them to the next run of as many.
+    /// Bytes from the first of them to the next run of the same length.
     pub pitch: u64,
     /// The first byte in HBM and in DM.
     pub bases: (u64, u64),
 }
 
 impl Spread {
-    /// Of a move that has run. `None`: it has other sides, or engines and slices differ in what they do.
+    /// Spread of a move that has run. `None` if it has other sides, or if engines or slices differ in their work.
     pub fn of(record: &Record) -> Option<(Self, &DmaTime)> {
         let Timing::Dma(timing) = &record.timing else { return None };
         let time = timing.time.as_ref()?;
@@ -154,7 +155,7 @@ impl Spread {
         };
         let [source, destination] = &record.accesses[..] else { return None };
         let (hbm, dm) = if to_hbm { (destination, source) } else { (source, destination) };
-        let engines: Vec<Engine> = time.engines.iter().map(|own| own.engine).collect();
+        let engines: Vec<Engine> = time.engines.iter().map(|engine| engine.engine).collect();
         let first_slices = |engine: &Engine, count: usize| {
             let first = (engine.chip * CLUSTERS + engine.cluster) * SLICES + engine.pe * PE_SLICES;
             record.amount.slices.among(first..first + count) as u64
@@ -167,12 +168,12 @@ impl Spread {
         if time.pcie_ticks > 0 {
             return None;
         }
-        let even = time.engines.iter().all(|own| own.bytes == of_engine)
-            && engines.iter().all(|own| slices_of(own) == slices);
+        let even = time.engines.iter().all(|engine| engine.bytes == of_engine)
+            && engines.iter().all(|engine| slices_of(engine) == slices);
         if !even || slices == 0 || !of_engine.is_multiple_of(slices) || of_engine == 0 {
             return None;
         }
-        // A tile reaches over bytes of others: it has at least so many of its own.
+        // The range of a tile also has bytes of other tiles, so it may be longer than the bytes that move.
         let distinct = hbm.bytes.end.saturating_sub(hbm.bytes.start).min(all);
         let copies = all.checked_div(distinct)?;
         if !all.is_multiple_of(distinct) || !(slices * engines.len() as u64).is_multiple_of(copies) {
@@ -201,7 +202,7 @@ impl Spread {
         ))
     }
 
-    /// Cycles if every run has so many bytes, at multiples of 256 in HBM.
+    /// Cycles if every run has `run` bytes, at multiples of 256 in HBM.
     pub fn cycles(&self, run: u64, clock: &mut DmaClock) -> Option<u64> {
         if run == 0 {
             return None;
@@ -215,7 +216,7 @@ impl Spread {
             return None;
         }
         let hbm = bases.0 / UNIT * UNIT;
-        // Runs follow each other, but for those of a tile, which are as far apart as its rows.
+        // Runs follow each other, except those of a tile, which are as far apart as its rows.
         let next = if run == self.contiguous { self.pitch } else { run };
         if rows.checked_mul(distinct * next)?.checked_add(hbm)? > HBM_BYTES {
             return None;
@@ -252,7 +253,7 @@ impl Spread {
         Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
     }
 
-    /// The same in a part of the slices, each of which has more bytes.
+    /// The same transfer in a part of the slices, each of which has more bytes.
     pub fn in_fewer_slices(&self, bytes: u64) -> Option<Self> {
         let fewer = bytes / self.bytes;
         if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
@@ -261,10 +262,10 @@ impl Spread {
         Some(Self { slices: self.slices / fewer, networks: 1, bytes, ..self.clone() })
     }
 
-    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes: what gathers them
-    /// before a transfer to HBM. The slices are spread evenly over those of an engine.
+    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes. It gathers the
+    /// bytes before a transfer to HBM. The slices are spread evenly over those of an engine.
     pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
-        let apart = |own: &Self| PE_SLICES as u64 / own.slices * DMA_SLICE_STRIDE;
+        let apart = |spread: &Self| PE_SLICES as u64 / spread.slices * DMA_SLICE_STRIDE;
         let [many, few] = [apart(self), apart(fewer)];
         let times = self.slices / fewer.slices;
         let queue = |engine: &Engine| {
@@ -277,7 +278,7 @@ impl Spread {
                 source_stride,
                 destination_stride,
             };
-            // Pieces that are apart in HBM come from other slices each.
+            // Pieces that are apart in HBM each come from another slice.
             let run = self.request.min(self.bytes).max(1);
             let mut command = PairedSequencer::new(from, to, run as usize);
             let loops =
@@ -289,13 +290,15 @@ impl Spread {
         clock.time(&operation).cycles()
     }
 
-    /// The same in both clusters: half of the bytes in each slice.
+    /// The same transfer in both clusters: half of the bytes in each slice.
     pub fn in_both_clusters(&self) -> Option<Self> {
-        if self.copies > 1 || !self.bytes.is_multiple_of(2) || self.engines.iter().any(|own| own.cluster > 0)
+        if self.copies > 1
+            || !self.bytes.is_multiple_of(2)
+            || self.engines.iter().any(|engine| engine.cluster > 0)
         {
             return None;
         }
-        let other = self.engines.iter().map(|own| Engine { cluster: 1, ..*own });
+        let other = self.engines.iter().map(|engine| Engine { cluster: 1, ..*engine });
         let engines = self.engines.iter().copied().chain(other).collect();
         Some(Self { engines, bytes: self.bytes / 2, ..self.clone() })
     }

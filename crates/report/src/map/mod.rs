@@ -1,7 +1,7 @@
-//! The memory map: which tensor lay where, from which operation to which.
+//! The memory map: the bytes of each tensor, from the operation that makes it to the one that ends it.
 //!
-//! It is made of the operations that ran. A tensor lives from the operation that made it until another tensor is written
-//! over one of its bytes: the tensors that live at one time share no byte. Bytes are needed up to the last use.
+//! It is made of the operations that ran. A tensor lives from the operation that made it until another tensor is
+//! written over one of its bytes: the tensors that live at one time share no byte. Bytes are needed up to the last use.
 //!
 //! ```text
 //!          made             last use     overwritten
@@ -25,10 +25,10 @@ use furiosa_visa_rules::sequencer::write_table;
 use furiosa_visa_rules::spec::{DM_BYTES, HBM_BYTES, TRF_BYTES, VRF_BYTES};
 use std::collections::{BTreeMap, HashMap};
 
-/// Tensors of a memory that are listed one by one. Sums are over all.
+/// Maximum number of tensors of a memory that are listed one by one. Sums are over all tensors.
 pub(crate) const LISTED: usize = 4096;
 
-/// Tensors and ranges that a printed map lists per memory.
+/// Maximum number of tensors, and of ranges, that a printed map lists per memory.
 const PRINTED: usize = 64;
 
 /// All memories over time. Printed, it is a text with a table and a picture per memory.
@@ -51,13 +51,13 @@ const PRINTED: usize = 64;
 pub struct MemoryMap {
     /// HBM, DM, TRF, VRF.
     pub memories: [MemoryUse; 4],
-    /// Operations that ran.
+    /// Number of operations that ran.
     pub operations: u64,
-    /// Operations at the end that are not in the map: of very many only the first are kept.
+    /// Number of operations at the end that are not in the map: of a very long run only the first ones are kept.
     pub left_out: u64,
     /// The last cycle.
     pub cycles: u64,
-    /// Where the bytes are. The map shows the given addresses in any case.
+    /// Rule for the place of bytes. The map always shows the given addresses.
     pub addresses: Addresses,
 }
 
@@ -68,16 +68,16 @@ pub struct Allocation {
     pub bytes: Range<u64>,
     /// The call.
     pub location: &'static Location<'static>,
-    /// They were given back.
+    /// True if they were given back.
     pub freed: bool,
 }
 
-/// What a program asked for in a memory.
+/// Bytes that a program asked for in a memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocations<'a> {
-    /// The first ones.
+    /// The first allocations.
     pub given: &'a [Allocation],
-    /// How many there were.
+    /// Number of all allocations.
     pub count: u64,
 }
 
@@ -90,17 +90,18 @@ pub struct MemoryUse {
     pub capacity: u64,
     /// The first tensors that lived there, in the order of the program.
     pub tensors: Vec<TensorLife>,
-    /// How many tensors there were.
+    /// Number of all tensors.
     pub count: u64,
     /// The most bytes that were needed at one time.
     pub peak_bytes: u64,
-    /// An operation at which they were. `None`: nothing lived there.
+    /// An operation at which the peak was reached. `None` if nothing lived there.
     pub peak_at: Option<OperationNumber>,
     /// Bytes that hold no tensor at the end, in order.
     pub free: Vec<Range<u64>>,
-    /// What the program asked for without naming an address: the first ones, and whether a tensor was written there.
+    /// Bytes that the program asked for without an address, the first ones. The flag is true if a tensor was written
+    /// there.
     pub allocations: Vec<(Allocation, bool)>,
-    /// How many it asked for.
+    /// Number of all allocations.
     pub allocated: u64,
 }
 
@@ -109,23 +110,23 @@ pub struct MemoryUse {
 pub struct TensorLife {
     /// The bytes, in every chip or slice that it is in.
     pub bytes: Range<u64>,
-    /// The filling.
+    /// The fill id.
     pub fill: FillId,
     /// The type of an element.
     pub element: ElementType,
-    /// What lies in each slice, as `m![…]`. `None`: a command that was built by hand.
+    /// Mapping of the elements in each slice, as `m![…]`. `None` for a command that was built by hand.
     pub mapping: Option<String>,
     /// The operation that made it.
     pub made: Touch,
     /// The last one that read it, or wrote part of it.
     pub last: Touch,
-    /// Operations that read it.
+    /// Number of operations that read it.
     pub reads: u64,
-    /// What became of it.
+    /// End of its life.
     pub end: End,
 }
 
-/// What became of a tensor.
+/// End of the life of a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     /// It is still there.
@@ -141,7 +142,7 @@ pub struct Touch {
     pub number: OperationNumber,
     /// The call, for example `commit`.
     pub operation: &'static str,
-    /// Where the call is.
+    /// Location of the call.
     pub location: &'static Location<'static>,
     /// File and line.
     pub place: String,
@@ -152,8 +153,8 @@ pub struct Touch {
 }
 
 impl Touch {
-    fn of(own: &Touches) -> Self {
-        let Touches { number, operation, location, start, end, .. } = *own;
+    fn of(touches: &Touches) -> Self {
+        let Touches { number, operation, location, start, end, .. } = *touches;
         Self { number, operation, location, place: place(location), start, end }
     }
 }
@@ -178,7 +179,7 @@ impl TensorLife {
 #[derive(Debug, Default)]
 struct Lives {
     tensors: Vec<TensorLife>,
-    /// Those that are there, by their first byte. They share no byte.
+    /// Tensors that are there, by their first byte. They share no byte.
     there: BTreeMap<u64, usize>,
     /// The last tensor of each filling.
     of_fill: HashMap<FillId, usize>,
@@ -197,8 +198,8 @@ impl Lives {
     fn read(&mut self, access: &Access, by: &Touch) {
         // A handle that was made from a bare address reads whatever is there.
         let fill = access.tensor.fill;
-        let own = self.of_fill.get(&fill).copied().filter(|_| !fill.is_bare());
-        let met = own.map_or_else(|| self.meeting(&access.bytes), |index| vec![index]);
+        let known = self.of_fill.get(&fill).copied().filter(|_| !fill.is_bare());
+        let met = known.map_or_else(|| self.meeting(&access.bytes), |index| vec![index]);
         for index in met {
             self.tensors[index].reads += 1;
             self.tensors[index].last = by.clone();
@@ -211,15 +212,15 @@ impl Lives {
             return;
         }
         let met = self.meeting(bytes);
-        if let Some(&own) = self.of_fill.get(&tensor.fill).filter(|own| met.contains(own)) {
-            let life = &self.tensors[own];
-            // Part of a tensor that is there is written, or it again.
+        if let Some(&index) = self.of_fill.get(&tensor.fill).filter(|index| met.contains(index)) {
+            let life = &self.tensors[index];
+            // Part of a tensor that is there is written, or all of it again.
             if life.bytes.start <= bytes.start && bytes.end <= life.bytes.end {
-                self.tensors[own].last = by.clone();
+                self.tensors[index].last = by.clone();
                 return;
             }
         }
-        // A tile makes its tensor; of one that was overwritten, a tile that is written again is all that is there.
+        // A tile makes its tensor. If the tensor was overwritten, only a tile that is written again is there.
         let bytes = if self.of_fill.contains_key(&tensor.fill) { bytes } else { of };
         for index in self.meeting(bytes) {
             self.there.remove(&self.tensors[index].bytes.start);
@@ -267,7 +268,8 @@ impl Lives {
         let meets = |bytes: &Range<u64>| {
             self.tensors.iter().any(|life| life.bytes.start < bytes.end && bytes.start < life.bytes.end)
         };
-        let allocations = given.iter().map(|own| (own.clone(), meets(&own.bytes))).collect();
+        let allocations =
+            given.iter().map(|allocation| (allocation.clone(), meets(&allocation.bytes))).collect();
         let count = self.tensors.len() as u64;
         let mut tensors = self.tensors;
         tensors.truncate(LISTED);
@@ -275,7 +277,7 @@ impl Lives {
     }
 }
 
-/// The most bytes that tensors need at one operation, and which.
+/// The most bytes that tensors need at one operation, and the number of that operation.
 fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
     let mut changes: BTreeMap<OperationNumber, (u64, u64)> = BTreeMap::new();
     for life in tensors {
@@ -298,14 +300,14 @@ impl MemoryMap {
     /// The map of a ledger, with the allocations of the program in HBM, DM and VRF.
     pub fn new(ledger: &Ledger, [hbm, dm, vrf]: [Allocations<'_>; 3], addresses: Addresses) -> Self {
         let mut all: Vec<&Touches> = ledger.touches.iter().collect();
-        all.sort_by_key(|own| own.number);
+        all.sort_by_key(|touches| touches.number);
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
-        for own in &all {
-            let by = Touch::of(own);
-            for access in own.accesses.iter().filter(|access| !access.write) {
+        for touches in &all {
+            let by = Touch::of(touches);
+            for access in touches.accesses.iter().filter(|access| !access.write) {
                 lives[access.memory as usize].read(access, &by);
             }
-            for access in own.accesses.iter().filter(|access| access.write) {
+            for access in touches.accesses.iter().filter(|access| access.write) {
                 lives[access.memory as usize].write(access, &by);
             }
         }
@@ -322,7 +324,7 @@ impl MemoryMap {
     }
 }
 
-/// Ranges with commas between them; of many the first ones.
+/// Writes ranges with commas between them; of many only the first ones.
 fn ranges(f: &mut fmt::Formatter<'_>, ranges: &[Range<u64>]) -> fmt::Result {
     for (k, range) in ranges.iter().take(PRINTED).enumerate() {
         write!(f, "{}{}..{}", if k == 0 { "" } else { ", " }, range.start, range.end)?;
@@ -392,17 +394,17 @@ impl fmt::Display for MemoryUse {
 
 impl MemoryUse {
     fn write_allocations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (own, used) in self.allocations.iter().take(PRINTED) {
-            let file = own.location.file();
+        for (allocation, used) in self.allocations.iter().take(PRINTED) {
+            let file = allocation.location.file();
             let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-            let state = match (own.freed, used) {
+            let state = match (allocation.freed, used) {
                 (false, true) => "in use",
                 (false, false) => "never written",
                 (true, true) => "given back",
                 (true, false) => "given back, never written",
             };
-            let Range { start, end } = own.bytes;
-            writeln!(f, "allocated: {start}..{end} at {name}:{}, {state}", own.location.line())?;
+            let Range { start, end } = allocation.bytes;
+            writeln!(f, "allocated: {start}..{end} at {name}:{}, {state}", allocation.location.line())?;
         }
         if self.allocated > PRINTED as u64 {
             writeln!(f, "and {} more allocations", self.allocated - PRINTED as u64)?;

@@ -3,16 +3,16 @@
 use super::TensorLife;
 use core::fmt;
 
-/// Tensors in a picture. Each has at most two ends, and therefore the picture at most twice as many pieces.
+/// Maximum number of tensors in a picture. Each has at most two ends, so the picture has at most twice as many pieces.
 pub(super) const DRAWN: usize = 30;
 
-/// Columns of the bytes of a picture.
+/// Number of columns for the bytes of a picture.
 const COLUMNS: usize = 84;
 
-/// Columns of the operation in front of them.
+/// Number of columns for the operation in front of them.
 const MARGIN: usize = 12;
 
-/// The letter of a tensor. `None`: it is not in the picture.
+/// Letter of a tensor. `None` if it is not in the picture.
 pub(super) fn letter(tensor: usize) -> Option<char> {
     let letters = ('a'..='z').chain('A'..='Z');
     letters.take(DRAWN).nth(tensor)
@@ -38,7 +38,7 @@ fn pieces(tensors: &[TensorLife]) -> Vec<Piece> {
     cuts.windows(2).map(piece).collect()
 }
 
-/// Addresses above the columns at which their pieces start, where there is room.
+/// Addresses above the columns at which their pieces start, as far as there is room.
 fn ruler(pieces: &[Piece]) -> String {
     let mut line = String::new();
     let mut column = 0;
@@ -66,12 +66,12 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, tensors: &[TensorLife], count: u
         let now = life.made.number;
         let mut row = String::new();
         for piece in &pieces {
-            let there = |own: &&(usize, &TensorLife)| {
-                own.1.bytes.start <= piece.start && piece.end <= own.1.bytes.end
+            let there = |entry: &&(usize, &TensorLife)| {
+                entry.1.bytes.start <= piece.start && piece.end <= entry.1.bytes.end
             };
             let made: Vec<_> = drawn[..=k].iter().enumerate().collect();
             let mark = match made.iter().rev().find(there) {
-                Some((index, own)) if own.last.number >= now => letter(*index).unwrap_or('.'),
+                Some((index, top)) if top.last.number >= now => letter(*index).unwrap_or('.'),
                 Some(_) => '.',
                 None => ' ',
             };

@@ -94,11 +94,11 @@ fn lives_of_tensors() {
     let rows: Vec<&str> = text.lines().filter(|line| line.ends_with('|') && line.contains(" |")).collect();
     let row = |number: u64| {
         let head = format!("#{number} |");
-        let own = text
+        let line = text
             .split("\nDM")
             .nth(1)
             .and_then(|part| part.lines().find(|line| line.trim_start().starts_with(&head)));
-        let mut marks: Vec<char> = own
+        let mut marks: Vec<char> = line
             .unwrap_or_else(|| panic!("no row {number} in {rows:?}"))
             .split('|')
             .nth(1)
@@ -156,7 +156,7 @@ fn pictures_stay_readable() {
     }
 }
 
-/// Random transfers inside DM: the map against a model that remembers the writer of every byte.
+/// Compares maps of random transfers inside DM with a model that remembers the writer of every byte.
 #[test]
 fn maps_agree_with_a_byte_by_byte_model() {
     use rand::rngs::SmallRng;
@@ -165,7 +165,7 @@ fn maps_agree_with_a_byte_by_byte_model() {
     for seed in 0..40 {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut system = system();
-        // Per byte of 8: the tensor that was last written whole, by its number.
+        // Number of the tensor in each block of 8 bytes. A tensor that was overwritten in part is gone.
         let mut owner: [Option<usize>; BYTES] = [None; BYTES];
         let mut expected: Vec<(Range<usize>, u64, Option<u64>)> = Vec::new();
         for number in 1..40u64 {

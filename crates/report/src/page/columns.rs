@@ -1,7 +1,8 @@
 //! The operations of a page: columns of numbers, and each description once.
 //!
-//! Operations come one by one. What is kept of each is a row of numbers. What describes it, and does not change from
-//! one to the next, is kept once, member by member: two operations that differ in tensors share the configuration.
+//! Operations come one by one. Each is kept as a row of numbers. Its description, which does not change from one
+//! operation to the next, is kept once, member by member: two operations that differ in tensors share the
+//! configuration.
 //!
 //! ```text
 //!   rows           #0: start 0, cycles 612, description 0   #1: start 612, cycles 300, description 1   ...
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// What differs between operations that are described alike.
+/// Members that differ between operations with the same description.
 const OWN: [&str; 7] = ["op", "launch", "cycles", "idle before", "waited for", "waited for op", "slowed by"];
 
 /// A value as JSON that may stand in a script: there, `<` could end it or begin a comment.
@@ -24,7 +25,7 @@ pub(super) fn in_script(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Different things, numbered as they come.
+/// Different values, numbered as they come.
 #[derive(Debug)]
 struct Interned<T: ?Sized> {
     all: Vec<Arc<T>>,
@@ -38,22 +39,22 @@ impl<T: ?Sized> Default for Interned<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Interned<T> {
-    fn place<'a>(&mut self, own: &'a T) -> u32
+    fn place<'a>(&mut self, value: &'a T) -> u32
     where
         Arc<T>: From<&'a T>,
     {
-        if let Some(place) = self.places.get(own) {
+        if let Some(place) = self.places.get(value) {
             return *place;
         }
         let place = u32::try_from(self.all.len()).expect("a page shows fewer");
-        let own = Arc::<T>::from(own);
-        self.all.push(own.clone());
-        self.places.insert(own, place);
+        let value = Arc::<T>::from(value);
+        self.all.push(value.clone());
+        self.places.insert(value, place);
         place
     }
 }
 
-/// An operation without what describes it.
+/// Numbers of an operation, with the index of its description.
 #[derive(Debug)]
 struct Row {
     number: u64,
@@ -62,52 +63,52 @@ struct Row {
     cycles: u64,
     idle: u64,
     waited_for: Option<u64>,
-    /// Its number in `descriptions`.
+    /// Index of its description in `descriptions`.
     description: u32,
-    /// Whether the host's context ran it.
+    /// True if the host's context ran it.
     is_host: bool,
-    /// What it waited for, as JSON.
+    /// Reason for its wait, as JSON.
     waited: Box<str>,
 }
 
-/// Operations, and what channels of HBM did for them.
+/// Operations, and the work of channels of HBM for them.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     rows: Vec<Row>,
-    /// `"name":value`.
+    /// Texts of the form `"name":value`.
     members: Interned<str>,
-    /// The members of each.
+    /// Indices of the members of each description.
     descriptions: Interned<[u32]>,
-    /// By operation: what slowed it down, as JSON.
+    /// Delays by other operations, as JSON, by operation.
     slowed: Vec<(u64, Box<str>)>,
     channels: Vec<RunChannel>,
 }
 
 impl Columns {
-    /// How many operations there are.
+    /// Number of operations.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Adds an operation.
-    pub(super) fn add(&mut self, own: &RunOperation) {
-        let mut members = vec![self.member("name", &own.name.as_str().into())];
-        let args = own.args.as_object().into_iter().flatten();
+    pub(super) fn add(&mut self, operation: &RunOperation) {
+        let mut members = vec![self.member("name", &operation.name.as_str().into())];
+        let args = operation.args.as_object().into_iter().flatten();
         let shared = args.filter(|(key, _)| !OWN.contains(&key.as_str()));
         members.extend(shared.map(|(key, value)| self.member(key, value)));
-        if own.args["slowed by"] != json!([]) {
-            self.slowed.push((own.number, in_script(&own.args["slowed by"]).into()));
+        if operation.args["slowed by"] != json!([]) {
+            self.slowed.push((operation.number, in_script(&operation.args["slowed by"]).into()));
         }
         self.rows.push(Row {
-            number: own.number,
-            launch: own.launch,
-            start: own.start,
-            cycles: own.cycles,
-            idle: own.args["idle before"].as_u64().unwrap_or_default(),
-            waited_for: own.waited_for,
+            number: operation.number,
+            launch: operation.launch,
+            start: operation.start,
+            cycles: operation.cycles,
+            idle: operation.args["idle before"].as_u64().unwrap_or_default(),
+            waited_for: operation.waited_for,
             description: self.descriptions.place(&members),
-            is_host: own.context == "pdma",
-            waited: in_script(&own.args["waited for"]).into(),
+            is_host: operation.context == "pdma",
+            waited: in_script(&operation.args["waited for"]).into(),
         });
     }
 
@@ -115,45 +116,45 @@ impl Columns {
         self.members.place(&format!("{}:{}", in_script(&key.into()), in_script(value)))
     }
 
-    /// Adds what a channel did.
-    pub(super) fn add_channel(&mut self, own: RunChannel) {
-        self.channels.push(own);
+    /// Adds the work of a channel.
+    pub(super) fn add_channel(&mut self, channel: RunChannel) {
+        self.channels.push(channel);
     }
 
     /// Puts operations in the order of their numbers.
     pub(super) fn sort(&mut self) {
-        self.rows.sort_unstable_by_key(|own| own.number);
+        self.rows.sort_unstable_by_key(|row| row.number);
     }
 
-    /// How operations wait for each other.
+    /// Waits of operations for each other.
     pub(super) fn links(&self) -> Vec<Link> {
-        let link = |own: &Row| {
-            let Row { number, launch, waited_for, is_host, .. } = *own;
-            Link { number, launch, end: own.start + own.cycles, waited_for, is_host }
+        let link = |row: &Row| {
+            let Row { number, launch, waited_for, is_host, .. } = *row;
+            Link { number, launch, end: row.start + row.cycles, waited_for, is_host }
         };
         self.rows.iter().map(link).collect()
     }
 
-    /// Writes them as members of a JSON object.
+    /// Writes the columns as members of a JSON object.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         type Cell = fn(&Row, &mut dyn Write) -> io::Result<()>;
         let columns: [(&str, Cell); 8] = [
-            ("number", |own, out| write!(out, "{}", own.number)),
-            ("launch", |own, out| write!(out, "{}", own.launch)),
-            ("start", |own, out| write!(out, "{}", own.start)),
-            ("cycles", |own, out| write!(out, "{}", own.cycles)),
-            ("idle", |own, out| write!(out, "{}", own.idle)),
-            ("wait", |own, out| match own.waited_for {
+            ("number", |row, out| write!(out, "{}", row.number)),
+            ("launch", |row, out| write!(out, "{}", row.launch)),
+            ("start", |row, out| write!(out, "{}", row.start)),
+            ("cycles", |row, out| write!(out, "{}", row.cycles)),
+            ("idle", |row, out| write!(out, "{}", row.idle)),
+            ("wait", |row, out| match row.waited_for {
                 Some(number) => write!(out, "{number}"),
                 None => write!(out, "-1"),
             }),
-            ("description", |own, out| write!(out, "{}", own.description)),
-            ("waited", |own, out| write!(out, "{}", own.waited)),
+            ("description", |row, out| write!(out, "{}", row.description)),
+            ("waited", |row, out| write!(out, "{}", row.waited)),
         ];
         write!(out, "\"operations\":")?;
         list(out, ['{', '}'], columns, |out, (name, cell)| {
             write!(out, "\"{name}\":")?;
-            list(out, ['[', ']'], &self.rows, |out, own| cell(own, out))
+            list(out, ['[', ']'], &self.rows, |out, row| cell(row, out))
         })?;
         write!(out, ",\"descriptions\":")?;
         list(out, ['[', ']'], &self.descriptions.all, |out, members| {
@@ -163,10 +164,10 @@ impl Columns {
         })?;
         write!(out, ",\"slowed\":")?;
         list(out, ['{', '}'], &self.slowed, |out, (number, by)| write!(out, "\"{number}\":{by}"))?;
-        // A row each: numbers alone.
+        // Each channel is a row of numbers.
         write!(out, ",\"channels\":")?;
-        list(out, ['[', ']'], &self.channels, |out, own| {
-            let RunChannel { operation, chip, channel, start, cycles, busy_ticks, bytes } = own;
+        list(out, ['[', ']'], &self.channels, |out, used| {
+            let RunChannel { operation, chip, channel, start, cycles, busy_ticks, bytes } = used;
             write!(out, "[{operation},{chip},{channel},{start},{cycles},{busy_ticks},{bytes}]")
         })
     }
@@ -180,11 +181,11 @@ fn list<T>(
     mut item: impl FnMut(&mut dyn Write, T) -> io::Result<()>,
 ) -> io::Result<()> {
     write!(out, "{open}")?;
-    for (k, own) in items.into_iter().enumerate() {
+    for (k, value) in items.into_iter().enumerate() {
         if k > 0 {
             write!(out, ",")?;
         }
-        item(out, own)?;
+        item(out, value)?;
     }
     write!(out, "{close}")
 }
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A text of 4000 bytes is kept once, and what is written is what came.
+    /// A text of 4000 bytes is kept once, and the written data is that of the operations.
     #[test]
     fn what_operations_share_is_kept_once() {
         let mut columns = Columns::default();
@@ -221,7 +222,7 @@ mod tests {
             columns.add(&operation(number, number % 3));
         }
         columns.sort();
-        let kept: usize = columns.members.all.iter().map(|own| own.len()).sum();
+        let kept: usize = columns.members.all.iter().map(|member| member.len()).sum();
         assert!(columns.descriptions.all.len() == 3 && kept < 4200, "{kept} bytes are kept");
         let mut text = b"{".to_vec();
         columns.write(&mut text).expect("memory takes all");
@@ -231,18 +232,18 @@ mod tests {
         let column = |name: &str| &data["operations"][name];
         for number in 0..100 {
             let of = |name: &str| &column(name)[number];
-            let own = operation(number as u64, number as u64 % 3);
+            let added = operation(number as u64, number as u64 % 3);
             assert_eq!([of("number"), of("start"), of("cycles"), of("idle")], [number, 10 * number, 5, 2]);
             assert_eq!(
                 (of("wait"), of("waited")),
                 (&json!(if number > 0 { 0 } else { -1 }), &json!("#0 holds <"))
             );
             let place = of("description").as_u64().expect("a number") as usize;
-            let mut expected = own.args.clone();
+            let mut expected = added.args.clone();
             OWN.iter().for_each(|key| drop(expected.as_object_mut().expect("members").remove(*key)));
             expected["name"] = json!("a <b>");
             assert_eq!(data["descriptions"][place], expected);
-            assert_eq!(data["slowed"][number.to_string()], own.args["slowed by"]);
+            assert_eq!(data["slowed"][number.to_string()], added.args["slowed by"]);
         }
     }
 }

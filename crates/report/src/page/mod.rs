@@ -1,7 +1,7 @@
-//! A run as one page: timeline, sums by line, memories, roofline, and what is known of whatever is clicked.
+//! A run as one page: timeline, sums by line, memories, roofline, and details of each item that is clicked.
 //!
-//! The page is one file. It loads nothing: its policy forbids the browser to. Operations are columns of numbers with an
-//! entry per different description, and the page draws only what can be seen, so that 100 000 slices move fluently.
+//! The page is one file. It loads nothing: its policy forbids it to the browser. Operations are columns of numbers with
+//! an entry per different description, and the page draws only what can be seen, so that 100 000 slices move fluently.
 
 mod columns;
 
@@ -24,11 +24,11 @@ const SCRIPTS: [&str; 4] = [
     include_str!("main.js"),
 ];
 
-/// Operations of a page. Of a longer run it has the first ones, and says so.
+/// Maximum number of operations of a page. Of a longer run it has the first ones, and says so.
 pub const SHOWN: u64 = 100_000;
 
-/// Whether two names are of one file, which is there: by a link, too. A page must not replace the trace of its run.
-/// Devices take both.
+/// Tells if two names are of one existing file, also by a link. A page must not replace the trace of its run. Devices
+/// take both.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let (Ok(a), Ok(b)) = (one.metadata(), other.metadata()) else { return false };
     if !a.is_file() || !b.is_file() {
@@ -41,7 +41,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
     #[cfg(not(unix))]
     {
-        // Hard links are not seen.
+        // Hard links are not detected.
         matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
     }
 }
@@ -49,11 +49,11 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
 /// The page of a run.
 pub fn of_run(run: &Run, title: &str) -> String {
     let mut columns = Columns::default();
-    run.operations.iter().take(SHOWN as usize).for_each(|own| columns.add(own));
-    let last = run.operations.get(SHOWN as usize).map_or(u64::MAX, |own| own.number);
-    let channels = run.channels.iter().filter(|own| own.operation < last);
-    channels.for_each(|own| columns.add_channel(own.clone()));
-    let path: Vec<u64> = run.critical_paths().iter().flatten().map(|own| own.number).collect();
+    run.operations.iter().take(SHOWN as usize).for_each(|operation| columns.add(operation));
+    let last = run.operations.get(SHOWN as usize).map_or(u64::MAX, |operation| operation.number);
+    let channels = run.channels.iter().filter(|channel| channel.operation < last);
+    channels.for_each(|channel| columns.add_channel(channel.clone()));
+    let path: Vec<u64> = run.critical_paths().iter().flatten().map(|operation| operation.number).collect();
     let mut page = Vec::new();
     write(&mut page, title, &columns, &path, &run.summary).expect("memory takes all that is written");
     String::from_utf8(page).expect("it is made of texts")
@@ -79,7 +79,7 @@ fn write(
         }),
     ];
     let mut rest = PAGE;
-    // In the order of the page, so that no text is looked for in one that was put in.
+    // In the order of the page, so that no mark is searched in a text that was put in.
     for (mark, part) in parts {
         let (before, after) = rest.split_once(mark).expect("the page has each mark once, in order");
         write!(out, "{before}")?;
@@ -105,7 +105,7 @@ impl PageWriter {
 
 impl Observer for PageWriter {
     fn ended(&mut self, record: &Record) {
-        // What no page shows is not kept.
+        // Operations that no page shows are not kept.
         if self.columns.len() as u64 >= SHOWN {
             return;
         }
@@ -117,14 +117,14 @@ impl Observer for PageWriter {
         {
             let used = time.hbm.iter().filter(|(_, served)| served.ticks > 0);
             let channels = used.flat_map(|(chip, served)| channels_of(record, *chip, served));
-            channels.for_each(|own| self.columns.add_channel(own));
+            channels.for_each(|channel| self.columns.add_channel(channel));
         }
     }
 
     fn finish(&mut self, ledger: &Ledger, hints: &[Hint]) {
         self.columns.sort();
         let links = self.columns.links();
-        let launches = ledger.kernels.iter().map(|own| (own.call.number, own.end));
+        let launches = ledger.kernels.iter().map(|kernel| (kernel.call.number, kernel.end));
         let paths = critical_paths(&links, launches);
         let path: Vec<u64> = paths.into_iter().flatten().map(|place| links[place].number).collect();
         let summary = self.whole.summary(ledger, hints);
@@ -135,7 +135,7 @@ impl Observer for PageWriter {
             out.flush()
         });
         if let Err(error) = written {
-            // Where that stream is full or closed, too, nobody reads it.
+            // If that stream is full or closed, too, the message is lost.
             let _ = writeln!(io::stderr(), "{} is not written: {error}", self.path.display());
         }
     }

@@ -1,4 +1,4 @@
-//! The first lines of a report: what it took, what decides that, how much of the chip worked.
+//! The first lines of a report: the cycles, the line that decides them, and the share of the chip that worked.
 
 use super::super::hints::Hint;
 use super::{Report, WIDTH, percent, place};
@@ -11,44 +11,44 @@ use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_UNIT_BYTES, H
 use furiosa_visa_rules::text::grouped;
 use std::collections::BTreeMap;
 
-/// Hints that are printed.
+/// Maximum number of hints that are printed.
 const HINTS: usize = 6;
 
-/// Kernels that the headline names one by one.
+/// Maximum number of kernels that the headline names one by one.
 const NAMED: usize = 3;
 
-/// All launches of a kernel.
+/// Sum over all launches of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSum {
     /// The name. Empty: commands outside of kernels.
     pub name: &'static str,
-    /// Its launches.
+    /// Number of its launches.
     pub launches: u64,
     /// Cycles of all of them.
     pub cycles: u64,
 }
 
 /// The line of a program that decides the time of its longest kernel: of those on the
-/// [critical path](Report::critical_path) the one with the most cycles, or of all lines where the path is not known.
+/// [critical path](Report::critical_path) the one with the most cycles, or of all lines if the path is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The line.
     pub location: &'static Location<'static>,
     /// The call.
     pub operation: &'static str,
-    /// Who runs it.
+    /// Context that runs it.
     pub context: ContextKind,
-    /// What sets the pace of the operation.
+    /// Part that sets the pace of the operation.
     pub bottleneck: &'static str,
-    /// Operations of the line.
+    /// Number of operations of the line.
     pub operations: u64,
     /// Their cycles.
     pub cycles: u64,
-    /// The cycles of the launch, or of all launches where the path is not known.
+    /// The cycles of the launch, or of all launches if the path is not known.
     pub of: u64,
 }
 
-/// The first lines of a report, as data. Everything is of kernels: transfers of the host have a number of their own.
+/// The first lines of a report, as data. All numbers are of kernels: transfers of the host have a separate number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Headline {
     /// The first line.
@@ -59,11 +59,11 @@ pub struct Headline {
     pub host_cycles: u64,
     /// All kernels, the longest first.
     pub kernels: Vec<KernelSum>,
-    /// What decides the time of the longest launch.
+    /// Line that decides the time of the longest launch.
     pub bound: Option<Bound>,
     /// Cycles for which each of [`ContextKind::ALL`] worked.
     pub busy: [u64; CONTEXTS],
-    /// Bytes on one side of all multiplications. The zeros that fill a packet of one flit are none.
+    /// Bytes on one side of all multiplications, without the zeros that fill a packet of one flit.
     pub multiplied_bytes: u64,
     /// The same if all rows of all slices of the chips had multiplied in every cycle.
     pub possible_bytes: u128,
@@ -120,21 +120,21 @@ impl Report {
         }
     }
 
-    /// What decides the time of the longest launch.
+    /// Line that decides the time of the longest launch.
     fn bound(&self) -> Option<Bound> {
         let longest = self.kernels.iter().max_by_key(|kernel| kernel.makespan())?;
         let path = self.critical_path(longest);
-        // A path that begins behind an operation that is not kept is a part of it.
+        // A path that begins behind an operation that is not kept is only a part of the whole.
         let is_whole = path.first().is_some_and(|first| first.start == longest.start);
         let mut lines: Vec<Bound> = Vec::new();
         let mut add = |record: &Record, operations: u64, cycles: u64| {
-            let of_line = |own: &&mut Bound| {
-                (own.location, own.operation, own.context)
+            let of_line = |line: &&mut Bound| {
+                (line.location, line.operation, line.context)
                     == (record.location, record.operation, record.context)
             };
-            if let Some(own) = lines.iter_mut().find(of_line) {
-                own.operations += operations;
-                own.cycles += cycles;
+            if let Some(line) = lines.iter_mut().find(of_line) {
+                line.operations += operations;
+                line.cycles += cycles;
                 return;
             }
             lines.push(Bound {
@@ -151,22 +151,23 @@ impl Report {
             path.iter().for_each(|record| add(record, 1, record.cycles()));
         } else {
             let name = longest.call.name;
-            let own = |record: &&Record| record.kernel.name == name && record.context != ContextKind::PcieDma;
-            self.records.iter().filter(own).for_each(|record| add(record, 1, record.cycles()));
+            let of_kernel =
+                |record: &&Record| record.kernel.name == name && record.context != ContextKind::PcieDma;
+            self.records.iter().filter(of_kernel).for_each(|record| add(record, 1, record.cycles()));
             for repeats in &self.repeats {
-                let like = self.record(repeats.like).filter(own);
+                let like = self.record(repeats.like).filter(of_kernel);
                 like.into_iter().for_each(|record| add(record, repeats.count, repeats.cycles));
             }
         }
         let all = self.kernels.iter().filter(|kernel| kernel.call.name == longest.call.name);
         let of = if is_whole { longest.makespan() } else { all.map(|kernel| kernel.makespan()).sum() };
-        // Of equally long ones the first.
+        // The first one of equally long lines.
         let slowest = lines.into_iter().rev().max_by_key(|line| line.cycles)?;
         Some(Bound { of, ..slowest })
     }
 }
 
-/// Bytes on one side of all multiplications, if all rows of all slices of the chips multiplied in so many cycles.
+/// Bytes on one side of all multiplications, if all rows of all slices of the chips multiplied in `cycles` cycles.
 pub(crate) fn possible_multiplied_bytes(cycles: u64, chips: usize) -> u128 {
     u128::from(cycles) * (chips * CLUSTERS * SLICES * TRF_BANK_ROWS * MAC_BYTES) as u128
 }
@@ -191,7 +192,7 @@ fn time(cycles: u64) -> String {
     format!("{}.{:03} {unit}", thousandths / 1000, thousandths % 1000)
 }
 
-/// A text up to the last `; ` within a width, and what follows it.
+/// A text up to the last `; ` within a width, and the rest behind it.
 fn split(text: &str, width: usize) -> (&str, &str) {
     let Some((end, _)) = text.char_indices().nth(width) else { return (text, "") };
     text[..end].rfind("; ").map_or((text, ""), |at| (&text[..=at], &text[at + 2..]))
@@ -205,7 +206,7 @@ pub(super) fn cut(line: &str, width: usize) -> String {
     line.chars().take(width - 1).chain(['…']).collect()
 }
 
-/// Writes a line, cut between words where it is too long. Its other lines are indented.
+/// Writes a line, cut between words if it is too long. Its other lines are indented.
 pub(super) fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let mut words = text.split(' ');
     let mut line = words.next().unwrap_or_default().to_string();
@@ -225,7 +226,7 @@ impl fmt::Display for Headline {
         let mut line = |head: &str, text: String| writeln!(f, "{}", cut(&format!("{head:<9} {text}"), WIDTH));
         line("system", self.system.clone())?;
         let launches: u64 =
-            self.kernels.iter().filter(|own| !own.name.is_empty()).map(|own| own.launches).sum();
+            self.kernels.iter().filter(|kernel| !kernel.name.is_empty()).map(|kernel| kernel.launches).sum();
         let host = match self.host_cycles {
             0 => String::new(),
             cycles => format!("; transfers of the host, beside that: {}", time(cycles)),
@@ -237,8 +238,8 @@ impl fmt::Display for Headline {
         };
         let cycles = self.cycles;
         line("total", format!("{} cycles, {}, {launched}{host}", grouped(cycles), time(cycles)))?;
-        for own in self.kernels.iter().take(NAMED) {
-            let KernelSum { name, launches, cycles } = *own;
+        for kernel in self.kernels.iter().take(NAMED) {
+            let KernelSum { name, launches, cycles } = *kernel;
             let name = if name.is_empty() { "outside of kernels" } else { name };
             let times = if launches == 1 { String::new() } else { format!(", {launches} times") };
             line("kernel", format!("{name}: {} cycles, {}{times}", grouped(cycles), time(cycles)))?;
@@ -246,8 +247,8 @@ impl fmt::Display for Headline {
         if self.kernels.len() > NAMED {
             line("", format!("and {} more kernels", self.kernels.len() - NAMED))?;
         }
-        if let Some(own) = &self.bound {
-            let Bound { location, operation, context, bottleneck, operations, cycles, of } = *own;
+        if let Some(bound) = &self.bound {
+            let Bound { location, operation, context, bottleneck, operations, cycles, of } = *bound;
             let times = if operations == 1 { String::new() } else { format!(" ({operations} times)") };
             line(
                 "bound by",
@@ -285,18 +286,31 @@ impl fmt::Display for Headline {
     }
 }
 
-/// Hints, of which each has four lines.
+/// Writes hints, four lines each.
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
-        let Hint { kind, kernel, location, operation, number, operations, cycles: own, cause, edit, saving } =
-            hint;
+        let Hint {
+            kind,
+            kernel,
+            location,
+            operation,
+            number,
+            operations,
+            cycles: line_cycles,
+            cause,
+            edit,
+            saving,
+        } = hint;
         let share = percent(*saving, cycles);
         let more = if *operations == 1 { String::new() } else { format!(" and {} more", operations - 1) };
         let kernel = if kernel.is_empty() { String::new() } else { format!(" in {kernel}") };
         let at = super::place(location);
         line(format!("hint {}    saves {} cycles, {share}: {}", place + 1, grouped(*saving), kind.name()))?;
-        line(format!("  line    {operation} {at}{kernel}, #{number}{more}, {} cycles", grouped(*own)))?;
+        line(format!(
+            "  line    {operation} {at}{kernel}, #{number}{more}, {} cycles",
+            grouped(*line_cycles)
+        ))?;
         line(format!("  cause   {cause}"))?;
         line(format!("  edit    {edit}"))?;
     }

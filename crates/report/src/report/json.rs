@@ -22,16 +22,16 @@ fn by_context(numbers: &[u64]) -> Value {
     named.map(|(context, number)| (context.to_string(), json!(number))).collect::<Map<_, _>>().into()
 }
 
-fn headline(own: &Headline) -> Value {
-    let Headline { system, cycles, host_cycles, kernels, bound, busy, idle, .. } = own;
-    let kernel = |own: &KernelSum| {
-        let KernelSum { name, launches, cycles } = own;
+fn headline(headline: &Headline) -> Value {
+    let Headline { system, cycles, host_cycles, kernels, bound, busy, idle, .. } = headline;
+    let kernel = |sum: &KernelSum| {
+        let KernelSum { name, launches, cycles } = sum;
         json!({"name": name, "launches": launches, "cycles": cycles})
     };
-    let bound = bound.as_ref().map(|own| {
-        let Bound { operation, bottleneck, operations, cycles, of, .. } = own;
+    let bound = bound.as_ref().map(|bound| {
+        let Bound { operation, bottleneck, operations, cycles, of, .. } = bound;
         json!({
-            "location": location(own.location), "operation": operation, "context": own.context.to_string(),
+            "location": location(bound.location), "operation": operation, "context": bound.context.to_string(),
             "bottleneck": bottleneck, "operations": operations, "cycles": cycles, "of_cycles": of,
         })
     });
@@ -40,9 +40,9 @@ fn headline(own: &Headline) -> Value {
     json!({
         "system": system, "cycles": cycles, "host_cycles": host_cycles,
         "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(), "bound": bound, "busy_cycles": by_context(busy),
-        "multiplied": share(own.multiplied_bytes, own.possible_bytes),
-        "dma": share(own.dma_bytes, own.possible_dma_bytes),
-        "hbm": share(own.hbm_bytes, own.possible_hbm_bytes),
+        "multiplied": share(headline.multiplied_bytes, headline.possible_bytes),
+        "dma": share(headline.dma_bytes, headline.possible_dma_bytes),
+        "hbm": share(headline.hbm_bytes, headline.possible_hbm_bytes),
         "idle": idle,
     })
 }
@@ -57,23 +57,23 @@ pub(crate) fn hint(hint: &Hint) -> Value {
     })
 }
 
-fn wait(own: &Wait) -> Value {
-    match own {
+fn wait(wait: &Wait) -> Value {
+    match wait {
         Wait::Resource(resource, on) => json!({"on": on, "holds": resource.to_string()}),
-        Wait::Hazard(own) => json!({
-            "on": own.on, "hazard": own.hazard.to_string(), "memory": own.memory.to_string(), "byte": own.byte,
+        Wait::Hazard(dependency) => json!({
+            "on": dependency.on, "hazard": dependency.hazard.to_string(), "memory": dependency.memory.to_string(), "byte": dependency.byte,
         }),
     }
 }
 
-fn timing(own: &Timing) -> Value {
-    let costs = own.costs();
+fn timing(timing: &Timing) -> Value {
+    let costs = timing.costs();
     let cost = |(name, cost): &(&str, furiosa_visa_clock::Cost)| json!({"name": name, "cycles": cost.cycles, "class": cost.class.letter().to_string(), "source": cost.source});
     let mut value = json!({
-        "cycles": own.cycles(), "class": own.class().letter().to_string(), "bound_by": own.bottleneck(),
+        "cycles": timing.cycles(), "class": timing.class().letter().to_string(), "bound_by": timing.bottleneck(),
         "parts": costs.iter().map(cost).collect::<Vec<_>>(),
     });
-    if let Timing::Dma(dma) = own
+    if let Timing::Dma(dma) = timing
         && let Some(time) = &dma.time
     {
         value["engines"] = json!(time.engines.len());
@@ -83,31 +83,31 @@ fn timing(own: &Timing) -> Value {
     value
 }
 
-fn record(own: &Record) -> Value {
-    let amount = &own.amount;
+fn record(record: &Record) -> Value {
+    let amount = &record.amount;
     let products = amount
         .products
-        .map(|own| json!({"count": own.count, "rows": own.rows, "element": own.element.name()}));
-    let vector = amount.vector.as_ref().map(|own| {
-        let units: Vec<&str> = own.units.iter().map(|unit| unit.name()).collect();
-        json!({"way": own.way, "lanes": own.lanes, "units": units})
+        .map(|products| json!({"count": products.count, "rows": products.rows, "element": products.element.name()}));
+    let vector = amount.vector.as_ref().map(|vector| {
+        let units: Vec<&str> = vector.units.iter().map(|unit| unit.name()).collect();
+        json!({"way": vector.way, "lanes": vector.lanes, "units": units})
     });
-    let memory = |own: Option<furiosa_visa_rules::command::MemoryKind>| {
-        own.map_or("host".to_string(), |own| own.to_string())
+    let memory = |kind: Option<furiosa_visa_rules::command::MemoryKind>| {
+        kind.map_or("host".to_string(), |kind| kind.to_string())
     };
     json!({
-        "number": own.number, "kernel": own.kernel.name, "launch": own.kernel.number, "operation": own.operation,
-        "context": own.context.to_string(), "location": location(own.location), "start": own.start, "end": own.end,
-        "idle_before": own.idle, "waited_for": own.wait.as_ref().map(wait),
-        "beside": own.beside.iter().map(|(on, delay)| json!({"on": on, "delay": delay})).collect::<Vec<_>>(),
-        "time": timing(&own.timing), "from": memory(own.memories.0), "to": memory(own.memories.1),
+        "number": record.number, "kernel": record.kernel.name, "launch": record.kernel.number, "operation": record.operation,
+        "context": record.context.to_string(), "location": location(record.location), "start": record.start, "end": record.end,
+        "idle_before": record.idle, "waited_for": record.wait.as_ref().map(wait),
+        "beside": record.beside.iter().map(|(on, delay)| json!({"on": on, "delay": delay})).collect::<Vec<_>>(),
+        "time": timing(&record.timing), "from": memory(record.memories.0), "to": memory(record.memories.1),
         "read_bytes": amount.read_bytes, "written_bytes": amount.written_bytes, "slices": amount.slices.len(),
-        "products": products, "vector": vector, "configuration": &*own.configuration,
+        "products": products, "vector": vector, "configuration": &*record.configuration,
     })
 }
 
-fn repeats(own: &Repeats) -> Value {
-    let Repeats { like, count, first, last, start, end, period, cycles, least, most } = own;
+fn repeats(repeats: &Repeats) -> Value {
+    let Repeats { like, count, first, last, start, end, period, cycles, least, most } = repeats;
     let period = period.map(|(operations, cycles)| json!({"operations": operations, "cycles": cycles}));
     json!({
         "like": like, "count": count, "first": first, "last": last, "start": start, "end": end, "period": period,
@@ -133,26 +133,26 @@ impl Report {
         let by_memory = |bytes: &std::collections::BTreeMap<furiosa_visa_rules::command::MemoryKind, u64>| {
             bytes.iter().map(|(memory, bytes)| (memory.to_string(), json!(bytes))).collect::<Map<_, _>>()
         };
-        let kernel = |own: &super::KernelTime| {
-            let path = self.critical_path(own);
+        let kernel = |kernel: &super::KernelTime| {
+            let path = self.critical_path(kernel);
             json!({
-                "name": own.call.name, "launch": own.call.number, "start": own.start, "end": own.end,
-                "operations": own.operations, "critical_path": path.iter().map(|own| own.number).collect::<Vec<_>>(),
+                "name": kernel.call.name, "launch": kernel.call.number, "start": kernel.start, "end": kernel.end,
+                "operations": kernel.operations, "critical_path": path.iter().map(|record| record.number).collect::<Vec<_>>(),
             })
         };
         let channels = totals.hbm_channels.iter().enumerate().flat_map(|(chip, channels)| {
-            let used = channels.iter().enumerate().filter(|(_, own)| own.bytes > 0);
-            used.map(move |(channel, own)| {
+            let used = channels.iter().enumerate().filter(|(_, sum)| sum.bytes > 0);
+            used.map(move |(channel, sum)| {
                 json!({
                     "chip": chip, "stack": channel / HBM_STACK_CHANNELS, "channel": channel % HBM_STACK_CHANNELS,
-                    "bytes": own.bytes, "busy_ticks": own.busy_ticks,
+                    "bytes": sum.bytes, "busy_ticks": sum.busy_ticks,
                 })
             })
         });
-        let number = |own: Number| {
+        let number = |number: Number| {
             json!({
-                "name": own.name(), "value": self.numbers.get(own), "most": own.most(), "rule": own.rule(),
-                "class": own.class().to_string(), "meaning": own.meaning(), "source": own.source(),
+                "name": number.name(), "value": self.numbers.get(number), "most": number.most(), "rule": number.rule(),
+                "class": number.class().to_string(), "meaning": number.meaning(), "source": number.source(),
             })
         };
         let texts = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>();
@@ -174,9 +174,9 @@ impl Report {
                 "possible_products": totals.possible_products, "slices": totals.slices.len(), "rows": totals.rows,
                 "dma_engines": totals.dma_engines, "meetings": totals.meetings, "joint_loads": totals.joint_loads, "left_out": totals.left_out,
             },
-            "warnings": texts(&mut self.warnings.iter().map(|own| own.to_string())),
-            "notes": texts(&mut self.notes.iter().map(|own| own.to_string())),
-            "faults": texts(&mut self.faults.iter().map(|own| own.to_string())),
+            "warnings": texts(&mut self.warnings.iter().map(|warning| warning.to_string())),
+            "notes": texts(&mut self.notes.iter().map(|note| note.to_string())),
+            "faults": texts(&mut self.faults.iter().map(|fault| fault.to_string())),
         })
         .to_string()
     }

@@ -75,7 +75,9 @@ impl Report {
             let Timing::TensorUnit(time) = &record.timing else { continue };
             let mut row = vec![format!("#{}", record.number)];
             for stage in Stage::ALL {
-                row.push(time.stage(stage).map_or("-".to_string(), |own| own.occupancy.cycles.to_string()));
+                row.push(
+                    time.stage(stage).map_or("-".to_string(), |found| found.occupancy.cycles.to_string()),
+                );
             }
             row.push(time.latency().to_string());
             rows.push(row);
@@ -121,8 +123,8 @@ impl Report {
             return Ok(());
         }
         writeln!(f, "\noperations that repeat others")?;
-        let row = |own: &Repeats| {
-            let Repeats { like, count, first, last, cycles, least, most, period, .. } = *own;
+        let row = |repeats: &Repeats| {
+            let Repeats { like, count, first, last, cycles, least, most, period, .. } = *repeats;
             let name = |of: &dyn Fn(&Record) -> String| self.record(like).map_or(String::new(), of);
             let each = if least == most { least.to_string() } else { format!("{least} to {most}") };
             vec![
@@ -156,13 +158,13 @@ impl Report {
         write_table(f, &heads, &rows)
     }
 
-    /// Of each chip whose HBM was used: a line per channel of a stack, with the stacks side by side.
+    /// Writes a line per channel of a stack for each chip whose HBM was used. The stacks are side by side.
     fn write_channels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (channels, cycles) = (&self.totals.hbm_channels, self.headline().cycles);
         let possible = cycles.saturating_mul(CORE_CYCLE_TICKS);
         for (chip, channels) in channels.iter().enumerate() {
             let (bytes, busy) =
-                channels.iter().fold((0, 0), |(bytes, busy), own| (bytes + own.bytes, busy + own.busy_ticks));
+                channels.iter().fold((0, 0), |(bytes, busy), sum| (bytes + sum.bytes, busy + sum.busy_ticks));
             if bytes == 0 {
                 continue;
             }
@@ -173,9 +175,9 @@ impl Report {
             )?;
             let row = |number: usize| {
                 let of_stack = |stack: usize| {
-                    let own = channels[stack * HBM_STACK_CHANNELS + number];
-                    let busy = core_cycles(own.busy_ticks).to_string();
-                    [busy, percent(own.busy_ticks, possible), own.bytes.to_string()]
+                    let sum = channels[stack * HBM_STACK_CHANNELS + number];
+                    let busy = core_cycles(sum.busy_ticks).to_string();
+                    [busy, percent(sum.busy_ticks, possible), sum.bytes.to_string()]
                 };
                 [number.to_string()].into_iter().chain((0..HBM_STACKS).flat_map(of_stack)).collect()
             };
@@ -227,8 +229,8 @@ impl Report {
         )?;
         for (class, name, source) in &self.totals.sources {
             let number =
-                Number::ALL.iter().find(|own| own.rule() == *source && *class == CostClass::Reported);
-            let reported = number.map_or(String::new(), |own| format!(" ({})", own.source()));
+                Number::ALL.iter().find(|number| number.rule() == *source && *class == CostClass::Reported);
+            let reported = number.map_or(String::new(), |number| format!(" ({})", number.source()));
             writeln!(f, "  {} {name}: {source}{reported}", class.letter())?;
         }
         Ok(())
@@ -240,8 +242,8 @@ fn idle_in_kernel(record: &Record, from: u64) -> u64 {
     record.idle.min(record.start - from)
 }
 
-/// How much of what the hardware could do an operation does: multiplications of a contraction, bytes of other passes
-/// and of DMA.
+/// Share of the capacity of the hardware that an operation uses: multiplications of a contraction, bytes of other
+/// passes and of DMA.
 fn utilisation(record: &Record) -> String {
     let cycles = record.cycles();
     let chips = record.amount.slices.chips().max(1) as u64;
@@ -297,23 +299,23 @@ impl Report {
             )?;
         }
         for kernel in kernels {
-            let own: Vec<&Record> = self.records_of(kernel).collect();
+            let of_kernel: Vec<&Record> = self.records_of(kernel).collect();
             match kernel.call.number {
                 0 => writeln!(f, "\noutside of kernels: {} cycles", kernel.makespan())?,
                 _ => writeln!(f, "\nkernel {}: {} cycles", kernel.call.name, kernel.makespan())?,
             }
-            if own.is_empty() {
+            if of_kernel.is_empty() {
                 writeln!(f, "its {} operations repeat others, or are in the totals only", kernel.operations)?;
                 continue;
             }
-            self.write_commands(f, &own, kernel.start)?;
-            let more = kernel.operations.saturating_sub(own.len() as u64);
+            self.write_commands(f, &of_kernel, kernel.start)?;
+            let more = kernel.operations.saturating_sub(of_kernel.len() as u64);
             if more > 0 {
                 writeln!(f, "and {more} operations that repeat others, or are in the totals only")?;
             }
-            self.write_stages(f, &own)?;
+            self.write_stages(f, &of_kernel)?;
             writeln!(f, "\nwhat the engines are told")?;
-            for record in &own {
+            for record in &of_kernel {
                 writeln!(f, "  #{} {}", record.number, record.configuration)?;
             }
             let path = self.critical_path(kernel);

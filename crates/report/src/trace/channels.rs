@@ -15,11 +15,11 @@ use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, HBM_STACK_CHANNELS};
 use serde_json::{Value, json};
 
-/// Spans of channels that a trace has, at most. A transfer over all channels of a chip has 32 of them. From the first
-/// transfer on whose spans would be too many, the sums of each transfer are in the span of `HBM` alone.
+/// Maximum number of spans of channels in a trace. A transfer over all channels of a chip has 32 of them. From the
+/// first transfer on whose spans would be too many, the sums of each transfer are in the span of `HBM` alone.
 pub const CHANNEL_SPANS: usize = 1 << 16;
 
-/// How many spans are written, and whose are not.
+/// Number of spans that are written, and the transfers whose spans are not.
 #[derive(Debug, Default)]
 pub(super) struct ChannelSpans {
     written: usize,
@@ -28,7 +28,7 @@ pub(super) struct ChannelSpans {
 }
 
 impl ChannelSpans {
-    /// Whether the spans of a transfer are written.
+    /// Tells if the spans of a transfer are written, and counts them.
     pub fn take(&mut self, number: OperationNumber, time: &DmaTime) -> bool {
         let spans: usize = time.hbm.iter().map(|(_, served)| served.channels().count()).sum();
         if self.first.is_none() && self.written + spans <= CHANNEL_SPANS {
@@ -42,7 +42,7 @@ impl ChannelSpans {
         false
     }
 
-    /// What is left out, in words.
+    /// Text about the transfers that are left out.
     pub fn words(&self) -> Option<String> {
         let first = self.first?;
         Some(format!(
@@ -53,7 +53,7 @@ impl ChannelSpans {
     }
 }
 
-/// Stack and channel, as the tracks are called: `HBM channel 1.15`.
+/// Name of the track of a channel, by stack and channel: `HBM channel 1.15`.
 pub(super) fn channel_name(channel: usize) -> String {
     format!("HBM channel {}.{}", channel / HBM_STACK_CHANNELS, channel % HBM_STACK_CHANNELS)
 }
@@ -71,20 +71,21 @@ fn span(record: &Record, channel: &ChannelUse) -> (u64, u64) {
     (start, end - start)
 }
 
-/// What the channels of a chip did for an operation.
+/// Work of the channels of a chip for an operation.
 pub(crate) fn channels_of(
     record: &Record,
     chip: usize,
     served: &HbmServed,
 ) -> impl Iterator<Item = RunChannel> {
-    served.channels().map(move |(channel, own)| {
-        let (start, cycles) = span(record, &own);
+    served.channels().map(move |(channel, used)| {
+        let (start, cycles) = span(record, &used);
         let (operation, chip, channel) = (record.number, chip as u64, channel as u64);
-        RunChannel { operation, chip, channel, start, cycles, busy_ticks: own.busy_ticks, bytes: own.bytes }
+        RunChannel { operation, chip, channel, start, cycles, busy_ticks: used.busy_ticks, bytes: used.bytes }
     })
 }
 
-/// Of a chip: its number, the cycles of the slowest channel, busy ticks and bytes of all channels, channels in use.
+/// Summary of a chip: its number, the cycles of the slowest channel, busy ticks and bytes of all channels, channels in
+/// use.
 pub(super) fn summary(chip: usize, served: &HbmServed) -> Value {
     let (bytes, busy) = served.total();
     json!([chip, served.ticks.div_ceil(CORE_CYCLE_TICKS), busy, bytes, served.channels().count()])
@@ -96,7 +97,7 @@ mod tests {
     use furiosa_visa_clock::dma::{Bound, Coverage, SameMedium};
     use furiosa_visa_rules::spec::HBM_CHANNELS;
 
-    /// A transfer over so many channels.
+    /// A transfer over `channels` channels.
     fn over(channels: usize) -> DmaTime {
         let bytes = |k| if k < channels { 256 } else { 0 };
         let used = core::array::from_fn(|k| ChannelUse { bytes: bytes(k), ..ChannelUse::default() });
@@ -113,7 +114,8 @@ mod tests {
         }
     }
 
-    /// So many spans are written and not one more; from there on none is, so that a timeline has all of them or none.
+    /// The maximum number of spans is written, and not one more. From there on none is, so that a timeline has all of
+    /// them or none.
     #[test]
     fn spans_end_where_there_would_be_too_many() {
         let mut spans = ChannelSpans::default();

@@ -4,9 +4,9 @@ use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::mapping::{Expr, Index};
 use serde_json::{Map, Value, json};
 
-/// Layouts that are kept. A program has as many as its source names.
+/// Maximum number of layouts that are kept. A program has as many as its source names.
 const KEPT: usize = 256;
-/// Rows and columns of a drawing.
+/// Number of rows, and of columns, of a drawing.
 const ROWS: usize = 16;
 const COLUMNS: usize = 32;
 
@@ -15,7 +15,7 @@ const COLUMNS: usize = 32;
 pub(super) struct Layouts(Map<String, Value>);
 
 impl Layouts {
-    /// Adds those of an operation.
+    /// Adds the layouts of an operation.
     pub(super) fn add(&mut self, record: &Record) {
         for access in record.accesses.iter() {
             if self.0.len() >= KEPT {
@@ -34,11 +34,11 @@ impl Layouts {
     }
 }
 
-/// The coordinates in the first rows of a tensor: a row is a slice, or a row of the register file, or 32 elements where
-/// all lies in one. Padding is `null`.
+/// Coordinates in the first rows of a tensor. A row is a slice, or a row of the register file, or 32 elements if all
+/// lie in one unit. Padding is `null`.
 fn draw(mappings: &[&'static Expr]) -> Option<Value> {
     let (innermost, outer) = mappings.split_last()?;
-    let sizes = mappings.iter().map(|own| own.checked_size().ok()).collect::<Option<Vec<usize>>>()?;
+    let sizes = mappings.iter().map(|mapping| mapping.checked_size().ok()).collect::<Option<Vec<usize>>>()?;
     let (elements, outer_sizes) = sizes.split_last()?;
     let units: usize = outer_sizes.iter().product();
     let names = axes(mappings);

@@ -1,4 +1,4 @@
-//! How many bytes of DM hold a tensor that is still needed, over time.
+//! Bytes of DM that hold a tensor that is still needed, over time.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// reads it, or to the end as long as it might still be read.
 #[derive(Debug, Default)]
 pub(super) struct LiveBytes {
-    /// By first byte: end, and the last cycle of the operation that used it last.
+    /// Pieces by their first byte: end, and the last cycle of the operation that used them last.
     pieces: BTreeMap<u64, (u64, u64)>,
     pub(super) changes: BTreeMap<u64, i64>,
     level: i64,
@@ -18,7 +18,8 @@ impl LiveBytes {
         *self.changes.entry(cycle).or_default() += bytes;
     }
 
-    /// Bytes are used. Bytes that are written anew were needed up to their last use, and are from `start` on.
+    /// Records a use of bytes. Bytes that are written anew were needed up to their last use, and are again from `start`
+    /// on.
     pub(super) fn touch(&mut self, bytes: Range<u64>, write: bool, start: u64, end: u64) {
         let keys: Vec<u64> = self
             .pieces
@@ -59,7 +60,7 @@ impl LiveBytes {
         levels
     }
 
-    /// Nothing is used any more.
+    /// Ends all uses.
     pub(super) fn finish(&mut self) {
         for (from, (to, last)) in core::mem::take(&mut self.pieces) {
             self.change(last, -((to - from) as i64));

@@ -1,6 +1,6 @@
 //! The trace: a timeline in the JSON that Chrome and Perfetto open, and that `visa html` and `visa diff` read.
 //!
-//! | in the viewer | what |
+//! | in the viewer | content |
 //! |---|---|
 //! | process `program` | threads `main`, `sub`, `tdma`, `pdma`: a slice per operation; `kernels`: a slice per launch |
 //! | process `chip 0` | threads `cluster 0 main fetch`: a stage of a context; `tdma engine 3`; `HBM`; `HBM channel 0.5` |
@@ -8,22 +8,22 @@
 //! | arrow | from the operation that was waited for to the one that waited |
 //! | counter | bytes of DM per slice that hold a tensor that is still needed |
 //!
-//! Viewers count in microseconds: 1 µs of the file is 1 cycle of 1 GHz, that is 1 ns on the chip. Whole numbers are exact
-//! in every viewer. The file says so under `otherData` and in the names of processes.
+//! Viewers count in microseconds: 1 µs of the file is 1 cycle of 1 GHz, that is 1 ns on the chip. Whole numbers are
+//! exact in every viewer. The file says so under `otherData` and in the names of processes.
 //!
-//! * The slices of a context are its operations from start to end: their sum is what the report says it was busy.
-//! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` says for how
-//!   many cycles it worked. The stages of a pass overlap, and the last one ends with the pass.
-//! * Engines and HBM are shown as long as they take for their part. The operation ends with the slowest part. `HBM`
+//! * The slices of a context are its operations from start to end: their sum is its busy time in the report.
+//! * A stage's slice lasts from the first element that comes in to the last one that goes out; `busy cycles` are the
+//!   cycles in which it worked. The stages of a pass overlap, and the last one ends with the pass.
+//! * Engines and HBM are shown for as long as they take for their part. The operation ends with the slowest part. `HBM`
 //!   stands for the channels of a chip together, and lasts as long as the slowest one.
 //! * A channel of HBM, stack and number, has a slice per transfer, from its first busy cycle to its last one. `bytes`
-//!   and `busy ticks`, of 1/3 cycle, add up to what the report says of the channel. There are at most [`CHANNEL_SPANS`]
-//!   of them; what is left out stands under `left out`. Transfers of the host have none: their requests are not
-//!   modelled.
+//!   and `busy ticks`, of 1/3 cycle, add up to the numbers of the channel in the report. There are at most
+//!   [`CHANNEL_SPANS`] of them; transfers without them stand under `left out`. Transfers of the host have none: their
+//!   requests are not modelled.
 //!
 //! Events are written as operations end: the file grows, memory does not. At [`MOST_BYTES`] it ends: operations that
-//! follow are only counted, and the count stands under `left out`. Behind the events, under the key `visa`, are kernels,
-//! sums, the memory map and the layouts of tensors: see [`Run`].
+//! follow are only counted, and the count stands under `left out`. Behind the events, under the key `visa`, are
+//! kernels, sums, the memory map and the layouts of tensors: see [`Run`].
 
 mod channels;
 mod layout;
@@ -59,7 +59,7 @@ enum Process {
 }
 
 impl Process {
-    /// Viewers keep process 0 for the idle one.
+    /// Number of the process. Viewers keep process 0 for the idle one.
     fn number(self) -> usize {
         match self {
             Process::Program => 1,
@@ -90,7 +90,7 @@ enum Track {
     Dma(usize),
     /// All channels of HBM of the chip.
     Hbm,
-    /// One of them.
+    /// One channel of HBM.
     HbmChannel(usize),
     /// The PCIe link.
     Pcie,
@@ -136,13 +136,13 @@ struct Slice<'a> {
     category: &'a str,
 }
 
-/// Changes of a counter that are kept before the oldest are written.
+/// Number of changes of a counter that are kept before the oldest are written.
 const KEPT_CHANGES: usize = 1 << 14;
 
-/// The bytes from which on a trace takes no more operations: about 400 000 of them, and more than viewers show with ease.
+/// Bytes after which a trace takes no more operations: about 400 000 operations, and more than viewers show with ease.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// Operations that have ended and may still be waited for: an arrow from an older one is left out.
+/// Maximum number of ended operations that may still be waited for: an arrow from an older one is left out.
 const KEPT_ENDS: usize = 1 << 14;
 
 /// Writes a trace as operations end.
@@ -183,12 +183,12 @@ impl<W: Write + Send> TraceWriter<W> {
         writer
     }
 
-    /// What went wrong with the output, if anything did.
+    /// Error of the output, if there was one.
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// What the trace is written to.
+    /// Output of the trace.
     pub fn output(&self) -> &W {
         &self.out
     }
@@ -234,7 +234,7 @@ impl<W: Write + Send> TraceWriter<W> {
             "name": name, "args": args}));
     }
 
-    /// The stages of a pass, in every cluster that takes part.
+    /// Writes the stages of a pass, in every cluster that takes part.
     fn stages(&mut self, record: &Record, name: &str) {
         let spans = operation::stage_spans(record);
         for chip in 0..record.amount.slices.chips() {
@@ -253,7 +253,7 @@ impl<W: Write + Send> TraceWriter<W> {
         }
     }
 
-    /// Engines, HBM with its channels, and links of a DMA operation: each as long as it takes for its part.
+    /// Writes engines, HBM with its channels, and links of a DMA operation: each for as long as it takes for its part.
     fn dma(&mut self, record: &Record, name: &str) {
         let Timing::Dma(time) = &record.timing else { return };
         let (start, most) = (record.start, record.cycles());
@@ -272,8 +272,8 @@ impl<W: Write + Send> TraceWriter<W> {
             let args = json!({"op": op, "cycles": cycles, "bytes": bytes, "busy ticks": busy});
             let cycles = cycles.min(end - start);
             self.slice(&Slice { process, track, name, start, cycles, category: "HBM" }, args);
-            for own in channels_of(record, *chip, served).filter(|_| with_channels) {
-                let RunChannel { channel, start, cycles, busy_ticks, bytes, .. } = own;
+            for used in channels_of(record, *chip, served).filter(|_| with_channels) {
+                let RunChannel { channel, start, cycles, busy_ticks, bytes, .. } = used;
                 let track = Track::HbmChannel(channel as usize);
                 let args = json!({"op": op, "chip": chip, "channel": channel, "bytes": bytes,
                     "busy ticks": busy_ticks});
@@ -288,7 +288,7 @@ impl<W: Write + Send> TraceWriter<W> {
         }
     }
 
-    /// An arrow from the last cycle of the operation that was waited for.
+    /// Writes an arrow from the last cycle of the operation that was waited for.
     fn arrow(&mut self, record: &Record) {
         let Some(wait) = record.wait else { return };
         let Some(&(context, last)) = self.ends.get(&wait.on()) else { return };
@@ -371,8 +371,8 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
             self.left_out, ledger.totals.operations, self.most_bytes
         );
         if self.left_out > 0 {
-            if let Some(own) = visa["left out"].as_array_mut() {
-                own.push(words.as_str().into());
+            if let Some(list) = visa["left out"].as_array_mut() {
+                list.push(words.as_str().into());
             }
             let _ = writeln!(io::stderr(), "the trace leaves out {words}");
         }
@@ -382,7 +382,7 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
             self.error = self.out.flush().err();
         }
         if let Some(error) = &self.error {
-            // Where that stream is full or closed, too, nobody reads it.
+            // If that stream is full or closed, too, the message is lost.
             let _ = writeln!(io::stderr(), "the trace is not complete: {error}");
         }
     }
@@ -422,7 +422,7 @@ mod tests {
         Command { operation: Operation::TensorUnit(Box::new(unit)), location: Location::caller() }
     }
 
-    /// Counts, and looks at the first and the last events.
+    /// Counts events, and keeps the first and the last bytes.
     #[derive(Default)]
     struct Counter {
         bytes: u64,
@@ -451,7 +451,7 @@ mod tests {
         }
     }
 
-    /// `VISA_TRACE_EVENTS=10000000` for a long run.
+    /// Runs for longer with `VISA_TRACE_EVENTS=10000000`.
     #[test]
     fn a_long_trace_takes_no_memory() {
         let events: u64 =
@@ -479,7 +479,7 @@ mod tests {
         println!("{} events, {} bytes, {given} operations", counter.events, counter.bytes);
     }
 
-    /// Operations that come when the trace is as long as it may be are counted, and it is whole.
+    /// Operations that end behind the limit of a trace are counted, and the trace is complete.
     #[test]
     fn a_trace_ends_at_its_limit() {
         #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! What a trace says of an operation, and of the run when it ends.
+//! Content of a trace about an operation, and about the run when it ends.
 
 use super::channels;
 use super::layout::Layouts;
@@ -23,12 +23,12 @@ pub(super) fn line(record: &Record) -> String {
     format!("{}:{}", record.location.file(), record.location.line())
 }
 
-/// A kernel, or what stands for operations that no kernel gave.
+/// Name of a kernel, or of the operations that no kernel gave.
 pub(super) fn kernel_name(call: KernelCall) -> &'static str {
     if call.number == 0 { "no kernel" } else { call.name }
 }
 
-/// How a tensor lies in each unit: `bf16 m![M % 2, K]`.
+/// Layout of a tensor in each unit: `bf16 m![M % 2, K]`.
 fn lies(access: &Access) -> String {
     let mappings = access.tensor.mappings.text(3).unwrap_or_default();
     format!("{} {mappings}", access.tensor.element).trim_end().to_string()
@@ -41,7 +41,7 @@ pub(super) fn name(record: &Record) -> String {
     format!("{} {place} {written}", record.operation).trim_end().to_string()
 }
 
-/// What is touched, where, and how it lies there:
+/// Access to a tensor, with its bytes and layout:
 /// `reads DM bytes 0..128: i8 m![1], m![1 # 2], m![M / 2 # 256], m![M % 2, K]`.
 fn tensor(access: &Access) -> String {
     let Access { memory, bytes, of: _, write, tensor } = access;
@@ -53,11 +53,11 @@ fn tensor(access: &Access) -> String {
 
 /// A stage of a pass while elements go through it.
 pub(super) struct StageSpan {
-    /// Which of [`STAGES`].
+    /// Index in [`STAGES`].
     pub stage: usize,
-    /// The first element comes in.
+    /// Cycle in which the first element comes in.
     pub start: u64,
-    /// The last one has gone out.
+    /// Cycle in which the last element has gone out.
     pub end: u64,
     /// Cycles that it works, their class and rule.
     busy: (u64, String, &'static str),
@@ -72,22 +72,26 @@ impl StageSpan {
     }
 }
 
-/// The stages of a pass. Each begins when the ones before it have let the first element through, and ends when those
-/// behind it have only the last one left to do.
+/// Stages of a pass. Each begins when the ones before it have let the first element through, and ends when those behind
+/// it have only the last one left to do.
 pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
-    let stage = |own: Stage| STAGES.iter().position(|stage| *stage == own).expect("all are there");
+    let stage = |wanted: Stage| STAGES.iter().position(|stage| *stage == wanted).expect("all are there");
     match &record.timing {
         Timing::TensorUnit(time) => {
             let mut start = record.start + time.issue.cycles;
-            let mut behind: u64 = time.stages.iter().map(|own| own.latency.cycles).sum();
-            let spans = time.stages.iter().map(|own| {
-                let latency = own.latency.cycles;
+            let mut behind: u64 = time.stages.iter().map(|stage_time| stage_time.latency.cycles).sum();
+            let spans = time.stages.iter().map(|stage_time| {
+                let latency = stage_time.latency.cycles;
                 behind -= latency;
                 let span = StageSpan {
-                    stage: stage(own.stage),
+                    stage: stage(stage_time.stage),
                     start: start.min(record.end),
                     end: record.end.saturating_sub(behind).max(start.min(record.end)),
-                    busy: (own.occupancy.cycles, own.occupancy.class.to_string(), own.occupancy.source),
+                    busy: (
+                        stage_time.occupancy.cycles,
+                        stage_time.occupancy.class.to_string(),
+                        stage_time.occupancy.source,
+                    ),
                     latency,
                 };
                 start += latency;
@@ -106,7 +110,7 @@ pub(super) fn stage_spans(record: &Record) -> Vec<StageSpan> {
     }
 }
 
-/// Everything that is known of an operation, and that no other event says.
+/// All facts about an operation that no other event has.
 pub(super) fn args(record: &Record) -> Value {
     let waits = |on: &dyn Fn() -> Value| if record.wait.is_some() { on() } else { Value::Null };
     let slowed = record.beside.iter().filter(|(_, delay)| *delay > 0);
@@ -149,7 +153,8 @@ pub(super) fn args(record: &Record) -> Value {
         };
         args["stages"] = stages.iter().map(row).collect();
         let units = (0..record.amount.slices.chips()).flat_map(|chip| {
-            let used = (0..spec::CLUSTERS).filter(move |&own| record.amount.slices.in_cluster(chip, own) > 0);
+            let used = (0..spec::CLUSTERS)
+                .filter(move |&cluster| record.amount.slices.in_cluster(chip, cluster) > 0);
             used.map(move |cluster| json!([chip, cluster]))
         });
         args["clusters"] = units.collect();
@@ -163,7 +168,8 @@ pub(super) fn args(record: &Record) -> Value {
             args["requests"] = time.requests().into();
             args["HBM"] = time.hbm.iter().map(|(chip, served)| channels::summary(*chip, served)).collect();
             args["PCIe"] = core_cycles(time.pcie_ticks).into();
-            let partial = time.engines.iter().map(|own| own.read.partial_writes + own.write.partial_writes);
+            let partial =
+                time.engines.iter().map(|engine| engine.read.partial_writes + engine.write.partial_writes);
             args["partial writes"] = partial.sum::<u64>().into();
         }
     }
@@ -184,8 +190,8 @@ fn touch(touch: &Touch) -> Value {
     json!({"op": number, "operation": operation, "line": place, "start": start, "end": end})
 }
 
-fn memory(own: &MemoryUse) -> Value {
-    let tensors = own.tensors.iter().map(|life| {
+fn memory(memory: &MemoryUse) -> Value {
+    let tensors = memory.tensors.iter().map(|life| {
         let over = match &life.end {
             End::Remains => Value::Null,
             End::Overwritten(by) => touch(by),
@@ -193,11 +199,11 @@ fn memory(own: &MemoryUse) -> Value {
         json!({"bytes": [life.bytes.start, life.bytes.end], "type": life.element.to_string(), "layout": life.mapping,
             "made": touch(&life.made), "last": touch(&life.last), "reads": life.reads, "overwritten": over})
     });
-    json!({"memory": own.memory.to_string(), "capacity": own.capacity, "peak bytes": own.peak_bytes, "count": own.count,
+    json!({"memory": memory.memory.to_string(), "capacity": memory.capacity, "peak bytes": memory.peak_bytes, "count": memory.count,
         "tensors": tensors.collect::<Value>()})
 }
 
-/// What is known when the last operation has ended.
+/// Summary of a run, when the last operation has ended.
 pub(super) fn summary(
     ledger: &Ledger,
     hints: &[Hint],
@@ -206,9 +212,9 @@ pub(super) fn summary(
     left_out: &[String],
 ) -> Value {
     let totals = &ledger.totals;
-    let contexts = ContextKind::ALL.into_iter().map(|own| {
-        let (busy, given) = (totals.busy[own as usize], totals.given[own as usize]);
-        (own.to_string(), json!({"operations": given, "busy": busy}))
+    let contexts = ContextKind::ALL.into_iter().map(|context| {
+        let (busy, given) = (totals.busy[context as usize], totals.given[context as usize]);
+        (context.to_string(), json!({"operations": given, "busy": busy}))
     });
     let kernels = ledger.kernels.iter().map(|kernel| {
         let (name, launch) = (kernel_name(kernel.call), kernel.call.number);

@@ -1,4 +1,4 @@
-//! A trace that is read back: what `visa diff` compares and a page shows.
+//! A trace that is read back: `visa diff` compares it, and a page shows it.
 
 use super::operation;
 use furiosa_visa_clock::record::Record;
@@ -18,24 +18,24 @@ pub struct RunOperation {
     pub line: String,
     /// The kernel.
     pub kernel: String,
-    /// Which launch of the run it belongs to. 0: no kernel gave it.
+    /// Number of its launch in the run. 0 if no kernel gave it.
     pub launch: u64,
-    /// Who ran it: `main`, `sub`, `tdma` or `pdma`.
+    /// Context that ran it: `main`, `sub`, `tdma` or `pdma`.
     pub context: String,
-    /// What sets the pace.
+    /// Part that sets the pace.
     pub bound: String,
     /// Its first cycle.
     pub start: u64,
-    /// From start to end.
+    /// Cycles from start to end.
     pub cycles: u64,
     /// The operation that it waited for last.
     pub waited_for: Option<u64>,
-    /// Everything that the trace says of it.
+    /// All facts of the trace about it.
     pub args: Value,
 }
 
 impl RunOperation {
-    /// What a trace says of an operation that has ended.
+    /// Operation of a trace, from the record of one that has ended.
     pub(crate) fn of(record: &Record) -> Self {
         Self {
             number: record.number,
@@ -64,7 +64,7 @@ impl RunOperation {
 pub struct RunKernel {
     /// The name.
     pub name: String,
-    /// Which launch of the run it is.
+    /// Number of the launch in the run.
     pub launch: u64,
     /// The first cycle of its first operation.
     pub start: u64,
@@ -73,13 +73,13 @@ pub struct RunKernel {
 }
 
 impl RunKernel {
-    /// From the start of its first operation to the end of its last one.
+    /// Cycles from the start of its first operation to the end of its last one.
     pub fn makespan(&self) -> u64 {
         self.end - self.start
     }
 }
 
-/// What a channel of HBM did for an operation of a trace.
+/// Work of a channel of HBM for an operation of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChannel {
     /// The operation.
@@ -90,11 +90,11 @@ pub struct RunChannel {
     pub channel: u64,
     /// Its first busy cycle.
     pub start: u64,
-    /// From there to the end of its last busy cycle.
+    /// Cycles from there to the end of its last busy cycle.
     pub cycles: u64,
     /// Ticks of 1/3 cycle for which it was busy.
     pub busy_ticks: u64,
-    /// Bytes that it was asked for.
+    /// Bytes that were requested from it.
     pub bytes: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct Run {
     pub kernels: Vec<RunKernel>,
     /// The last cycle.
     pub cycles: u64,
-    /// Everything that the trace says of the whole run.
+    /// All facts of the trace about the whole run.
     pub summary: Value,
 }
 
@@ -137,7 +137,7 @@ impl Run {
     /// Reads a trace that [`TraceWriter`](super::TraceWriter) has written to its end.
     ///
     /// # Errors
-    /// What is missing in the text.
+    /// Text that names the missing part.
     pub fn parse(json: &str) -> Result<Self, String> {
         let mut trace: Value =
             serde_json::from_str(json).map_err(|error| match error.is_eof() {
@@ -192,13 +192,13 @@ impl Run {
         let channels = events.iter().filter(slices("HBM channel")).map(channel).collect::<Result<_, _>>()?;
         let events = events.into_iter().filter(|event| slices("operation")(&event));
         let mut operations = events.map(operation).collect::<Result<Vec<_>, _>>()?;
-        operations.sort_by_key(|own| own.number);
-        let kernel = |own: &Value| -> Result<RunKernel, String> {
-            let (start, end) = (number(own, "start")?, number(own, "end")?);
+        operations.sort_by_key(|operation| operation.number);
+        let kernel = |value: &Value| -> Result<RunKernel, String> {
+            let (start, end) = (number(value, "start")?, number(value, "end")?);
             if end < start {
-                return Err(format!("a kernel ends before it starts in {}", short(own)));
+                return Err(format!("a kernel ends before it starts in {}", short(value)));
             }
-            Ok(RunKernel { name: text(own, "name")?, launch: number(own, "launch")?, start, end })
+            Ok(RunKernel { name: text(value, "name")?, launch: number(value, "launch")?, start, end })
         };
         let kernels = list(&summary, "kernels")?.iter().map(kernel).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { operations, channels, kernels, cycles: number(&summary, "cycles")?, summary })
@@ -207,17 +207,17 @@ impl Run {
     /// The operations that decide the end of each kernel, first to last, as
     /// [`Report::critical_path`](crate::Report::critical_path) finds them.
     pub fn critical_paths(&self) -> Vec<Vec<&RunOperation>> {
-        let link = |own: &RunOperation| {
-            let RunOperation { number, launch, waited_for, .. } = *own;
-            Link { number, launch, end: own.end(), waited_for, is_host: own.context == "pdma" }
+        let link = |operation: &RunOperation| {
+            let RunOperation { number, launch, waited_for, .. } = *operation;
+            Link { number, launch, end: operation.end(), waited_for, is_host: operation.context == "pdma" }
         };
         let links: Vec<Link> = self.operations.iter().map(link).collect();
-        let paths = critical_paths(&links, self.kernels.iter().map(|own| (own.launch, own.end)));
+        let paths = critical_paths(&links, self.kernels.iter().map(|kernel| (kernel.launch, kernel.end)));
         paths.iter().map(|path| path.iter().map(|place| &self.operations[*place]).collect()).collect()
     }
 }
 
-/// What a critical path asks of an operation.
+/// Facts about an operation that a critical path needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     /// Its number.
@@ -228,31 +228,31 @@ pub(crate) struct Link {
     pub end: u64,
     /// The operation that it waited for last.
     pub waited_for: Option<u64>,
-    /// Whether the host's context ran it.
+    /// True if the host's context ran it.
     pub is_host: bool,
 }
 
-/// The operations that decide the end of each launch, first to last, as places among the operations. A launch is given
-/// by its number and its end.
+/// The operations that decide the end of each launch, first to last, as indices of the operations. A launch is given by
+/// its number and its end.
 pub(crate) fn critical_paths(
     operations: &[Link],
     launches: impl Iterator<Item = (u64, u64)>,
 ) -> Vec<Vec<usize>> {
     let by_number: HashMap<u64, usize> =
-        operations.iter().enumerate().map(|(place, own)| (own.number, place)).collect();
+        operations.iter().enumerate().map(|(place, link)| (link.number, place)).collect();
     // Kernels follow each other, so each has the operations that end with it.
     let mut last_of: HashMap<(u64, u64), usize> = HashMap::new();
-    for (place, own) in operations.iter().enumerate().filter(|(_, own)| !own.is_host) {
-        last_of.insert((own.launch, own.end), place);
+    for (place, link) in operations.iter().enumerate().filter(|(_, link)| !link.is_host) {
+        last_of.insert((link.launch, link.end), place);
     }
     let path = |(launch, end)| {
         let mut path: Vec<usize> = last_of.get(&(launch, end)).copied().into_iter().collect();
         while let Some(&last) = path.last()
             && let Some(before) = operations[last].waited_for.and_then(|before| by_number.get(&before))
         {
-            let own = &operations[*before];
+            let link = &operations[*before];
             // An operation waits for an earlier one.
-            if own.launch != launch || own.is_host || own.number >= operations[last].number {
+            if link.launch != launch || link.is_host || link.number >= operations[last].number {
                 break;
             }
             path.push(*before);

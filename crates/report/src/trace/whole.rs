@@ -1,4 +1,4 @@
-//! What is known of a whole run, as a trace and a page say it.
+//! Facts about a whole run, for a trace and a page.
 
 use super::channels::ChannelSpans;
 use super::layout::Layouts;
@@ -12,7 +12,7 @@ use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::Addresses;
 use serde_json::Value;
 
-/// What is gathered while operations end.
+/// Facts that are gathered while operations end.
 #[derive(Debug, Default)]
 pub(crate) struct Whole {
     layouts: Layouts,
@@ -20,17 +20,17 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// An operation has ended.
+    /// Adds an operation that has ended.
     pub fn ended(&mut self, record: &Record) {
         self.layouts.add(record);
     }
 
-    /// Whether the channels of a transfer are shown one by one. Asked once for each.
+    /// Tells if the channels of a transfer are shown one by one. Called once for each transfer.
     pub fn takes_channels(&mut self, number: OperationNumber, time: &DmaTime) -> bool {
         self.channels.take(number, time)
     }
 
-    /// Everything, when nothing follows.
+    /// Summary of the run, when nothing follows.
     pub fn summary(&mut self, ledger: &Ledger, hints: &[Hint]) -> Value {
         let map = MemoryMap::new(ledger, [Allocations::default(); 3], Addresses::AsGiven);
         let left_out: Vec<String> = self.channels.words().into_iter().collect();
