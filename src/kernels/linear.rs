@@ -177,9 +177,9 @@ where
 /// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y`
 /// is `f32`, `bf16` or narrower: the type that the result is bound to.
 ///
-/// The main context takes the layer through the Contraction and the Vector Engine in one pass of `Rows · packets ·
-/// max(2, N / 8)` cycles. The activation takes `Rows · N / 8` of them, or twice as many where it uses the float
-/// cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time only for rows of one packet.
+/// The main context takes the layer through the Contraction and the Vector Engine in one pass of
+/// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8` of them, or twice as many where it uses
+/// the float cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time only for rows of one packet.
 ///
 /// Refused while compiling: see [`product`].
 ///

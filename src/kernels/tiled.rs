@@ -46,9 +46,9 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
 ///
 /// A tile is loaded to one of two buffers in DM while the last but one before it is multiplied. From there it is loaded
 /// to one half of the register file, while the one before it is multiplied. Two tiles and two products are in DM at a
-/// time; their addresses are found. The time of a tile is the largest of three: its product, `Rows · packets · max(2, N
-/// / 8)` cycles; its load by the sub context, `N · K · bytes / 8` cycles; its DMA together with the moves of `each`.
-/// The first load comes before all that.
+/// time; their addresses are found. The time of a tile is the largest of three: its product,
+/// `Rows · packets · max(2, N / 8)` cycles; its load by the sub context, `N · K · bytes / 8` cycles; its DMA together
+/// with the moves of `each`. The first load comes before all that.
 ///
 /// Refused while compiling: tiles of more than 32 KiB; everything that [`load_weights`] and [`product`] refuse.
 ///

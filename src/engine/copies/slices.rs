@@ -285,9 +285,9 @@ impl TuContext<{ Tu::Sub }> {
     /// Copies a part per cluster: each cluster `c` keeps position `index[c]` of an axis of `Element`, and drops the
     /// others.
     ///
-    /// `AxisToSlice` is that axis, or a part of one, anywhere in `Element`. `AxisSlicedElement` is `Element` with `1 #
-    /// n` in its place. `Element2` is the mapping of the result in each slice: usually `Element` without the axis. An
-    /// outermost axis leaves parts in one piece, which are copied fastest. `CLUSTER_DIM` is the size of `Cluster`.
+    /// `AxisToSlice` is that axis, or a part of one, anywhere in `Element`. `AxisSlicedElement` is `Element` with
+    /// `1 # n` in its place. `Element2` is the mapping of the result in each slice: usually `Element` without the axis.
+    /// An outermost axis leaves parts in one piece, which are copied fastest. `CLUSTER_DIM` is the size of `Cluster`.
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO), a multiple of 8 bytes. See
     /// [memories_and_dma](crate::guide::memories_and_dma).

@@ -248,10 +248,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// # let _ = load as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: shorter runs (`4 contiguous bytes on both sides, but a transfer from HBM to DM moves
-    /// multiples of 8`), other steps (`steps by a number of bytes that is no multiple of 8`), padding positions in
-    /// front that are no multiple of 8 bytes; a destination that `has no place for` an axis of the source or wants a
-    /// part that it does not hold (`insufficient input`); more than 512 KiB per slice, 256 slices or 2 clusters.
+    /// Refused while compiling: shorter runs
+    /// (`4 contiguous bytes on both sides, but a transfer from HBM to DM moves multiples of 8`), other steps
+    /// (`steps by a number of bytes that is no multiple of 8`), padding positions in front that are no multiple of 8
+    /// bytes; a destination that `has no place for` an axis of the source or wants a part that it does not hold
+    /// (`insufficient input`); more than 512 KiB per slice, 256 slices or 2 clusters.
     ///
     /// # Panics
     /// If `address`, or that of the source, is no multiple of 8, or the tensor exceeds the 512 KiB of a slice.

@@ -340,9 +340,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// assert_eq!([7, 99, 0, 8, 1].map(|row| y[row * 64]), [0, 1, 2, 3, -1].map(Opt::Init));
     /// ```
     ///
-    /// Refused while compiling: a key that is not in `Slice` and `Element` (`a key must be in its slices and
-    /// elements`); an index whose elements do not fit the positions of the key; an output that `has no place for` an
-    /// axis of a row, or that has more than one other axis.
+    /// Refused while compiling: a key that is not in `Slice` and `Element`
+    /// (`a key must be in its slices and elements`); an index whose elements do not fit the positions of the key; an
+    /// output that `has no place for` an axis of a row, or that has more than one other axis.
     ///
     /// # Panics
     /// If an element of the index names no row or was never written; if it names a row a second time, with another

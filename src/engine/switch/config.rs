@@ -9,8 +9,8 @@ use core::fmt;
 
 /// A redistribution of packets by the Switch Engine: a generator of router settings, with its sizes.
 ///
-/// Slices are numbered `(s2 * slice1 + s1) * slice0 + s0`, so each cluster is cut into `s2` sub-rings of `slice1 *
-/// slice0` slices. `x` and `y` are new axes, or padding `1 # n`. See the [module](super) for pictures.
+/// Slices are numbered `(s2 * slice1 + s1) * slice0 + s0`, so each cluster is cut into `s2` sub-rings of
+/// `slice1 * slice0` slices. `x` and `y` are new axes, or padding `1 # n`. See the [module](super) for pictures.
 ///
 /// | variant | `Slice2` | `Time2` | every slice gets of its sub-ring |
 /// |---|---|---|---|

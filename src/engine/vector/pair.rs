@@ -364,7 +364,8 @@ macro_rules! binary_calls {
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, group0, group1)
             }
 
-            /// Applies the operator with other arguments: 0 is the stream of a group, 1 its operand.
+            /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream of a group, 1
+            /// its operand.
             ///
             /// # Panics
             /// If the arithmetic unit is in use.
@@ -434,7 +435,7 @@ pair_calls! { [] f32, 4, {
         self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
     }
 
-    /// Applies a function in the same way. The mode is there for symmetry: a function has no operand.
+    /// Applies a function as in the call without a mode. The mode is there for symmetry: a function has no operand.
     ///
     /// # Panics
     /// If the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
@@ -466,7 +467,8 @@ pair_calls! { [] f32, 4, {
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, group0, group1)
     }
 
-    /// Applies the operator with other arguments: 0 is the stream of a group, 1 its operand, 2 its constant.
+    /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream of a group, 1 its
+    /// operand, 2 its constant.
     ///
     /// # Panics
     /// If the arithmetic unit is in use.
@@ -581,7 +583,8 @@ macro_rules! zips {
                 self.$with_mode(op, BinaryArgMode::Mode01)
             }
 
-            /// Makes one stream of both groups, with other arguments: 0 is group 0, 1 is group 1.
+            /// Makes one stream of both groups as in the call without a mode, with other arguments: 0 is group 0, 1 is
+            /// group 1.
             ///
             /// # Panics
             /// If the arithmetic unit is in use.

@@ -259,8 +259,8 @@ macro_rules! binary_calls {
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
             }
 
-            /// Applies the operator with other arguments: 0 is the stream, 1 the operand, so that
-            /// `BinaryArgMode::Mode10` exchanges them.
+            /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream, 1 the
+            /// operand, so that `BinaryArgMode::Mode10` exchanges them.
             ///
             /// # Panics
             /// As without a mode.
@@ -411,7 +411,8 @@ calls! { [] f32, 4, {
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, operands)
     }
 
-    /// Applies the operator with other arguments: 0 is the stream, 1 the operand, 2 the constant.
+    /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream, 1 the operand, 2 the
+    /// constant.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].

@@ -253,7 +253,7 @@ mod tests {
         refused::<m![R # 8 / 2 # 256], m![1 # 256]>("ends inside of a slice");
     }
 
-    /// The digits allow only coverage that a test of all positions allows, or less.
+    /// An operand that covers a stream by its digits also covers it by all positions. Few others do.
     #[test]
     fn positions_are_covered() {
         let all = [
