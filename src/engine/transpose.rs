@@ -413,7 +413,10 @@ mod tests {
             out_packet: OutPacket::EXPR,
         })
         .map(|matrix| {
-            format!("{} x {}, {} rows, {} times", matrix.in_rows, matrix.in_cols, matrix.out_rows, matrix.iterations)
+            format!(
+                "{} x {}, {} rows, {} times",
+                matrix.in_rows, matrix.in_cols, matrix.out_rows, matrix.iterations
+            )
         })
         .map_err(|error| format!("{}: {error}", error.rule()))
     }

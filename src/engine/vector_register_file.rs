@@ -74,7 +74,8 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
     let mut k = 0;
     while k < transfer.loops.len() {
         let mut transfer_loop = transfer.loops.at(k);
-        transfer_loop.source = Step { units: 0, elements: transfer_loop.source.units * lanes + transfer_loop.source.elements };
+        transfer_loop.source =
+            Step { units: 0, elements: transfer_loop.source.units * lanes + transfer_loop.source.elements };
         transfer.loops.set(k, transfer_loop);
         k += 1;
     }

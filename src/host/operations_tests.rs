@@ -127,8 +127,9 @@ fn moves_keep_every_index() {
         let Ok(result) = moved("test", &pool, (&source, &elements), &destination, broadcast) else {
             // Moves may be refused for products that the two sides cut at different places, and for parts of a
             // truncated axis.
-            let composite =
-                |layout: &Layout| axes_of(&layout.factors).any(|(term, _)| matches!(term.atom, Atom::Composite(_)));
+            let composite = |layout: &Layout| {
+                axes_of(&layout.factors).any(|(term, _)| matches!(term.atom, Atom::Composite(_)))
+            };
             let truncated = chosen.iter().any(|expr| matches!(expr, Expr::Resize(..)));
             assert!(truncated || composite(&source) || composite(&destination), "{from} -> {to} refused");
             refused += 1;
@@ -147,7 +148,8 @@ fn moves_keep_every_index() {
         let expected: Vec<Opt<i32>> = table(to)
             .into_iter()
             .map(|at| {
-                let projected = |at: Coordinates| at.into_iter().filter(|(name, _)| names.contains(name)).collect();
+                let projected =
+                    |at: Coordinates| at.into_iter().filter(|(name, _)| names.contains(name)).collect();
                 at.and_then(|at| held.get::<Coordinates>(&projected(at)).copied()).into()
             })
             .collect();

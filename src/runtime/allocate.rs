@@ -243,7 +243,8 @@ impl Allocator {
         let given_to = self.next;
         self.next = given_to.min(mark);
         self.marked.retain(|(bytes, _)| bytes.end <= mark);
-        let is_above = |allocation: &&mut Allocation| allocation.bytes.end > mark && allocation.bytes.end <= given_to;
+        let is_above =
+            |allocation: &&mut Allocation| allocation.bytes.end > mark && allocation.bytes.end <= given_to;
         for allocation in self.given.iter_mut().filter(is_above) {
             allocation.freed = true;
         }

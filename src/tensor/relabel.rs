@@ -247,11 +247,11 @@ const fn padding(RelabelDimension { dimension, from, to }: &RelabelDimension) ->
 
 /// A digit on one side of a dimension, if the other side of the tensor names its axis, but at other positions.
 const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) -> Option<(Term, usize)> {
-    let (own, other) = (&all[k][side], &all[k][1 - side]);
+    let (digits, other) = (&all[k][side], &all[k][1 - side]);
     let mut base = 1;
     let mut j = 0;
-    while j < own.len() {
-        let factor = own.item(j);
+    while j < digits.len() {
+        let factor = digits.item(j);
         if let Factor::Term { term, resize } = factor
             && is_shared(pool, all, 1 - side, factor)
             && !stands_at(other, term, *resize, base)

@@ -190,8 +190,10 @@ fn copy_operation(
     [source, destination]: [Region; 2],
     moves: Vec<Transfer>,
 ) -> Operation {
-    let moves =
-        moves.into_iter().map(|transfer| transfer.further(Start::of(&source), Start::of(&destination))).collect();
+    let moves = moves
+        .into_iter()
+        .map(|transfer| transfer.further(Start::of(&source), Start::of(&destination)))
+        .collect();
     Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves }))
 }
 

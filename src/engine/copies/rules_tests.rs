@@ -69,8 +69,10 @@ fn patterns_name_what_holds_elements() {
     let config = clusters(&dm::<m![C], m![1 # 256], m![B]>(I8)).expect("it is legal");
     for pattern in [[0, 1], [1, 0], [0, 0], [1, 1]] {
         let moves = config.moves(&pattern).expect("both hold elements");
-        let starts: Vec<_> =
-            moves.iter().map(|transfer| [transfer.source_start.units, transfer.destination_start.units]).collect();
+        let starts: Vec<_> = moves
+            .iter()
+            .map(|transfer| [transfer.source_start.units, transfer.destination_start.units])
+            .collect();
         assert_eq!(starts, [[256 * pattern[0] as isize, 0], [256 * pattern[1] as isize, 256]]);
     }
     let part = "dm_cluster_shuffle: the pattern has 3 numbers, but the tensor has 2 clusters; \
@@ -91,8 +93,12 @@ fn patterns_name_what_holds_elements() {
     refused(config.moves(&[1, 0]), "pattern of padding", &[part]);
     refused(config.moves(&[0, 2]), "pattern bounds", &["what cluster 2 has"]);
     let config = chips(&hbm::<m![R # 4], m![B]>(F32)).expect("it is legal");
-    let starts: Vec<_> =
-        config.moves(&[2, 0, 1, 3]).expect("it is legal").iter().map(|transfer| transfer.source_start).collect();
+    let starts: Vec<_> = config
+        .moves(&[2, 0, 1, 3])
+        .expect("it is legal")
+        .iter()
+        .map(|transfer| transfer.source_start)
+        .collect();
     assert_eq!(starts, [2, 0, 1].map(|units| Start { units, elements: 0 }));
 }
 
@@ -288,7 +294,9 @@ fn parts_start_at_whole_bytes() {
 fn indices_name_parts_that_hold_elements() {
     let config = parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().expect("it is legal");
     let starts: Vec<_> = (config.moves(&[6, 0]).expect("both hold elements").iter())
-        .map(|transfer| (transfer.source_start.units, transfer.source_start.elements, transfer.destination_start.units))
+        .map(|transfer| {
+            (transfer.source_start.units, transfer.source_start.elements, transfer.destination_start.units)
+        })
         .collect();
     assert_eq!(starts, [(0, 48, 0), (256, 0, 256)]);
     let part = "parallel_copy_cluster_slice: cluster 1 is to keep part 8, but AxisToSlice has 8 positions; help: use 0 to 7";

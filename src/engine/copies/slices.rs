@@ -353,8 +353,8 @@ impl TuContext<{ Tu::Sub }> {
         self.sliced(tensor, config, index)
     }
 
-    /// Copies a part per chip: each chip `c` keeps position `index[c]` of an axis of `Element`: see
-    /// [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice).
+    /// Copies a part per chip, as [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice) does per cluster:
+    /// each chip `c` keeps position `index[c]` of an axis of `Element`.
     #[track_caller]
     #[inline(never)]
     pub fn parallel_copy_chip_slice<

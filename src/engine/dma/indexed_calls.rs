@@ -370,8 +370,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         scatter(dma, config, regions, (scaled, Duplicates::Equal));
     }
 
-    /// Copies the rows of the tensor to rows of a tensor in HBM by numbers of rows, which are in HBM or in DM: see
-    /// [`Self::dma_scatter`]. The key is all axes of the index. `duplicates` decides the outcome if a row is named
+    /// Copies the rows of the tensor to rows of a tensor in HBM, as [`Self::dma_scatter`] does, by numbers of rows,
+    /// which are in HBM or in DM. The key is all axes of the index. `duplicates` decides the outcome if a row is named
     /// twice.
     #[track_caller]
     #[inline(never)]

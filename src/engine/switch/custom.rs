@@ -173,7 +173,12 @@ const fn check_elsewhere(pool: &Pool, mappings: &Mappings, tile: &Term, resize: 
 }
 
 /// Checks that a digit that stays among the slices keeps its values.
-const fn check_kept_whole(pool: &Pool, mappings: &Mappings, matched: &Matched, k: usize) -> Result<(), Reason> {
+const fn check_kept_whole(
+    pool: &Pool,
+    mappings: &Mappings,
+    matched: &Matched,
+    k: usize,
+) -> Result<(), Reason> {
     let (Some((term, resize)), Some(partner)) = (matched.divisor.digit(k), matched.partner_of_divisor(k))
     else {
         return Ok(());

@@ -292,7 +292,9 @@ const fn axis_in(pool: &Pool, atom: &Atom, others: &[&Factors]) -> Option<Axis> 
 const fn derive(pool: &mut Pool, mappings: &Mappings, config: &SwitchConfig) -> Result<Switch, Reason> {
     attempt!(mappings.check_slices());
     match config {
-        SwitchConfig::CustomBroadcast { ring_size } => custom::derive_custom(pool, mappings, Some(*ring_size)),
+        SwitchConfig::CustomBroadcast { ring_size } => {
+            custom::derive_custom(pool, mappings, Some(*ring_size))
+        }
         _ => regular::derive_regular(pool, mappings, config),
     }
 }

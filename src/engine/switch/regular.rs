@@ -155,7 +155,12 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
 }
 
 /// Checks that the outer slices do not change.
-const fn check_slice2(pool: &Pool, mappings: &Mappings, before: &Factors, after: &Factors) -> Result<(), Reason> {
+const fn check_slice2(
+    pool: &Pool,
+    mappings: &Mappings,
+    before: &Factors,
+    after: &Factors,
+) -> Result<(), Reason> {
     if same(before, after) {
         return Ok(());
     }

@@ -33,9 +33,15 @@ impl Kept {
         while k < RINGS && mappings.in_slice.size().is_multiple_of(1 << k) {
             // A cut may leave products in the pool, so each cut starts with a pool of its own.
             let mut pool = *pool;
-            let parts = (stride(&mut pool, &mappings.in_slice, 1 << k), stride(&mut pool, &mappings.out_slice, 1 << k));
+            let parts = (
+                stride(&mut pool, &mappings.in_slice, 1 << k),
+                stride(&mut pool, &mappings.out_slice, 1 << k),
+            );
             outer[k] = same(&parts.0, &parts.1);
-            let parts = (modulo(&mut pool, &mappings.in_slice, 1 << k), modulo(&mut pool, &mappings.out_slice, 1 << k));
+            let parts = (
+                modulo(&mut pool, &mappings.in_slice, 1 << k),
+                modulo(&mut pool, &mappings.out_slice, 1 << k),
+            );
             inner[k] = same(&parts.0, &parts.1);
             k += 1;
         }

@@ -481,8 +481,7 @@ calls! { [] i32, 8, {
 
 calls! { [] f32, 8, {
     /// Converts float to fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, and limited to
-    /// the range of `i32`. With 31 the elements are integers. [`vector_fxp_to_fp`](VectorTensor::vector_fxp_to_fp) has
-    /// an example.
+    /// `i32`. With 31 the elements are integers. [`vector_fxp_to_fp`](VectorTensor::vector_fxp_to_fp) has an example.
     ///
     /// # Panics
     /// If `int_width` is more than 31.

@@ -404,12 +404,16 @@ mod tests {
         ] {
             let plan = plan.expect("a form that is offered");
             assert_eq!(plan.group, 8);
-            assert_eq!(plan.reduced.iter().map(|slices| (slices.size, slices.units)).collect::<Vec<_>>(), [(8, 1)]);
+            assert_eq!(
+                plan.reduced.iter().map(|slices| (slices.size, slices.units)).collect::<Vec<_>>(),
+                [(8, 1)]
+            );
         }
         // The eight lanes stay, and so do the groups of 8 slices and the steps of A; those of B go to slices.
         let plan = derived::<Slice, Time, m![G, B], m![A]>().expect("a form that is offered");
         let step = |units, elements| Step { units, elements };
-        let mut kept: Vec<_> = plan.kept.iter().map(|moved| (moved.size, moved.input, moved.output)).collect();
+        let mut kept: Vec<_> =
+            plan.kept.iter().map(|moved| (moved.size, moved.input, moved.output)).collect();
         kept.sort_by_key(|moved| moved.0);
         assert_eq!(
             kept,
@@ -582,7 +586,8 @@ mod tests {
         let rule = |in_time: usize| {
             type Own = InterSlicePlan<m![1], m![1 # 2], m![J], m![1], m![L], m![1 # 8], m![1]>;
             let [outer, time] = [padded_digits(0, 8), padded_digits(8, in_time)];
-            let [slice, out_slice] = [Own::REQUEST.slice, Own::REQUEST.out_slice].map(|mapping| pair(outer, mapping));
+            let [slice, out_slice] =
+                [Own::REQUEST.slice, Own::REQUEST.out_slice].map(|mapping| pair(outer, mapping));
             derive_inter_slice(&InterSliceRequest { slice, out_slice, time, out_time: time, ..Own::REQUEST })
                 .map(|_| ())
                 .map_err(|error| error.rule())

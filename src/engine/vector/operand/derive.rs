@@ -78,7 +78,8 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
     attempt!(check_units(request.units, [chip, cluster, slice, time, packet]));
     attempt!(more_than_first_values(&mut Pool::new(), request.element, (time, packet), request.element));
     let dimensions = [(request.element, Level::Element)];
-    if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &dimensions, &positions(time, packet))) {
+    if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &dimensions, &positions(time, packet)))
+    {
         return Ok(transfer);
     }
     refuse!(
