@@ -1,6 +1,6 @@
 //! Cast Engine: narrows the elements of each flit.
 //!
-//! One flit in, one flit out: what the narrower type leaves free is padding.
+//! One flit in, one flit out: the lanes that the narrower type leaves free are padding.
 
 use super::collect::{flit_elements, whole_bytes};
 use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor, VectorFinalTensor};
@@ -18,12 +18,12 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a cast is derived from.
+/// The input of [`derive_cast`].
 #[derive(Clone, Copy, Debug)]
 pub struct CastRequest {
-    /// The type before.
+    /// The element type before the cast.
     pub input: ElementType,
-    /// The type after.
+    /// The element type after the cast.
     pub output: ElementType,
     /// Packet of the incoming stream.
     pub packet: &'static Expr,
@@ -74,7 +74,7 @@ const fn pad_to_fits(packet: &crate::mapping::Factors, lanes: usize) -> bool {
 pub struct CastPlan<D, D2, Packet, OutPacket>(PhantomData<(D, D2, Packet, OutPacket)>);
 
 impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, OutPacket> {
-    /// Using it refuses packets that are not flits, or not the same elements.
+    /// Evaluating it refuses packets that are not flits, or that hold different elements.
     pub const CHECK: () = match derive_cast(&Self::REQUEST) {
         Ok(()) => (),
         Err(error) => error.refuse(),

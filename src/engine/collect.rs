@@ -21,10 +21,10 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a collect is derived from.
+/// The input of [`derive_collect`].
 #[derive(Clone, Copy, Debug)]
 pub struct CollectRequest {
-    /// The type in the stream.
+    /// The element type in the stream.
     pub element: ElementType,
     /// Time of the incoming stream.
     pub time: &'static Expr,
@@ -43,12 +43,12 @@ pub struct CollectConfig {
     pub flits: usize,
 }
 
-/// Elements of a type in a flit.
+/// Elements of a type per flit.
 pub const fn flit_elements(element: ElementType) -> usize {
     8 * spec::FLIT_BYTES / element.bits()
 }
 
-/// The bytes of `elements` positions of a mapping, or a refusal where they are not whole.
+/// The bytes of `elements` positions of a mapping, or a refusal if they are no whole bytes.
 pub(crate) const fn whole_bytes(
     operation: &'static str,
     element: ElementType,
@@ -75,7 +75,7 @@ pub const fn derive_collect(request: &CollectRequest) -> Result<CollectConfig, P
     collect(request, [UNKNOWN; 4])
 }
 
-/// The same with the normal forms of the mappings, in the order of the request.
+/// As [`derive_collect`], with the normal forms of the mappings, in the order of the request.
 const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<CollectConfig, PlanError> {
     const OPERATION: &str = "collect";
     let mut pool = Pool::new();
@@ -139,7 +139,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
         out_packet: Packet2::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what is no sequence of flits.
+    /// The derived configuration. Evaluating it refuses streams that are no sequence of flits.
     pub const CONFIG: CollectConfig =
         match collect(&Self::REQUEST, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM]) {
             Ok(config) => config,

@@ -1,6 +1,6 @@
 //! Commit Engine: writes a stream of flits to DM.
 //!
-//! Of each flit the leading `commit_in_size` bytes are kept. Time may be permuted; the packet is always the innermost,
+//! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor.
 
 use super::collect::whole_bytes;
@@ -29,12 +29,12 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a commit is derived from.
+/// The input of [`derive_commit`].
 #[derive(Clone, Copy, Debug)]
 pub struct CommitRequest {
-    /// Whether the sub context commits.
+    /// True if the sub context commits.
     pub sub_context: bool,
-    /// The type in the stream.
+    /// The element type in the stream.
     pub element: ElementType,
     /// Time of the stream.
     pub time: &'static Expr,
@@ -70,7 +70,7 @@ pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, Plan
     commit(request, [UNKNOWN; 3])
 }
 
-/// The same with the normal forms of the mappings, in the order of the request.
+/// As [`derive_commit`], with the normal forms of the mappings, in the order of the request.
 const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitConfig, PlanError> {
     let mut pool = Pool::new();
     let time = normal!(forms[0], OPERATION, &mut pool, request.time);
@@ -93,7 +93,7 @@ const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitC
     let outer = stride(&mut pool, &destination, window);
     let inner = modulo(&mut pool, &destination, window);
     let expected = resize(&mut pool, &packet, window);
-    // Both parts may be halves of one product, which Element knows as a whole only.
+    // Both parts may be halves of one product, which Element knows only as a whole.
     let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
         attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
@@ -139,7 +139,7 @@ const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitC
     })
 }
 
-/// What a time step carries is one flit.
+/// Checks that a time step carries one flit.
 const fn check_flit(request: &CommitRequest, lanes: usize) -> Result<(), PlanError> {
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, lanes));
     if bytes == spec::FLIT_BYTES {
@@ -158,8 +158,8 @@ const fn check_flit(request: &CommitRequest, lanes: usize) -> Result<(), PlanErr
 
 /// As [`derive_commit`], for a view, which may be a tile: its holes belong to other tiles.
 ///
-/// Of each flit no more is written than holds elements of the view, up to the next size that the engine has. Time steps
-/// that hold none are not written.
+/// A commit of a view writes only the part of each flit that holds elements of the view, rounded up to the next size
+/// that the engine has. Time steps without elements of the view are not written.
 ///
 /// ```text
 /// tensor m![Q, K] of i8, K = 8        tile m![1 # 4, K] at Q: 2        Time m![1], Packet m![K # 32]
@@ -192,7 +192,8 @@ pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig,
             return view_config(&mut pool, request, (&time, &destination), (&lanes, window));
         }
     }
-    // What fits nowhere is refused in the words of a whole tensor. What fits as a whole only, does.
+    // A stream that fits no size is refused in the words of a whole tensor. A stream that fits only as a whole is
+    // accepted.
     derive_commit(request)
 }
 
@@ -293,8 +294,8 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
     )
 }
 
-/// Time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and `inner` are
-/// what the size of a step cuts the destination into.
+/// Checks that time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and
+/// `inner` are the two parts of the destination, cut at the size of a step.
 const fn check_permutation(
     pool: &Pool,
     request: &CommitRequest,
@@ -312,7 +313,7 @@ const fn check_permutation(
     }
     attempt!(check_whole_digits(pool, request, time, destination));
     if ends_inside(destination, inner.size()) {
-        // What lies outside of a step has a normal form, but nobody wrote it.
+        // The part outside a step has a normal form, but it is not part of the user's code.
         refuse!(
             "commit permutation",
             "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {}, and its innermost {} \
@@ -335,7 +336,7 @@ const fn check_permutation(
     )
 }
 
-/// Whether the innermost positions end inside of a digit, at no divisor of its values.
+/// True if the innermost positions end inside a digit, at no divisor of its values.
 const fn ends_inside(factors: &Factors, positions: usize) -> bool {
     let list = factors.as_slice();
     let (mut inside, mut k) = (1, 0);
@@ -353,7 +354,7 @@ const fn ends_inside(factors: &Factors, positions: usize) -> bool {
     false
 }
 
-/// A digit of time has as many values in the stream as in Element.
+/// Checks that a digit of time has as many values in the stream as in Element.
 const fn check_whole_digits(
     pool: &Pool,
     request: &CommitRequest,
@@ -399,7 +400,7 @@ const fn check_whole_digits(
     Ok(())
 }
 
-/// A commit writes units of 8 bytes.
+/// Checks that a commit starts at a multiple of 8 bytes.
 const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     if (address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
         return Ok(());
@@ -413,7 +414,7 @@ const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     )
 }
 
-/// The same of a view, which may be a tile.
+/// Checks the same for a view, which may be a tile.
 const fn check_commit_start(view: &Region) -> Result<(), PlanError> {
     if view.part.offset == 0 || (view.address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
         return check_commit_address(view.address);
@@ -441,20 +442,20 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
         destination: Element::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what the engine cannot write.
+    /// The derived configuration. Evaluating it refuses mappings that the engine cannot write.
     pub const CONFIG: CommitConfig = match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
-    /// The same for a view, which may have holes.
+    /// The configuration for a view, which may have holes.
     pub const VIEW: CommitConfig = match derive_commit_view(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 }
 
-/// The bytes that a commit writes, and which of them hold elements of its stream.
+/// The bytes that a commit writes, with the guard of those that hold elements of its stream.
 struct Written<'a> {
     plan: &'a CommitConfig,
     /// Variables: chip, cluster, slice, time, lane.
@@ -462,7 +463,7 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// The bytes between the elements of a tile, which a packet takes along, hold no element of the tensor.
+    /// Checks that the bytes between the elements of a tile, which a packet overwrites, hold no element of the tensor.
     fn stays_in(&self, tile: &Region, tensor: &Footprint) -> Result<(), PlanError> {
         let window = self.plan.window;
         let live = LiveRows::new(self.guard, 4, window);
@@ -518,7 +519,7 @@ impl Written<'_> {
     }
 }
 
-/// Why a stream of the sub context is not committed.
+/// The reason why a stream of the sub context is not committed.
 const fn no_sub_commit(engine: &str) -> Text {
     text!(
         "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
@@ -545,7 +546,7 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
         CommitPlan::<D, Time, Packet, Element, T>::VIEW
     };
 
-    /// Using it refuses what no memory holds, and a commit where the context has none.
+    /// Evaluating it refuses a tensor that no memory holds, and a commit in a context that has none.
     const REACHED: () = {
         let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
@@ -578,7 +579,7 @@ when_late! {
     }
 }
 
-/// Elements that a commit can write as `Element`: those of every type that memories hold.
+/// Elements that a commit can write as `Element`: all types that memories hold.
 #[diagnostic::on_unimplemented(
     message = "commit: no memory holds elements of `{Self}`",
     label = "a stream of `{Self}` ends here",
@@ -617,7 +618,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     /// (`no memory holds elements of`).
     ///
     /// # Panics
-    /// Where `address` is no multiple of 8, or the tensor leaves the memory of the slice.
+    /// If `address` is no multiple of 8, or the tensor exceeds the memory of the slice.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element>
@@ -634,9 +635,9 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         tensor
     }
 
-    /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of [`Self::commit`],
-    /// but that `Element` has the holes of a tile: the stream has no time steps for them, or steps of padding. Of a packet
-    /// the least number of bytes is written that holds its elements.
+    /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of
+    /// [`Self::commit`], except that `Element` has the holes of a tile: the stream has no time steps for them, or steps
+    /// of padding. Each packet is written with the least number of bytes that holds its elements.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -652,10 +653,11 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     /// # let _ = row as fn(_, _, _, _);
     /// ```
     ///
-    /// Refused while compiling: what `commit` refuses; rows of the view that are not multiples of 8 bytes apart.
+    /// Refused while compiling: everything that `commit` refuses; rows of the view that are not multiples of 8 bytes
+    /// apart.
     ///
     /// # Panics
-    /// Where the tile starts at no multiple of 8 bytes, or in another slice than the first one; where the bytes of a packet
+    /// If the tile starts at no multiple of 8 bytes, or in another slice than the first one; if the bytes of a packet
     /// hold elements of other tiles, or end behind the tensor.
     #[track_caller]
     #[inline(never)]
@@ -679,7 +681,7 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     }
 }
 
-/// What a commit does with the stream. Without types, so that all kernels share it.
+/// The sink of a stream that is committed. It has no type parameters, so that all kernels share it.
 #[inline(never)]
 fn commit_sink(destination: Region, plan: &CommitConfig, guard: &Guard) -> Sink {
     let mut config = plan.config;

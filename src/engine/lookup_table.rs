@@ -4,15 +4,14 @@
 //!   stored element ──code──▶ table[code] ──▶ element in the stream
 //! ```
 //!
-//! With table indexing the adapter takes each stored element as an index and gives the entry instead: a function of one
-//! variable (GeLU, sigmoid), or an encoding that no engine knows (see [fetch](crate::guide::fetch),
-//! "Tables").
+//! With table indexing the adapter takes each stored element as an index, and replaces it by the entry: a function of
+//! one variable (GeLU, sigmoid), or an encoding that no engine knows (see [fetch](crate::guide::fetch), "Tables").
 //!
 //! # Order of the entries
 //!
-//! The index is the **bit pattern** of the stored element, as an unsigned number: its *code*. A signed `-1` is code 255 in
-//! `i8` and code 15 in `i4`, so the entries of a signed type are those for `0, 1, …, MAX, MIN, …, -1`.
-//! [`LookupTable::from_fn`] goes by value, and the order does not matter there.
+//! The index is the **bit pattern** of the stored element, as an unsigned number: its *code*. A signed `-1` is code 255
+//! in `i8` and code 15 in `i4`, so the entries of a signed type are those for `0, 1, …, MAX, MIN, …, -1`.
+//! [`LookupTable::from_fn`] takes a function of the value, so the order does not matter there.
 //!
 //! # A function: GeLU over `i8`
 //!
@@ -76,7 +75,7 @@ mod sealed {
     note = "help: store the index in one of these types"
 )]
 pub trait TableIndex: Scalar + sealed::Sealed {
-    /// Entries of a table: one per code of this type.
+    /// Number of entries of a table: one per code of this type.
     const CODES: usize = 1 << Self::BITS;
 }
 
@@ -111,8 +110,8 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
     ///
     /// # Panics
     ///
-    /// Unless there is one entry per code: 16 for `i4`, 256 for the 8-bit types. [`LookupTable::try_new`] returns the
-    /// refusal instead.
+    /// If the number of entries is not the number of codes: 16 for `i4`, 256 for the 8-bit types.
+    /// [`LookupTable::try_new`] returns the refusal instead.
     #[track_caller]
     pub fn new(entries: impl Into<Vec<D2>>) -> Self {
         match Self::try_new(entries) {
@@ -125,7 +124,7 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
     ///
     /// # Errors
     ///
-    /// Unless there is one entry per code.
+    /// If the number of entries is not the number of codes.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -147,7 +146,7 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
         if entries == D::CODES {
             return Ok(());
         }
-        // Only signed integers have an order that surprises.
+        // Only the order of signed integers is surprising.
         let order = match D::ELEMENT_TYPE {
             ElementType::I4 | ElementType::I8 => "the one of -1 last",
             _ => "in the order of the codes",
@@ -183,7 +182,7 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
         &self.entries
     }
 
-    /// The table as the chip is told it.
+    /// The table in the form that the chip takes.
     pub fn data(&self) -> Table {
         Table {
             input: D::ELEMENT_TYPE,
@@ -197,7 +196,7 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
 ///
 /// # Panics
 ///
-/// When there is no such code.
+/// If there is no such code.
 impl<D: TableIndex, D2: Scalar> Index<usize> for LookupTable<D, D2> {
     type Output = D2;
 
@@ -216,7 +215,7 @@ impl<D: TableIndex, D2: Scalar> Index<usize> for LookupTable<D, D2> {
 }
 
 impl<D: TableIndex, D2: Scalar> PartialEq for LookupTable<D, D2> {
-    /// Whether all entries have the same encoding: equal NaN are equal, zeros of different sign are not.
+    /// True if all entries have the same encoding: equal NaN are equal, zeros of different sign are not.
     fn eq(&self, other: &Self) -> bool {
         self.data() == other.data()
     }
@@ -236,7 +235,8 @@ mod tests {
     use super::*;
     use crate::scalar::bf16;
 
-    /// The entry of each code is that of the value with this code, in a table of codes and in one of a function.
+    /// The entry of each code is the entry of the value with this code, in a table of codes and in a table of a
+    /// function.
     fn check<D: TableIndex>() {
         let by_code: Vec<i32> = (0..D::CODES as i32).map(|code| 7 * code - 100).collect();
         let table = LookupTable::<D, i32>::new(by_code.clone());

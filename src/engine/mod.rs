@@ -1,4 +1,4 @@
-//! The engines: what each one can do with which mappings, and the calls that say so.
+//! The engines: their rules for mappings, and the calls that use them.
 
 pub mod cast;
 pub mod collect;

@@ -1,9 +1,9 @@
-//! What the compiler says where a call comes at the wrong stage of a stream.
+//! Messages of the compiler for a call at the wrong stage of a stream.
 //!
 //! A stage has the methods of the calls that may follow. It also has the others, each with a bound that nothing meets:
-//! the compiler shows the words of the bound at the user's call, in `cargo check` too. Without them it would say that
-//! there is no such method, and not what to do. Such a method has the result of the right call, so that the rest of the
-//! chain causes no more errors; `to_vrf`, whose result depends on a type that is not known to fit, ends it.
+//! the compiler shows the text of the bound at the user's call, in `cargo check` too. Without it the compiler would
+//! only say that there is no such method. Such a method has the result of the right call, so that the rest of the chain
+//! causes no more errors; `to_vrf`, whose result depends on a type that is not known to fit, ends it.
 
 use crate::command::{AccumulationKind, Address, TrfAddress};
 use crate::engine::dma::OnChip;
@@ -18,7 +18,7 @@ use crate::scalar::ContractsTo;
 use crate::scalar::{ChipType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor, WindowList};
 
-/// Bounds that no stream meets. Each has the words for the stage that lacks it.
+/// Declares bounds that no stream meets. Each has the message for the stage that lacks it.
 macro_rules! never_met {
     ($($(#[$doc:meta])* $bound:ident: $message:literal, $label:literal;)*) => { $(
         $(#[$doc])*
@@ -28,60 +28,60 @@ macro_rules! never_met {
 }
 
 never_met! {
-    /// Of a tensor that `.fetch()` has read.
+    /// Bound on a tensor that `.fetch()` has read.
     WasFetched: "the tensor has not been read yet",
         "`.fetch::<D, Time, Packet>()` comes before this call";
-    /// Of a tensor that no `.fetch()` has read.
+    /// Bound on a tensor that no `.fetch()` has read.
     IsUnread: "the tensor was read already",
         "a stream is fetched once: remove this call, or begin another stream";
-    /// Of packets that no `.switch()` has exchanged.
+    /// Bound on packets that no `.switch()` has exchanged.
     IsUnswitched: "the packets were exchanged already",
         "remove this call: `.collect::<Time, Packet>()` comes next, and a second exchange begins with a commit";
-    /// Of packets as `.fetch()` has read them, which alone are exchanged.
+    /// Bound on packets as `.fetch()` has read them: only these are exchanged.
     IsAsFetched: "packets are exchanged as they were read",
         "`.switch::<Slice, Time>(config)` comes right after `.fetch()`, and before `.collect()`";
-    /// Of packets that `.collect()` has cut into flits.
+    /// Bound on packets that `.collect()` has cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
-    /// Of packets that no `.collect()` has cut into flits.
+    /// Bound on packets that no `.collect()` has cut into flits.
     IsUncollected: "the stream was collected already",
         "remove this call: only `.fetch()` is followed by `.collect()`";
-    /// Of a stream that `.align()` has brought together with weights.
+    /// Bound on a stream that `.align()` has brought together with weights.
     MetWeights: "the stream has not met its weights yet",
         "`.align::<OutTime, OutPacket, _, _>(&weights)` comes before this call";
-    /// Of products that `.contract()` has added.
+    /// Bound on products that `.contract()` has added.
     WasContracted: "the data lies beside its weights, and nothing is multiplied yet",
         "`.contract::<OutPacket>()` comes before this call";
-    /// Of sums that `.accumulate()` has added over time.
+    /// Bound on sums that `.accumulate()` has added over time.
     WasAccumulated: "the columns have not been added over time yet",
         "`.accumulate::<OutTime, OutPacket>(kind)` comes before this call";
-    /// Of a stream that no `.align()` has brought together with weights.
+    /// Bound on a stream that no `.align()` has brought together with weights.
     HasNoWeights: "the stream has met its weights already",
         "remove this call: `.contract()` and `.accumulate()` come next";
-    /// Of products that no `.contract()` has added.
+    /// Bound on products that no `.contract()` has added.
     HasNoColumns: "the products were added to columns already",
         "remove this call: `.accumulate()` comes next";
-    /// Of sums that no `.accumulate()` has added over time.
+    /// Bound on sums that no `.accumulate()` has added over time.
     IsUnsummed: "the columns were added over time already",
         "remove this call: a stream is accumulated once";
-    /// Of a stream that was not contracted.
+    /// Bound on a stream that was not contracted.
     IsUncontracted: "a stream meets its weights once",
         "`.commit::<Element>(address)` the stream, and begin another one with the result";
-    /// Of elements that were not cast.
+    /// Bound on elements that were not cast.
     IsUncast: "the stream was cast already",
         "remove this call, or cast to the last type at once";
-    /// Of streams that were not transposed.
+    /// Bound on streams that were not transposed.
     IsUntransposed: "the stream was transposed already",
         "remove this call: after `.transpose()` comes `.commit::<Element>(address)`";
-    /// Of collected streams, which alone load register files.
+    /// Bound on collected streams: only these load register files.
     IsAsCollected: "only a stream that was just collected loads a register file",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
-    /// Of streams that `.commit()` has written to a tensor in DM.
+    /// Bound on streams that `.commit()` has written to a tensor in DM.
     WasCommitted: "a stream in motion is no tensor in memory",
         "`.commit::<Element>(address)` comes before this call";
 }
 
-/// Weights of any type: at a wrong stage the stream has another type than they.
+/// Weights of any type: at a wrong stage, the element type of the stream differs from theirs.
 #[doc(hidden)]
 pub trait Weights<Chip, Cluster, Slice, Row, Element> {}
 
@@ -90,8 +90,8 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 {
 }
 
-/// One call, with the parameters and the result of its right place: the compiler goes on behind it without more errors.
-/// `$element` is what the stage would have in its right place.
+/// Declares one call, with the parameters and the result that it has at its right place, so that the compiler reports
+/// no more errors behind it. `$element` is the element type at the right place.
 macro_rules! call {
     ($bound:ident, $element:ty, fetch) => {
         call!($bound, fetch<D2: StreamScalar, Time2: M, Packet2: M>()
@@ -165,7 +165,7 @@ macro_rules! call {
     };
 }
 
-/// The calls that a stage lacks, with the bound that says why.
+/// Declares the calls that a stage lacks, each with the bound that explains why.
 macro_rules! wrong_calls {
     ($([$($generics:tt)*] $stage:ty, $element:ty { $($bound:ident: $($call:ident)*;)* })*) => { $(
         impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, $($generics)*> $stage {

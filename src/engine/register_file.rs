@@ -24,10 +24,10 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a load of the TRF is derived from.
+/// The input of [`derive_trf_load`].
 #[derive(Clone, Copy, Debug)]
 pub struct TrfLoadRequest {
-    /// The type in the stream.
+    /// The element type in the stream.
     pub element: ElementType,
     /// Time of the stream.
     pub time: &'static Expr,
@@ -42,7 +42,7 @@ pub struct TrfLoadRequest {
 /// The derived configuration of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrfLoadConfig {
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
     /// Elements per row, padding included.
     pub row_elements: usize,
@@ -52,7 +52,7 @@ pub struct TrfLoadConfig {
 
 const OPERATION: &str = "to_trf";
 
-/// A TRF has 1, 2, 4 or 8 rows.
+/// Checks that a TRF tensor has 1, 2, 4 or 8 rows.
 pub(crate) const fn check_rows(
     operation: &'static str,
     row: &'static Expr,
@@ -75,12 +75,12 @@ pub(crate) const fn check_rows(
     )
 }
 
-/// Checks the mappings of a load, and that some part of the TRF could hold it.
+/// Checks the mappings of a load, and that some part of the TRF can hold it.
 pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, PlanError> {
     trf_load(request, [UNKNOWN; 4])
 }
 
-/// The same with the normal forms of the mappings, in the order of the request.
+/// As [`derive_trf_load`], with the normal forms of the mappings, in the order of the request.
 const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<TrfLoadConfig, PlanError> {
     let mut pool = Pool::new();
     let time = normal!(forms[0], OPERATION, &mut pool, request.time);
@@ -134,7 +134,7 @@ const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<TrfL
     Ok(config)
 }
 
-/// Whether the part of the TRF holds all rows.
+/// Checks that the part of the TRF holds all rows.
 pub const fn check_capacity(
     operation: &'static str,
     config: &TrfLoadConfig,
@@ -178,7 +178,7 @@ when_late! {
 pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Packet, Row, Element)>);
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
-    /// The derived configuration. Using it refuses what no part of the TRF could hold.
+    /// The derived configuration. Evaluating it refuses loads that no part of the TRF can hold.
     pub const CONFIG: TrfLoadConfig =
         match trf_load(&Self::REQUEST, [Time::FORM, Packet::FORM, Row::FORM, Element::FORM]) {
             Ok(config) => config,
@@ -193,8 +193,8 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Tim
         row_element: Element::EXPR,
     };
 
-    /// Whether the load of a tensor that lies in DM as `DmElement` of `Stored`, fetched as `FetchTime` and
-    /// `FetchPacket`, can be the short command StoTRF: see [`ContiguousLoad::holds`].
+    /// Tells if the short command StoTRF can load a tensor that lies in DM as `DmElement` of `Stored`, and is fetched
+    /// as `FetchTime` and `FetchPacket`: see [`ContiguousLoad::holds`].
     ///
     /// ```
     /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
@@ -226,10 +226,10 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Tim
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`, `Element` the rest of the
+    /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`. `Element` is the rest of the
     /// stream, in order and with its padding.
     ///
-    /// `address` is a place in the file of 64 KiB per slice, all of it or a half, which the rows share evenly. See
+    /// `address` is all or a half of the file of 64 KiB per slice. The rows share it evenly. See
     /// [contraction](crate::guide::contraction).
     ///
     /// ```
@@ -251,7 +251,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// (`TrfAddress::Full holds 65536`).
     ///
     /// # Panics
-    /// Where the part of the TRF at `address` is too small.
+    /// If the part of the TRF at `address` is too small.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn to_trf<Row: M, Element: M>(
@@ -309,10 +309,10 @@ mod tests {
         refused(load::<i8, Time, Packet, m![G % 2], m![G / 2, S, C # 64]>(), "row mapping", &["`m![G % 2]`"]);
     }
 
-    /// What breaks several rules is refused by the first one, in the order of the documentation.
+    /// A load that breaks several rules is refused by the first one, in the order of the documentation.
     #[test]
     fn the_first_broken_rule_is_reported() {
-        // Rows, capacity and all mappings are wrong; then one after the other is right.
+        // At first rows, capacity and all mappings are wrong. Then they are corrected one after the other.
         refused(load::<i8, m![T], m![K % 32], m![S], m![L, L]>(), "row count", &["got 3 from `m![S]`"]);
         let parts = ["8 rows of 67108864 bytes are 536870912 bytes", "TrfAddress::Full holds 65536"];
         refused(load::<i8, m![T], m![K % 32], m![N], m![L, L]>(), "TRF capacity", &parts);
@@ -331,7 +331,7 @@ mod tests {
         assert!(load::<i8, m![G, T], m![K % 32], m![G], m![T, K % 32]>().is_ok());
     }
 
-    /// Padding counts as it stands.
+    /// Padding counts at its place.
     #[test]
     fn padding_of_rows_and_time() {
         assert!(load::<i8, m![S # 4, T], m![K % 32], m![S # 4], m![T, K % 32]>().is_ok());
@@ -348,7 +348,7 @@ mod tests {
         );
     }
 
-    /// 4-bit elements count half a byte, and sizes without end are counted, too.
+    /// 4-bit elements count half a byte, and huge sizes are counted, too.
     #[test]
     fn bytes_of_all_rows_count() {
         let full = load::<i4, m![N, L / 32], m![K], m![N], m![L / 32, K]>();
@@ -371,27 +371,27 @@ mod tests {
         }
     }
 
-    /// Each condition of the short command, from both sides.
+    /// Tests both sides of each condition of the short command.
     #[test]
     fn short_commands_need_contiguous_bytes() {
         type Load<D, Time, Packet, Row, Element> = TrfLoadPlan<D, Time, Packet, Row, Element>;
         type Plain = Load<i8, m![N, K / 32], m![K % 32], m![N], m![K]>;
-        // As it lies; in another order; with a gap; from a part of a larger tensor.
+        // The tensor is loaded as it lies; in another order; with a gap; from a part of a larger tensor.
         assert!(Plain::sto_trf::<i8, m![N, K], m![N], m![K]>());
         assert!(Plain::sto_trf::<i8, m![N, K], m![N, K / 32], m![K % 32]>());
         assert!(!Plain::sto_trf::<i8, m![K / 32, N, K % 32], m![N, K / 32], m![K % 32]>());
         assert!(!Plain::sto_trf::<i8, m![N, K # 96], m![N], m![K]>());
         assert!(Plain::sto_trf::<i8, m![[N, K] # 1024], m![N], m![K]>());
-        // Padding that is fetched as it lies, and padding that the Collect Engine inserts.
+        // Padding is fetched as it lies, or inserted by the Collect Engine.
         type Padded = Load<i8, m![N, C # 64 / 32], m![C # 64 % 32], m![N], m![C # 64]>;
         assert!(Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C # 64]>());
         assert!(!Padded::sto_trf::<i8, m![N, C # 64], m![N], m![C]>());
         assert!(!Padded::sto_trf::<i8, m![N, C], m![N], m![C]>());
-        // A broadcast.
+        // The load has a broadcast.
         type Repeated = Load<i8, m![N], m![K % 32], m![N], m![K % 32]>;
         assert!(Repeated::sto_trf::<i8, m![N, K % 32], m![N], m![K % 32]>());
         assert!(!Repeated::sto_trf::<i8, m![K % 32], m![N], m![K % 32]>());
-        // A conversion.
+        // The load has a conversion.
         type Wide = Load<f32, m![N, K / 8], m![K % 8], m![N], m![K]>;
         assert!(Wide::sto_trf::<f32, m![N, K], m![N, K / 8], m![K % 8]>());
         assert!(!Wide::sto_trf::<bf16, m![N, K], m![N, K / 8], m![K % 8]>());

@@ -16,8 +16,8 @@
 //!
 //! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
 //!
-//! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the calls before have put
-//! together.
+//! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the earlier calls have
+//! assembled.
 
 use crate::command::{self, Operation, Region, TensorUnit};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
@@ -33,7 +33,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
 
-/// Where in the pipeline a stream is.
+/// The places of a stream in the pipeline.
 pub mod stage {
     pub use crate::engine::vector::stage::*;
 
@@ -50,7 +50,7 @@ pub mod stage {
     pub trait Position: sealed::Sealed {
         /// The engine that the stream has left.
         const NAME: &'static str;
-        /// Whether a commit of the sub context may follow.
+        /// True if a commit of the sub context may follow.
         const SUB_COMMIT: bool;
     }
 
@@ -73,7 +73,7 @@ pub mod stage {
         };
     }
 
-    /// A tensor in DM that is about to be read, by chips of a kind, in windows or as it lies there.
+    /// A tensor in DM that is about to be read, by chips of a `Kind`, in `Windows` or as it lies there.
     #[derive(Debug)]
     pub struct PositionBegin<Kind: ChipType = Rngd, Windows: WindowList = NoWindows>(
         PhantomData<(Kind, Windows)>,
@@ -97,7 +97,7 @@ pub mod stage {
     positions! {
         /// Packets as they were read.
         PositionFetch = "fetch", true;
-        /// Packets in the slices that want them.
+        /// Packets in the slices that need them.
         PositionSwitch = "switch", true;
         /// Packets of one 32-byte flit.
         PositionCollect = "collect", true;
@@ -125,12 +125,12 @@ when_late! {
 /// The command under construction.
 #[derive(Debug)]
 pub(crate) struct Pass {
-    /// Ends when the command is given.
+    /// Guard of a stream that has begun: it ends when the command is given.
     pub(crate) begun: Begun,
     pub(crate) source: Region,
     /// The second tensor of an interleaved stream.
     pub(crate) second: Option<Region>,
-    /// What masked elements become, as a code of the stored type, if the kernel says so.
+    /// Value of masked elements, as a code of the stored type, if the kernel sets it.
     pub(crate) pad_value: Option<u32>,
     pub(crate) fetch: Option<command::Fetch>,
     pub(crate) switch: Option<command::Switch>,
@@ -139,12 +139,12 @@ pub(crate) struct Pass {
     pub(crate) vector: Option<command::Vector>,
     pub(crate) cast: Option<command::Cast>,
     pub(crate) transpose: Option<command::Transpose>,
-    /// The bytes of operands, which are not free before the command is given.
+    /// Leases of the operands' bytes, which stay held until the command is given.
     pub(crate) held: Vec<Lease>,
 }
 
 impl Pass {
-    /// A pass that is about to read a tensor. Without types, so that all kernels share it.
+    /// A pass that is about to read a tensor. It has no type parameters, so that all kernels share it.
     #[inline(never)]
     pub(crate) fn boxed(begun: Begun, source: Region) -> Box<Self> {
         Box::new(Self {
@@ -203,8 +203,8 @@ pub struct StreamTensor<
     types: PhantomData<(P, D, Chip, Cluster, Slice, Time, Packet)>,
 }
 
-/// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch has,
-/// and `Windows` are those of the [view](crate::tensor::DmTensorView::windows).
+/// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch
+/// has, and `Windows` are the windows of the [view](crate::tensor::DmTensorView::windows).
 pub type BeginTensor<
     'l,
     const T: Tu,
@@ -220,7 +220,7 @@ pub type BeginTensor<
 /// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
-/// Packets in the slices that want them: `.collect()` comes next.
+/// Packets in the slices that need them: `.collect()` comes next.
 pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
 /// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
@@ -249,7 +249,7 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: 
         Self { context, pass, types: PhantomData }
     }
 
-    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
     pub(crate) const GUARD: &'static Guard =
         &match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
             Some(guard) => guard,
@@ -283,9 +283,9 @@ impl<const T: Tu> TuContext<T> {
     /// has an example. See [fetch](crate::guide::fetch).
     ///
     /// # Panics
-    /// Where a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)
-    /// turns `dropped_streams` off. Where the tensor is a [tile](crate::tensor::tile) that starts in another slice than the
-    /// first one: each slice reads its own DM.
+    /// If a kernel drops the stream before it has ended, unless [`SimOptions`](crate::runtime::SimOptions::checks)
+    /// turns `dropped_streams` off. If the tensor is a [tile](crate::tensor::tile) that starts in another slice than
+    /// the first one: each slice reads its own DM.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn begin<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>(
@@ -297,7 +297,7 @@ impl<const T: Tu> TuContext<T> {
         StreamTensor::new(self, pass)
     }
 
-    /// A stream that the caller begins.
+    /// Guard of a stream that the caller begins.
     #[track_caller]
     pub(crate) fn begun(&self) -> Begun {
         Begun::new(Location::caller(), self.checks().dropped_streams)
@@ -307,8 +307,8 @@ impl<const T: Tu> TuContext<T> {
 impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Windows: WindowList>
     BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Rngd, Windows>
 {
-    /// Says for which kind of chip the stream is: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S
-    /// has. Programs for RNGD run on both kinds. See [fetch](crate::guide::fetch), "Types".
+    /// Selects the kind of chip of the stream: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S has.
+    /// Programs for RNGD run on both kinds. See [fetch](crate::guide::fetch), "Types".
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -323,7 +323,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     /// ```
     ///
     /// # Panics
-    /// Where the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).
+    /// If the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).
     #[track_caller]
     pub fn on<Kind: ChipType>(
         self,
@@ -333,7 +333,7 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     }
 }
 
-/// Whether the chips of the system are of the kind that a stream asks for.
+/// Checks that the chips of the system are of the kind that a stream asks for.
 const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> {
     if system.runs(asked) {
         return Ok(());
@@ -353,9 +353,9 @@ pub(crate) struct AlignedStream<'l, const T: Tu> {
     pub(crate) context: &'l mut TuContext<T>,
     pub(crate) pass: Box<Pass>,
     pub(crate) weights: command::TrfRegion,
-    /// Which positions of the collected stream hold an element.
+    /// Guard of the positions of the collected stream that hold an element.
     pub(crate) stream_guard: &'static Guard,
-    /// Which positions of the computation are none of its padding.
+    /// Guard of the positions of the computation that are no padding.
     pub(crate) step_guard: &'static Guard,
     pub(crate) align: &'static AlignConfig,
 }

@@ -15,8 +15,8 @@
 //!                                                              in_rows = 3: 8 bytes at most
 //! ```
 //!
-//! Of each packet 8 elements are taken, 16 of 4 bits. Where 2 or 4 packets make up a row (`ppc`, 2 at most for 4 bits),
-//! time steps lie inside of the rows; they stay in time. What is padding behind the live elements of the packet may be
+//! The engine takes 8 elements of each packet, or 16 of 4 bits. If 2 or 4 packets make up a row (`ppc`, at most 2 for 4
+//! bits), time steps lie inside the rows; they stay in time. Padding behind the live elements of the packet may be
 //! trimmed from `elems`, or kept; nothing else is lost.
 
 use super::collect::whole_bytes;
@@ -38,10 +38,10 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a transpose is derived from.
+/// The input of [`derive_transpose`].
 #[derive(Clone, Copy, Debug)]
 pub struct TransposeRequest {
-    /// The type in the stream.
+    /// The element type in the stream.
     pub element: ElementType,
     /// Time of the incoming stream.
     pub time: &'static Expr,
@@ -89,7 +89,7 @@ pub const fn derive_transpose(request: &TransposeRequest) -> Result<Transpose, P
     })
 }
 
-/// Both packets are flits.
+/// Checks that a packet is one flit.
 const fn check_flit(
     request: &TransposeRequest,
     side: &'static str,
@@ -112,7 +112,7 @@ const fn check_flit(
     )
 }
 
-/// The rows fit into the lanes that the engine has.
+/// Checks that the rows fit into the lanes of the engine.
 const fn check_rows(pool: &Pool, request: &TransposeRequest, rows: &Factors) -> Result<(), PlanError> {
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.out_packet, rows.size()));
     if bytes <= spec::TRANSPOSE_ROW_BYTES {
@@ -132,7 +132,7 @@ const fn check_rows(pool: &Pool, request: &TransposeRequest, rows: &Factors) -> 
     )
 }
 
-/// The columns that the packets of a row make, if the engine has so many.
+/// Number of columns that the packets of a row make, if the engine has as many.
 const fn check_columns(
     pool: &Pool,
     request: &TransposeRequest,
@@ -165,8 +165,8 @@ const fn check_columns(
     )
 }
 
-/// Checks the time that leaves: `[outer, ppc, elems]`, where `elems` is the packet, with more or less padding. The packets
-/// that leave per matrix.
+/// Checks the outgoing time: `[outer, ppc, elems]`, where `elems` is the packet, with more or less padding. Returns the
+/// number of packets that leave per matrix.
 const fn check_out(
     pool: &mut Pool,
     request: &TransposeRequest,
@@ -176,7 +176,7 @@ const fn check_out(
 ) -> Result<usize, PlanError> {
     let (packets, per_packet) = (ppc.size(), Transpose::packet_elements(request.element));
     let live = strip(packet);
-    // What is inside of `ppc` if nothing outside of it changes.
+    // The number of positions inside `ppc` if time outside it does not change.
     let expected = match out_time.size().checked_div(outer.size() * packets) {
         Some(elems) if elems * outer.size() * packets == out_time.size() => Some(elems),
         _ => None,
@@ -247,12 +247,12 @@ const fn check_out(
     Err(changed_outer(pool, request, outer, Some(&found)))
 }
 
-/// What to do about packets with more elements than the engine takes.
+/// The edit for packets with more elements than the engine takes.
 const fn fewer_elements(per_packet: usize) -> Text {
     text!("fetch packets of at most {} elements: the engine takes no more of each", number(per_packet))
 }
 
-/// Time outside of the rows changes. `found`: that of OutTime, if it can be told.
+/// The refusal of time that changes outside the rows. `found` is the outer part of OutTime, if it is known.
 const fn changed_outer(
     pool: &Pool,
     request: &TransposeRequest,
@@ -278,7 +278,8 @@ const fn changed_outer(
     PlanError::new("transpose time", text)
 }
 
-/// The positions inside of a part of a mapping. `None`: it is no contiguous part. A part of one position is innermost.
+/// Number of positions inside a part of a mapping. `None` if the part is not contiguous. A part of one position is
+/// innermost.
 const fn inside(pool: &mut Pool, whole: &Factors, part: &Factors) -> Option<usize> {
     if part.size() == 1 {
         return Some(1);
@@ -292,7 +293,7 @@ const fn inside(pool: &mut Pool, whole: &Factors, part: &Factors) -> Option<usiz
     if is_part(pool, whole, part, inside) { Some(inside) } else { None }
 }
 
-/// Whether a mapping has this part with so many positions inside of it.
+/// True if a mapping has this part, with `inside` positions inside it.
 const fn is_part(pool: &mut Pool, whole: &Factors, part: &Factors, inside: usize) -> bool {
     let size = part.size();
     match inside.checked_mul(size) {
@@ -304,7 +305,8 @@ const fn is_part(pool: &mut Pool, whole: &Factors, part: &Factors, inside: usize
     }
 }
 
-/// Whether time is `[outer, ppc, live # elems]`. The parts may be halves of one product, which time knows as a whole only.
+/// True if time is `[outer, ppc, live # elems]`. The parts may be halves of one product, which time has only as a
+/// whole.
 const fn is_whole(
     pool: &Pool,
     out_time: &Factors,
@@ -334,7 +336,7 @@ impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
         out_packet: OutPacket::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what the engine cannot exchange.
+    /// The derived configuration. Evaluating it refuses mappings that the engine cannot exchange.
     pub const CONFIG: Transpose = match derive_transpose(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
@@ -350,7 +352,7 @@ when_late! {
     }
 }
 
-/// The call on streams of flits that reach the engine.
+/// Declares the call on streams of flits that reach the engine.
 macro_rules! stream_transpose {
     ($stream:ident) => {
         impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
@@ -359,8 +361,8 @@ macro_rules! stream_transpose {
             /// Exchanges time steps with the elements of the packet: `[outer, rows, ppc]` and `elems` become
             /// `[outer, ppc, elems]` and `rows`.
             ///
-            /// `OutPacket` says the rows, up to 8 bytes of time steps that follow each other, padded to a flit. `ppc` is what
-            /// `Time` has inside of them: 1, 2 or 4 steps (1 or 2 for `i4`). The packet has up to 8 live elements (16 of
+            /// `OutPacket` names the rows: up to 8 bytes of consecutive time steps, padded to a flit. `ppc` is the part
+            /// of `Time` inside them: 1, 2 or 4 steps (1 or 2 for `i4`). The packet has up to 8 live elements (16 of
             /// `i4`), which go innermost into `OutTime`, with all of their padding, some of it or none. See
             /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
             ///
@@ -410,8 +412,11 @@ mod tests {
             out_time: OutTime::EXPR,
             out_packet: OutPacket::EXPR,
         })
-        .map(|own| {
-            format!("{} x {}, {} rows, {} times", own.in_rows, own.in_cols, own.out_rows, own.iterations)
+        .map(|matrix| {
+            format!(
+                "{} x {}, {} rows, {} times",
+                matrix.in_rows, matrix.in_cols, matrix.out_rows, matrix.iterations
+            )
         })
         .map_err(|error| format!("{}: {error}", error.rule()))
     }
@@ -424,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Matrices of each number of columns.
+    /// Tests matrices of each number of columns.
     #[test]
     fn matrices() {
         let ok = |text: &str| Ok(text.to_string());
@@ -439,7 +444,7 @@ mod tests {
             assert_eq!(trimmed, ok("4 x 8, 2 rows, 1 times"));
             let kept = derived::<m![A], m![B # 32], m![B # 8], m![A # 32]>(I8);
             assert_eq!(kept, ok("4 x 8, 8 rows, 1 times"));
-            // One row: nothing of time goes to the packet.
+            // There is one row: no part of time goes to the packet.
             let one = derived::<m![A], m![B # 32], m![A, B # 3], m![1 # 32]>(I8);
             assert_eq!(one, ok("1 x 8, 3 rows, 4 times"));
         }
@@ -449,9 +454,9 @@ mod tests {
             assert_eq!(wide, ok("8 x 32, 32 rows, 2 times"));
         }
         axes![U = 3, R = 4, G = 2, K = 6];
-        let own = derived::<m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>(Bf16);
-        assert_eq!(own, ok("4 x 16, 12 rows, 3 times"));
-        // Rows of several axes, and of parts of axes.
+        let matrix = derived::<m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>(Bf16);
+        assert_eq!(matrix, ok("4 x 16, 12 rows, 3 times"));
+        // Rows are made of several axes, and of parts of axes.
         let several = derived::<
             m![U, R / 2, G],
             m![[R % 2, K = 3] # 16],
@@ -461,7 +466,7 @@ mod tests {
         assert_eq!(several, ok("4 x 8, 8 rows, 3 times"));
     }
 
-    /// A product that is cut between time and packet, and that the new time has as a whole.
+    /// A product is cut between time and packet, and the new time has it as a whole.
     #[test]
     fn parts_of_one_product() {
         axes![A = 16, C = 15, R = 4];
@@ -472,7 +477,7 @@ mod tests {
         assert_eq!(derived::<Time, Packet, m![A / 8, [A % 8, C]], m![R # 16]>(Bf16), ok);
     }
 
-    /// One message per rule, and an accepted neighbour.
+    /// Tests one message per rule, each with an accepted neighbour.
     #[test]
     fn refusals() {
         axes![A = 8, B = 8, C = 4, E = 8, T = 3];
@@ -520,7 +525,7 @@ mod tests {
             derived::<m![A], m![E # 32], m![E], m![B # 32]>(I8),
             &["transpose rows: ", "the rows `m![B]` of OutPacket `m![B # 32]` must be in Time `m![A]`"],
         );
-        // In another order, apart, padded, a part that time does not have.
+        // The rows are in another order, apart, padded, or a part that time lacks.
         let rules = [
             derived::<m![A / 4, C], m![E # 32], m![E], m![[C, A / 4] # 32]>(I8),
             derived::<m![A / 4, T, C], m![E # 32], m![T, E], m![[A / 4, C] # 32]>(I8),
@@ -529,7 +534,7 @@ mod tests {
         ];
         rules.into_iter().for_each(|case| refused(case, &["transpose rows: ", "in `.fetch()`"]));
         same(derived::<m![A / 4, C], m![E # 32], m![E], m![[A / 4, C] # 32]>(I8));
-        // Padding between blocks is time outside of the rows.
+        // Padding between blocks is time outside the rows.
         same(derived::<m![A # 16], m![E # 32], m![1 # 2, E], m![A # 32]>(I8));
 
         refused(

@@ -4,7 +4,7 @@
 //!   Time   Packet   ──▶   Element: the same axes in any order, padding added or dropped      8192 bytes per slice
 //! ```
 //!
-//! Elements are `i32` or `f32`: the type is what the fetch widens to.
+//! Elements are `i32` or `f32`: the type to which the fetch widens.
 
 use crate::command::{Address, Footprint, Memory, Part, Region, Sink, Start, Step, Transfer};
 use crate::engine::stream::{CollectTensor, VectorFinalTensor};
@@ -25,10 +25,10 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a load of the VRF is derived from.
+/// The input of [`derive_vrf_load`].
 #[derive(Clone, Copy, Debug)]
 pub struct VrfLoadRequest {
-    /// The type in the stream.
+    /// The element type in the stream.
     pub element: ElementType,
     /// Time of the stream.
     pub time: &'static Expr,
@@ -45,37 +45,38 @@ pub struct VrfLoadConfig {
     pub elements: usize,
     /// Bytes per slice, padding included.
     pub bytes: usize,
-    /// From positions of the stream, `time * lanes + lane`, to elements.
+    /// The move from positions of the stream, `time * lanes + lane`, to elements.
     pub transfer: Transfer,
 }
 
 const OPERATION: &str = "to_vrf";
 
-/// Checks the mappings of a load, and that the VRF could hold it, and derives where each element goes.
+/// Checks the mappings of a load, and that the VRF can hold it, and derives the place of each element.
 ///
 /// # Errors
 ///
-/// An `Element` with other axes than the stream, or cut at other places; one of more than 8192 bytes.
+/// If `Element` has other axes than the stream, is cut at other places, or takes more than 8192 bytes.
 pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
     let mut pool = Pool::new();
     attempt!(factors_of(OPERATION, &mut pool, request.time));
     let lanes = attempt!(factors_of(OPERATION, &mut pool, request.packet)).size();
     let elements = attempt!(factors_of(OPERATION, &mut pool, request.vrf_element)).size();
     let stream = [(request.packet, Level::Element), (request.time, Level::Units(1))];
-    let own = [(request.vrf_element, Level::Element)];
+    let destination = [(request.vrf_element, Level::Element)];
     let mut transfer = attempt!(derive_transfer(
         OPERATION,
         &Placement { name: "stream", dimensions: &stream },
-        &Placement { name: "VrfTensor", dimensions: &own },
+        &Placement { name: "VrfTensor", dimensions: &destination },
         false,
     ));
     let start = transfer.source_start;
     transfer.source_start = Start { units: 0, elements: start.units * lanes as isize + start.elements };
     let mut k = 0;
     while k < transfer.loops.len() {
-        let mut own = transfer.loops.at(k);
-        own.source = Step { units: 0, elements: own.source.units * lanes + own.source.elements };
-        transfer.loops.set(k, own);
+        let mut transfer_loop = transfer.loops.at(k);
+        transfer_loop.source =
+            Step { units: 0, elements: transfer_loop.source.units * lanes + transfer_loop.source.elements };
+        transfer.loops.set(k, transfer_loop);
         k += 1;
     }
     let bytes = elements.saturating_mul(request.element.bits()) / 8;
@@ -105,7 +106,7 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
         vrf_element: Element::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what the VRF cannot hold.
+    /// The derived configuration. Evaluating it refuses loads that the VRF cannot hold.
     pub const CONFIG: VrfLoadConfig = match derive_vrf_load(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
@@ -127,7 +128,7 @@ struct LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>(
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
     LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>
 {
-    /// Its place. What the load refuses is not refused once more as a tensor.
+    /// The footprint of the tensor. A tensor that the load refuses is not refused a second time.
     const FOOTPRINT: &'static Footprint = {
         let _ = VrfLoadPlan::<D, Time, Packet, Element>::CONFIG;
         VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT
@@ -167,7 +168,7 @@ macro_rules! load {
             /// than 8192 bytes.
             ///
             /// # Panics
-            /// Where `address` is no multiple of 4, or the tensor at `address` leaves the VRF of 8192 bytes.
+            /// If `address` is no multiple of 4, or the tensor at `address` exceeds the VRF of 8192 bytes.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(load::<f32, m![1], m![1 # 8], m![1]>().map(|config| config.elements), Ok(1));
     }
 
-    /// 8192 bytes, padding counted; the axes come first.
+    /// The limit is 8192 bytes, padding included. The rule about axes is reported before it.
     #[test]
     fn bytes_count_with_padding() {
         assert_eq!(load::<f32, m![V], m![B], m![V, B]>().map(|config| config.bytes), Ok(8192));

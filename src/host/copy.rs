@@ -3,7 +3,7 @@
 use crate::command::{Start, Transfer};
 use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 
-/// The side of the squares in which transpositions go, so that both sides stay in the nearest cache.
+/// Side of the squares in which a transposition is copied, so that both sides stay in the nearest cache.
 const TILE: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ struct Loop {
     size: usize,
     source: usize,
     destination: usize,
-    /// The variable of the guard that it counts.
+    /// The guard variable that the loop counts, if the guard depends on it.
     variable: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn copy_elements<T: Copy>(transfer: &Transfer, source: &[T], destinat
     walk(&loops, starts, &mut variables, |from, to, variables| {
         let liveness = live.row(variables, &mut mask);
         live_runs(liveness, &mask, row.size, |start, len| {
-            // What lies before a start is not live.
+            // Positions before a start are not live.
             let from = from.saturating_add_unsigned(start * row.source) as usize;
             let to = to.saturating_add_unsigned(start * row.destination) as usize;
             match (row.source, row.destination) {
@@ -56,7 +56,7 @@ pub(crate) fn copy_elements<T: Copy>(transfer: &Transfer, source: &[T], destinat
     });
 }
 
-/// A row of columns in squares.
+/// Copies rows of columns in squares.
 fn copy_tiles<T: Copy>(row: &Loop, column: &Loop, source: &[T], destination: &mut [T]) {
     for first in (0..column.size).step_by(TILE) {
         for start in (0..row.size).step_by(TILE) {
@@ -70,7 +70,7 @@ fn copy_tiles<T: Copy>(row: &Loop, column: &Loop, source: &[T], destination: &mu
     }
 }
 
-/// The loops without those of one iteration, neighbours joined where both sides go on evenly.
+/// The loops that run more than once. Neighbours are joined if both sides continue evenly.
 fn joined(transfer: &Transfer) -> Vec<Loop> {
     let mut loops: Vec<Loop> = Vec::new();
     for (k, l) in transfer.loops.iter().enumerate().filter(|(_, l)| l.size != 1) {
@@ -91,7 +91,7 @@ fn joined(transfer: &Transfer) -> Vec<Loop> {
     loops
 }
 
-/// Takes out the loop that is worth most.
+/// Removes the loop with the greatest worth.
 fn take<K: Ord>(loops: &mut Vec<Loop>, worth: impl Fn(&Loop) -> K) -> Loop {
     match (0..loops.len()).max_by_key(|&k| worth(&loops[k])) {
         Some(best) => loops.remove(best),
@@ -143,7 +143,7 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
-    /// Element by element.
+    /// Copies element by element.
     fn naive(transfer: &Transfer, source: &[u32], destination: &mut [u32]) {
         let total: usize = transfer.loops.iter().map(|l| l.size).product();
         for k in 0..total {

@@ -23,13 +23,13 @@ struct Axis {
     size: usize,
     /// Elements per value in either operand.
     steps: [usize; 2],
-    /// The variable of the guard, and the number in [`FoldPlan::order`].
+    /// Number of the digit, and of its variable in the guard.
     variable: usize,
     /// Elements per value in the result of the fold; 0 if it is folded.
     kept: usize,
 }
 
-/// How to fold a tensor, or the product of two, and where the results go.
+/// Plan to fold a tensor, or the product of two, and to place the results.
 #[derive(Clone, Debug)]
 pub(super) struct FoldPlan {
     /// Digits that stay, outermost first.
@@ -37,11 +37,11 @@ pub(super) struct FoldPlan {
     /// Digits that are folded, outermost first.
     folded: Vec<Axis>,
     guard: Guard,
-    /// From the results to the stored array of the destination.
+    /// Moves the results to the stored array of the destination.
     pub(super) spread: Transfer,
 }
 
-/// Digits of one side, none of them paired.
+/// Digits of one side, all unpaired.
 pub(super) fn pieces(factors: &Factors) -> Pieces {
     Pieces::new(&[factors])
 }
@@ -55,15 +55,15 @@ fn unpaired(mut pieces: Pieces) -> Pieces {
     pieces
 }
 
-/// How a tensor is read while a larger one is walked.
+/// Access to a tensor while a larger one is walked.
 pub(super) enum Operand {
-    /// Elements per value of each digit of the larger one, innermost digit first.
+    /// Elements per value of each digit of the larger tensor, innermost digit first.
     Steps(Vec<usize>),
-    /// Its digits do not line up: it has to be spread over the larger tensor first.
+    /// The digits do not line up: the tensor has to be spread over the larger one first.
     Spread,
 }
 
-/// Cuts the digits of `union` where those of the destination and of the operands begin and end.
+/// Cuts the digits of `union` at each place where a digit of the destination or of an operand begins or ends.
 pub(super) fn cut_union(pool: &Pool, union: &Layout, destination: &Layout, operands: [&Layout; 2]) -> Pieces {
     let mut cut = pieces(&union.storage);
     loop {
@@ -80,7 +80,7 @@ pub(super) fn cut_union(pool: &Pool, union: &Layout, destination: &Layout, opera
     }
 }
 
-/// Where the digits of `operand` are in the union.
+/// Finds the digits of `operand` in the union.
 pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand {
     let rules = [CutRule::Ragged; 2];
     let cut = matched(pool, *union, pieces(&operand.storage), rules);
@@ -117,7 +117,7 @@ pub(super) fn operand(pool: &Pool, union: &Pieces, operand: &Layout) -> Operand 
     Operand::Steps(steps)
 }
 
-/// Whether `held` has a digit of an axis of piece `k` of `wanted`.
+/// True if `held` has a digit of an axis of piece `k` of `wanted`.
 fn shares_axis(pool: &Pool, held: &Pieces, wanted: &Pieces, k: usize) -> bool {
     let axes = |factor: &Factor| -> Vec<crate::mapping::Axis> {
         let (mut atoms, mut found) = (Vec::new(), Vec::new());
@@ -144,8 +144,8 @@ fn atom_of(factor: &Factor) -> Option<Atom> {
 }
 
 impl FoldPlan {
-    /// Plans the fold of `source`, whose digits have been cut, to `destination`. `steps` holds the elements of both
-    /// operands per value of each digit.
+    /// Plans the fold of `source`, whose digits have been cut, to `destination`. `steps` gives the elements of both
+    /// operands per value of a digit.
     pub(super) fn new(
         operation: &'static str,
         pool: &Pool,
@@ -189,7 +189,7 @@ impl FoldPlan {
         Ok(plan)
     }
 
-    /// Folds. `read` gives the element at a position of either operand.
+    /// Runs the fold. `read` gives the element at a position of each operand.
     pub(super) fn run<D: Scalar>(
         &self,
         read: impl Fn(usize, usize) -> Opt<D>,
@@ -247,7 +247,7 @@ struct Fold<'a, D: Scalar, R, F> {
     read: R,
     function: F,
     identity: Opt<D>,
-    /// One row of results per number of folded axes.
+    /// One row of results per level. The level is the number of axes that have been folded.
     rows: Vec<Vec<Opt<D>>>,
     variables: Vec<usize>,
 }
@@ -294,7 +294,7 @@ impl<D: Scalar, R: Fn(usize, usize) -> Opt<D>, F: Fn(Opt<D>, Opt<D>) -> Opt<D>> 
         }
     }
 
-    /// Whether there is an element at this place of the row.
+    /// Tells if there is an element at this place of the row.
     fn is_live(&mut self, place: usize) -> bool {
         if self.row.variable < self.variables.len() {
             self.variables[self.row.variable] = place;
@@ -303,7 +303,8 @@ impl<D: Scalar, R: Fn(usize, usize) -> Opt<D>, F: Fn(Opt<D>, Opt<D>) -> Opt<D>> 
     }
 }
 
-/// From the dense results of a fold to the stored array of the destination. `kept` has the step of each source digit.
+/// The move from the dense results of a fold to the stored array of the destination. `kept` has the step of each source
+/// digit.
 fn spread(pool: &Pool, cut: &Matched, kept: &[usize]) -> Option<Transfer> {
     let mut transfer = Transfer::new();
     let mut builder = GuardBuilder::new(cut.dividend.list.len());
@@ -328,7 +329,7 @@ fn spread(pool: &Pool, cut: &Matched, kept: &[usize]) -> Option<Transfer> {
     (!transfer.loops.overflowed()).then_some(transfer)
 }
 
-/// Digits that were cut unevenly stay below the size of what they were cut from.
+/// Limits digits that were cut unevenly to the size of the digit before the cut.
 fn limits(mut builder: GuardBuilder, cut: &Pieces) -> GuardBuilder {
     let mut k = 0;
     while k < cut.list.len() {

@@ -13,7 +13,7 @@ use safetensors::{Dtype, SafeTensorError};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// The codes of so many elements in their own encoding, one after the other.
+/// Evaluates `$body` with the codes of the elements, each `$bits` bits wide, in order.
 macro_rules! with_codes {
     ($bits:expr, $bytes:expr, |$codes:ident| $body:expr) => {
         match $bits {
@@ -38,8 +38,8 @@ macro_rules! with_codes {
 }
 /// A tensor in host memory, on its way to the chip or back.
 ///
-/// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent. It is made of plain values or
-/// of ones that may be missing, and read as either:
+/// `Element` orders the elements of buffers; the chip's layout is chosen when the tensor is sent. A tensor is made of
+/// plain values, or of elements that may have none, and is read as either:
 ///
 /// | all elements have a value | some may have none |
 /// |---|---|
@@ -54,12 +54,13 @@ macro_rules! with_codes {
 /// assert_eq!(tensor.into_inner().transpose::<m![B, A]>(false).to_buf()[1], Opt::Init(3));
 /// ```
 ///
-/// The elements are kept as transfers move them, packed in their own encoding: plain values reach the chip, and leave it,
-/// without a detour over [`Opt`].
+/// The elements are kept in the form that transfers move, packed in their own encoding. So plain values reach the chip,
+/// and leave it, without a detour over [`Opt`].
 pub struct HostTensor<D: Scalar, Element: M> {
-    /// The elements as transfers move them, where each entry of a buffer is an element of its own.
+    /// The elements in the form that transfers move, if each entry of a buffer is an element of its own.
     packed: OnceLock<HostBuffer>,
-    /// The elements as mathematics has them. One of the two is there, the other one is made of it when it is asked for.
+    /// The elements as a mathematical tensor. At least one of the two forms is there; the other one is made of it on
+    /// demand.
     inner: OnceLock<Tensor<D, Element>>,
 }
 
@@ -68,7 +69,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Panics
     ///
-    /// When there are too few.
+    /// If there are too few.
     #[track_caller]
     pub fn from_buf(mut elements: Vec<Opt<D>>) -> Self {
         let entries = Entries::of::<Element>("from_buf");
@@ -100,7 +101,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Panics
     ///
-    /// When there are more or fewer.
+    /// If there are more or fewer.
     #[track_caller]
     pub fn from_slice(elements: &[D]) -> Self {
         let entries = Entries::of::<Element>("from_slice");
@@ -115,7 +116,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Panics
     ///
-    /// When an element has no value, because nobody wrote it.
+    /// If an element has no value, because it was never written.
     #[track_caller]
     pub fn to_vec(&self) -> Vec<D> {
         let packed = self.to_host_buffer();
@@ -128,7 +129,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Panics
     ///
-    /// When the slice has another number of elements, or an element of the tensor has no value.
+    /// If the slice has another number of elements, or an element of the tensor has no value.
     #[track_caller]
     pub fn copy_to_slice(&self, elements: &mut [D]) {
         let entries = Entries::of::<Element>("copy_to_slice");
@@ -144,25 +145,25 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         });
     }
 
-    /// Zero everywhere.
+    /// A tensor of zeros.
     #[track_caller]
     pub fn zero() -> Self {
         let entries = Entries::of::<Element>("zero");
         if !entries.are_elements {
             return Tensor::zero().into();
         }
-        // Zero has no bits in any type, and zeroed pages that nobody touches take no time.
+        // Zero has no bits in any type, and zeroed pages take no time until they are touched.
         let bytes = vec![0; (entries.count * D::BITS).div_ceil(8)];
         Self::from_entries(entries, HostBuffer { bytes, initialised: None })
     }
 
-    /// `Uninit` everywhere.
+    /// A tensor of `Uninit` elements.
     #[track_caller]
     pub fn uninit() -> Self {
         Tensor::uninit().into()
     }
 
-    /// Random elements: see [`Tensor::rand`].
+    /// A tensor of random elements: see [`Tensor::rand`].
     #[track_caller]
     pub fn rand(random: &mut impl Rng) -> Self
     where
@@ -190,8 +191,8 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Errors
     ///
-    /// [`SafeTensorError::TensorInvalidInfo`] when shape, element type or number of bytes differ, or when the mapping
-    /// has padding, which a file cannot say.
+    /// [`SafeTensorError::TensorInvalidInfo`] if shape, element type or number of bytes differ, or if the mapping has
+    /// padding, which a file cannot express.
     pub fn from_safetensors(view: &TensorView<'_>) -> Result<Self, SafeTensorError>
     where
         D: ScalarBytes,
@@ -222,7 +223,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     ///
     /// # Panics
     ///
-    /// When the buffer is for another number of elements.
+    /// If the buffer is for another number of elements.
     #[track_caller]
     pub(crate) fn from_host_buffer(buffer: HostBuffer) -> Self {
         let entries = Entries::of::<Element>("to_host");
@@ -251,12 +252,12 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
 #[derive(Clone, Copy, Debug)]
 struct Entries {
     count: usize,
-    /// Each is an element, and no two are the same one.
+    /// True if each entry is an element, and no two are the same element.
     are_elements: bool,
 }
 
 impl Entries {
-    /// Of a mapping.
+    /// The entries of a mapping.
     #[track_caller]
     fn of<Element: M>(operation: &'static str) -> Self {
         let mut pool = Pool::new();
@@ -267,7 +268,7 @@ impl Entries {
         Self { count, are_elements: stored == count && is_always() }
     }
 
-    /// Refuses another number of elements. `given`: what was given before its number, `edit`: what to do.
+    /// Refuses another number of elements. `given` is the text before the number, `edit` the text of the help.
     #[track_caller]
     fn accept<Element: M>(self, given: &str, elements: usize, edit: &str) {
         assert!(
@@ -279,7 +280,7 @@ impl Entries {
     }
 }
 
-/// Refuses elements that nobody wrote.
+/// Refuses elements that were never written.
 #[track_caller]
 fn accept_written<Element: M>(operation: &str, packed: &HostBuffer) {
     let missing = packed.initialised.as_ref().and_then(|all| all.iter().position(|&written| !written));
@@ -292,7 +293,7 @@ fn accept_written<Element: M>(operation: &str, packed: &HostBuffer) {
     }
 }
 
-/// Codes of so many bytes.
+/// Codes of `BYTES` bytes each.
 fn codes<const BYTES: usize>(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks::<BYTES>().0.iter().map(|code| {
         let mut all = [0; 4];
@@ -301,12 +302,12 @@ fn codes<const BYTES: usize>(bytes: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// So many elements, made of their encoding.
+/// The first `count` elements, decoded by `make`.
 fn decoded<D: Scalar, T>(bytes: &[u8], count: usize, make: impl Fn(D) -> T) -> Vec<T> {
     with_codes!(D::BITS, bytes, |codes| codes.take(count).map(|code| make(D::from_bits(code))).collect())
 }
 
-/// Elements in their own encoding. `value`: the one that an entry has.
+/// Encodes elements. `value` gives the value of an entry.
 fn encoded<T, D: Scalar>(elements: &[T], value: impl Fn(&T) -> D) -> Vec<u8> {
     let codes = elements.iter().map(|element| value(element).to_bits());
     match D::BITS {
@@ -320,7 +321,7 @@ fn encoded<T, D: Scalar>(elements: &[T], value: impl Fn(&T) -> D) -> Vec<u8> {
     }
 }
 
-/// Entries as transfers move them. What has no value is zero.
+/// Packs entries in the form that transfers move. An entry without a value is encoded as zero.
 fn packed_of<D: Scalar>(elements: &[Opt<D>]) -> HostBuffer {
     let bytes = encoded(elements, |element| element.into_option().unwrap_or(D::zero()));
     let complete = elements.iter().all(Opt::is_init);
@@ -328,7 +329,7 @@ fn packed_of<D: Scalar>(elements: &[Opt<D>]) -> HostBuffer {
     HostBuffer { bytes, initialised }
 }
 
-/// So many entries of a buffer.
+/// The first `count` entries of a buffer.
 fn listed<D: Scalar>(packed: &HostBuffer, count: usize) -> Vec<Opt<D>> {
     let mut elements = decoded(&packed.bytes, count, Opt::Init);
     for (element, &written) in elements.iter_mut().zip(packed.initialised.iter().flatten()) {
@@ -347,7 +348,7 @@ fn part_sizes(expr: &Expr) -> Vec<usize> {
     }
 }
 
-/// What files call an element type.
+/// The type name that files have for an element type.
 fn dtype(element: ElementType) -> Option<Dtype> {
     match element {
         ElementType::I4 | ElementType::I5 | ElementType::I9 => None,
@@ -433,7 +434,7 @@ mod tests {
     #[test]
     fn host_buffers_are_in_the_order_of_the_mapping() {
         let tensor = HostTensor::<i4, Plain>::from_buf((0..21).map(|k| Opt::Init(i4::from_i32(k))).collect());
-        // Of 21 elements the last byte has half.
+        // 21 elements end in the middle of the last byte.
         let buffer = tensor.to_host_buffer();
         assert_eq!(buffer.bytes[..2], [0x10, 0x32]);
         assert_eq!((buffer.bytes.len(), &buffer.initialised), (11, &None));
@@ -452,7 +453,7 @@ mod tests {
         let mut copy = vec![D::one(); values.len()];
         tensor.copy_to_slice(&mut copy);
         assert_eq!(copy, values);
-        // Whichever way it is made, kept and read.
+        // The tensor is the same however it is made, kept and read.
         let same = HostTensor::<D, E>::from_buf(listed.clone());
         assert_eq!(same, tensor);
         assert_eq!(HostTensor::from(tensor.as_tensor().clone()).to_vec(), values);
@@ -471,10 +472,10 @@ mod tests {
     #[test]
     fn zero_has_no_bits() {
         fn check<D: Scalar, E: M>() {
-            let own = HostTensor::<D, E>::zero();
+            let zero = HostTensor::<D, E>::zero();
             let expected = HostTensor::<D, E>::from(Tensor::zero());
-            assert_eq!((own.to_buf(), &own), (expected.to_buf(), &expected), "{}", D::ELEMENT_TYPE);
-            assert_eq!(*own.to_host_buffer(), *expected.to_host_buffer(), "{}", D::ELEMENT_TYPE);
+            assert_eq!((zero.to_buf(), &zero), (expected.to_buf(), &expected), "{}", D::ELEMENT_TYPE);
+            assert_eq!(*zero.to_host_buffer(), *expected.to_host_buffer(), "{}", D::ELEMENT_TYPE);
         }
         check::<i4, Plain>();
         check::<i8, Padded>();
@@ -516,7 +517,7 @@ mod tests {
                         `Opt::Uninit`";
         assert_eq!(message(|| tensor.to_vec()), format!("to_vec: {expected}"));
         assert_eq!(message(|| tensor.copy_to_slice(&mut [0; 21])), format!("copy_to_slice: {expected}"));
-        // In `m![P # 8 / 4, C, P # 8 % 4]`, the entries with 1 and 3 of `P` are no elements.
+        // `m![P # 8 / 4, C, P # 8 % 4]` has entries that are no elements: those with 1 and 3 of `P`.
         type Cut = Pair<Pair<Stride<Padding<Symbol<P>, 8>, 4>, Symbol<C>>, Modulo<Padding<Symbol<P>, 8>, 4>>;
         let cut = HostTensor::<i16, Cut>::from_slice(&[1; 24]);
         let buffer = cut.to_buf();

@@ -1,4 +1,4 @@
-//! [`Tensor`]: a tensor as mathematics has it, and how it is made and read.
+//! [`Tensor`]: a mathematical tensor, and the ways to make and to read it.
 
 use super::copy::copy_elements;
 use super::storage::Layout;
@@ -14,11 +14,12 @@ use rand::distr::{Distribution, StandardUniform};
 
 /// A tensor on the host, apart from any memory: a partial function from indices to elements.
 ///
-/// The mapping says which indices there are, and in which order buffers list them. The elements are stored over the
-/// *storage axes*, the digits of the mapping in a fixed order (see [`Tensor::from_fn`]), so tensors whose mappings are
+/// The mapping defines the indices, and the order in which buffers list them. The elements are stored over the *storage
+/// axes*, the digits of the mapping in a fixed order (see [`Tensor::from_fn`]), so tensors whose mappings are
 /// permutations of each other are stored alike.
 ///
-/// Kernels are checked against it: `reduce`, `contraction` and `transpose` compute what the chip is to compute.
+/// Kernels are checked against it: `reduce`, `contraction` and `transpose` compute the results that the chip should
+/// compute.
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;
@@ -35,7 +36,7 @@ pub struct Tensor<D: Scalar, Mapping: M> {
 }
 
 impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
-    /// A tensor from its stored elements. Cells that are no index are emptied.
+    /// A tensor from its stored elements. Cells that are no index are cleared to `Uninit`.
     pub(super) fn from_storage(pool: &Pool, layout: &Layout, mut elements: Vec<Opt<D>>) -> Self {
         let guard = layout.storage_guard("Tensor", pool);
         if !guard.is_always() {
@@ -51,7 +52,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         Self::from_live_storage(layout, elements)
     }
 
-    /// A tensor from its stored elements, of which those that are no index are empty.
+    /// A tensor from its stored elements, where cells that are no index are `Uninit` already.
     pub(super) fn from_live_storage(layout: &Layout, elements: Vec<Opt<D>>) -> Self {
         let data = ArrayD::from_shape_vec(IxDyn(&layout.shape()), elements)
             .expect("an array has as many elements as its axes have places");
@@ -74,7 +75,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When there are fewer entries than that.
+    /// If there are fewer entries than that.
     #[track_caller]
     pub fn from_buf(elements: Vec<Opt<D>>) -> Self {
         let mut pool = Pool::new();
@@ -105,7 +106,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         buffer
     }
 
-    /// The tensor with `function` of the storage axes and the coordinates on them as elements.
+    /// A tensor whose elements are `function` of the storage axes and of the coordinates on them.
     ///
     /// The storage axes are the digits of the mapping; digits that complete each other are one axis. They are sorted
     /// by name, size, stride and modulo, digits of products last. `function` is called once per index, last axis
@@ -135,21 +136,21 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         Self::from_storage(&pool, &layout, vec![element; layout.shape().iter().product()])
     }
 
-    /// Zero everywhere.
+    /// A tensor of zeros.
     #[track_caller]
     pub fn zero() -> Self {
         Self::filled("zero", Opt::zero())
     }
 
-    /// `Uninit` everywhere.
+    /// A tensor of `Uninit` elements.
     #[track_caller]
     pub fn uninit() -> Self {
         Self::filled("uninit", Opt::Uninit)
     }
 
-    /// Random elements. One seed gives one tensor, whatever the order of the mapping. Integers come from their whole
-    /// range, `f32` from 0 to 1 without 1. Narrower floats are `random_range(-1.0f32..1.0)`, rounded, so that 1 is one of
-    /// them.
+    /// A tensor of random elements. One seed gives one tensor, in any order of the mapping. Integers come from their
+    /// whole range, `f32` from 0 to 1 without 1. Narrower floats are `random_range(-1.0f32..1.0)`, rounded, so that 1
+    /// is one of them.
     #[track_caller]
     pub fn rand(random: &mut impl Rng) -> Self
     where
@@ -163,7 +164,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         &self.data
     }
 
-    /// The stored elements over the storage axes (see [`Tensor::from_fn`]), for writing. Their shape must stay.
+    /// The stored elements over the storage axes (see [`Tensor::from_fn`]), for writing. Their shape must not change.
     pub fn data_mut(&mut self) -> &mut ArrayD<Opt<D>> {
         &mut self.data
     }
@@ -174,14 +175,14 @@ pub(super) fn reversed(transfer: &Transfer) -> Transfer {
     let mut reversed = *transfer;
     (reversed.source_start, reversed.destination_start) = (transfer.destination_start, transfer.source_start);
     for k in 0..reversed.loops.len() {
-        let mut own = reversed.loops.at(k);
-        (own.source, own.destination) = (own.destination, own.source);
-        reversed.loops.set(k, own);
+        let mut transfer_loop = reversed.loops.at(k);
+        (transfer_loop.source, transfer_loop.destination) = (transfer_loop.destination, transfer_loop.source);
+        reversed.loops.set(k, transfer_loop);
     }
     reversed
 }
 
-/// The next index, last axis fastest.
+/// Advances to the next index, last axis fastest.
 fn advance(at: &mut [usize], shape: &[usize]) {
     for (index, size) in at.iter_mut().zip(shape).rev() {
         *index += 1;
@@ -199,7 +200,7 @@ impl<D: Scalar, Mapping: M> Clone for Tensor<D, Mapping> {
 }
 
 impl<D: Scalar, Mapping: M> PartialEq for Tensor<D, Mapping> {
-    /// Whether all elements are equal, `Uninit` only to itself.
+    /// True if all elements are equal. `Uninit` equals only itself.
     fn eq(&self, other: &Self) -> bool {
         self.data == other.data
     }

@@ -1,4 +1,4 @@
-//! What [`Tensor`]s compute: element-wise functions, moves, reductions and contractions.
+//! Operations of [`Tensor`]s: element-wise functions, moves, reductions and contractions.
 
 use super::copy::copy_elements;
 use super::fold::{FoldPlan, Operand, cut_union, operand, pieces};
@@ -23,7 +23,7 @@ fn between(
     destination: &[Dimension],
     broadcast: bool,
 ) -> Result<Transfer, PlanError> {
-    // An array has elements alone: outer dimensions count as units until here.
+    // An array has only elements: outer dimensions count as units up to this point.
     let expressions = |side: &[Dimension]| -> Vec<(&'static Expr, Level)> {
         let level = |step| {
             if step == 1 { Level::Element } else { Level::Units(step) }
@@ -40,11 +40,11 @@ fn between(
     let mut transfer =
         derive_between(operation, pool, &from, &factors(source), &to, &factors(destination), broadcast)?;
     for k in 0..transfer.loops.len() {
-        let mut own = transfer.loops.at(k);
-        for step in [&mut own.source, &mut own.destination] {
+        let mut transfer_loop = transfer.loops.at(k);
+        for step in [&mut transfer_loop.source, &mut transfer_loop.destination] {
             step.elements += core::mem::take(&mut step.units);
         }
-        transfer.loops.set(k, own);
+        transfer.loops.set(k, transfer_loop);
     }
     for start in [&mut transfer.source_start, &mut transfer.destination_start] {
         start.elements += core::mem::take(&mut start.units);
@@ -80,7 +80,7 @@ fn moved<D: Scalar>(
     if !axes_of(&from.factors).any(composite) && !axes_of(&to.factors).any(composite) {
         return Err(error);
     }
-    // A product that only one side was cut across can be found in the order of the mapping, not in that of storage.
+    // Storage order fails if only one side was cut across a product. Then the order of the mapping can succeed.
     let transfer = between(operation, pool, &whole(from, from.factors), &whole(to, to.factors), broadcast)?;
     let buffer = copied(&from.buffer_transfer(operation, pool, false), elements, from.factors.size());
     let buffer = copied(&transfer, &buffer, to.factors.size());
@@ -127,13 +127,13 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         Tensor::from_live_storage(&to, elements)
     }
 
-    /// The same elements at the same indices, in another mapping. Axes that only `Dst` has repeat the tensor, if
-    /// `allow_broadcast`.
+    /// The same elements at the same indices, in another mapping. The tensor is repeated along axes that only `Dst`
+    /// has, if `allow_broadcast`.
     ///
     /// # Panics
     ///
-    /// When an axis of this tensor has no place in `Dst`, when `Dst` has an axis more and `allow_broadcast` is false,
-    /// or when `Dst` has values of an axis of which this tensor has others only.
+    /// If an axis of this tensor has no place in `Dst`, if `Dst` has an axis more and `allow_broadcast` is false, or if
+    /// `Dst` has values of an axis that this tensor lacks, while it has others.
     #[track_caller]
     pub fn transpose<Dst: M>(&self, allow_broadcast: bool) -> Tensor<D, Dst> {
         self.moved_to("transpose", allow_broadcast)
@@ -148,15 +148,16 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When an axis of one mapping is not in the other.
+    /// If an axis of one mapping is not in the other.
     #[allow(unsafe_code)] // The documented interface marks it; the body is safe.
     #[track_caller]
     pub unsafe fn transmute<Mapping2: M>(self) -> Tensor<D, Mapping2> {
         self.moved_to("transmute", false)
     }
 
-    /// Renames a part of the index: position k of `Src` becomes position k of `Dst`, everything else stays.
-    /// `Mapping2` holds `Dst` and the rest. A position that is padding on either side is lost or `Uninit`.
+    /// Renames a part of the index: position k of `Src` becomes position k of `Dst`, and everything else stays.
+    /// `Mapping2` holds `Dst` and the rest. An element whose new position is padding is lost; a new position that was
+    /// padding is `Uninit`.
     ///
     /// # Safety
     ///
@@ -165,8 +166,8 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When `Src` and `Dst` differ in size, when `Src` is not a part of the mapping, or when `Mapping2` is not made of
-    /// `Dst` and the rest.
+    /// If `Src` and `Dst` differ in size, if `Src` is not a part of the mapping, or if `Mapping2` is not made of `Dst`
+    /// and the rest.
     #[allow(unsafe_code)] // The documented interface marks it; the body is safe.
     #[track_caller]
     pub unsafe fn reshape<Src: M, Dst: M, Mapping2: M>(self) -> Tensor<D, Mapping2> {
@@ -193,7 +194,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
             PlanError::new("reshape source", text).refuse()
         }
         let rest = digits_of(&pool, &division.dividend_residue);
-        // One buffer, read with the names of `Src` and then with those of `Dst`.
+        // Read one buffer with the names of `Src`, and then with those of `Dst`.
         let outer = (Mapping::EXPR, rest, size);
         let named = [(Src::EXPR, source.factors, 1), outer];
         let renamed = [(Dst::EXPR, destination.factors, 1), outer];
@@ -231,15 +232,15 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When `Dst` has an axis, or values of an axis, that this tensor lacks.
+    /// If `Dst` has an axis, or values of an axis, that this tensor lacks.
     #[track_caller]
     pub fn reduce_add<Dst: M>(&self) -> Tensor<D, Dst> {
         self.folded("reduce_add", |a, b| a + b, Opt::zero(), false)
     }
 
     /// The folds over the axes, or digits of axes, that `Dst` lacks: `function(…function(identity, x0)…, xn)`, by
-    /// ascending coordinate. Of several axes the first in storage order is folded first, and its results along the
-    /// next one.
+    /// ascending coordinate. If there are several axes, the first in storage order is folded first, and its results are
+    /// folded along the next one.
     ///
     /// # Panics
     ///
@@ -257,7 +258,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When `Dst` has values of an axis of which this tensor has others only.
+    /// If `Dst` has values of an axis that this tensor lacks, while it has others.
     #[track_caller]
     pub fn reduce_then_broadcast<Dst: M>(&self) -> Tensor<D, Dst> {
         self.folded("reduce_then_broadcast", |a, b| a + b, Opt::zero(), true)
@@ -267,7 +268,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     ///
     /// # Panics
     ///
-    /// When `Dst` has values of an axis of which this tensor has others only.
+    /// If `Dst` has values of an axis that this tensor lacks, while it has others.
     #[track_caller]
     pub fn reduce_then_broadcast_with<Dst: M>(
         &self,
@@ -277,12 +278,12 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         self.folded("reduce_then_broadcast_with", function, identity, true)
     }
 
-    /// Repeats both tensors over `Union`, multiplies them in `D`, and adds over what the result lacks, in the order of
-    /// [`Tensor::reduce_add`].
+    /// Repeats both tensors over `Union`, multiplies them in `D`, and adds over the axes that the result lacks, in the
+    /// order of [`Tensor::reduce_add`].
     ///
     /// # Panics
     ///
-    /// When an axis of an operand has no place in `Union`, or the result has an axis that `Union` lacks.
+    /// If an axis of an operand has no place in `Union`, or the result has an axis that `Union` lacks.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;

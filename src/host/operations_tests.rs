@@ -1,4 +1,4 @@
-//! Moves and folds against the definition, index by index, over random mappings; and the public methods.
+//! Tests of moves and folds against their definition, index by index, over random mappings; and of the public methods.
 
 use super::*;
 use crate::mapping::{Axis, AxisName, Ident, Identity, Index, Modulo, Padding, Pair, Resize, Stride, Symbol};
@@ -19,7 +19,7 @@ fn axis(k: usize) -> &'static Expr {
     leak(Expr::Symbol(Axis { name: Ident::new(AXES[k].0), size: AXES[k].1 }))
 }
 
-/// Splits an expression into two, padding it first if need be, or keeps it.
+/// Splits an expression into two, after padding it if need be, or keeps it.
 fn split(random: &mut SmallRng, expr: &'static Expr) -> Vec<&'static Expr> {
     let size = expr.checked_size().expect("sound");
     let by = [2, 3, 4, 6][random.random_range(0..4)];
@@ -33,7 +33,7 @@ fn split(random: &mut SmallRng, expr: &'static Expr) -> Vec<&'static Expr> {
     }
 }
 
-/// A mapping of these axes, every digit once.
+/// A mapping of these axes that has every digit once.
 fn mapping(random: &mut SmallRng, axes: &[&'static Expr]) -> &'static Expr {
     let mut parts: Vec<&'static Expr> = Vec::new();
     let mut left = axes.to_vec();
@@ -73,7 +73,7 @@ fn table(expr: &'static Expr) -> Vec<Option<Coordinates>> {
     (0..size).map(|p| Index::at(expr, p).and_then(|index| index.coordinates())).collect()
 }
 
-/// A value that tells coordinates apart.
+/// A value that is different for different coordinates.
 fn value(coordinates: &Coordinates) -> i32 {
     coordinates
         .iter()
@@ -84,14 +84,14 @@ fn layout(pool: &mut Pool, expr: &'static Expr) -> Layout {
     Layout::new("test", pool, expr)
 }
 
-fn stored(pool: &Pool, own: &Layout) -> Vec<Opt<i32>> {
-    let buffer: Vec<Opt<i32>> = table(own.expr).iter().map(|at| at.as_ref().map(value).into()).collect();
-    let transfer = reversed(&own.buffer_transfer("test", pool, false));
-    copied(&transfer, &buffer, own.shape().iter().product())
+fn stored(pool: &Pool, layout: &Layout) -> Vec<Opt<i32>> {
+    let buffer: Vec<Opt<i32>> = table(layout.expr).iter().map(|at| at.as_ref().map(value).into()).collect();
+    let transfer = reversed(&layout.buffer_transfer("test", pool, false));
+    copied(&transfer, &buffer, layout.shape().iter().product())
 }
 
-fn positions(pool: &Pool, own: &Layout, elements: &[Opt<i32>]) -> Vec<Opt<i32>> {
-    copied(&own.buffer_transfer("test", pool, false), elements, own.factors.size())
+fn positions(pool: &Pool, layout: &Layout, elements: &[Opt<i32>]) -> Vec<Opt<i32>> {
+    copied(&layout.buffer_transfer("test", pool, false), elements, layout.factors.size())
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn buffers_hold_the_elements_of_their_positions() {
         let chosen = axes(&mut random, 1);
         let expr = mapping(&mut random, &chosen);
         let mut pool = Pool::new();
-        let own = layout(&mut pool, expr);
-        let elements = stored(&pool, &own);
+        let layout = layout(&mut pool, expr);
+        let elements = stored(&pool, &layout);
         let expected: Vec<Opt<i32>> = table(expr).iter().map(|at| at.as_ref().map(value).into()).collect();
-        assert_eq!(positions(&pool, &own, &elements), expected, "{expr}");
+        assert_eq!(positions(&pool, &layout, &elements), expected, "{expr}");
         let dead = elements.iter().filter(|element| !element.is_init()).count();
-        let guard = own.storage_guard("test", &pool);
+        let guard = layout.storage_guard("test", &pool);
         assert!(dead == 0 || !guard.is_always(), "{expr}: a guard for {dead} dead cells");
     }
 }
@@ -125,9 +125,11 @@ fn moves_keep_every_index() {
         let (source, destination) = (layout(&mut pool, from), layout(&mut pool, to));
         let elements = stored(&pool, &source);
         let Ok(result) = moved("test", &pool, (&source, &elements), &destination, broadcast) else {
-            // Products that the two sides cut across at different places, and parts of a truncated axis.
-            let composite =
-                |own: &Layout| axes_of(&own.factors).any(|(term, _)| matches!(term.atom, Atom::Composite(_)));
+            // Moves may be refused for products that the two sides cut at different places, and for parts of a
+            // truncated axis.
+            let composite = |layout: &Layout| {
+                axes_of(&layout.factors).any(|(term, _)| matches!(term.atom, Atom::Composite(_)))
+            };
             let truncated = chosen.iter().any(|expr| matches!(expr, Expr::Resize(..)));
             assert!(truncated || composite(&source) || composite(&destination), "{from} -> {to} refused");
             refused += 1;
@@ -146,8 +148,9 @@ fn moves_keep_every_index() {
         let expected: Vec<Opt<i32>> = table(to)
             .into_iter()
             .map(|at| {
-                let own = |at: Coordinates| at.into_iter().filter(|(name, _)| names.contains(name)).collect();
-                at.and_then(|at| held.get::<Coordinates>(&own(at)).copied()).into()
+                let projected =
+                    |at: Coordinates| at.into_iter().filter(|(name, _)| names.contains(name)).collect();
+                at.and_then(|at| held.get::<Coordinates>(&projected(at)).copied()).into()
             })
             .collect();
         assert_eq!(positions(&pool, &destination, &result), expected, "{from} -> {to}");
@@ -183,20 +186,20 @@ fn folds_add_what_the_result_lacks() {
         done += 1;
         let results = plan.run(|k, _| elements[k], |a, b| a + b, Opt::Init(0));
         let result = copied(&plan.spread, &results, destination.shape().iter().product());
-        // The coordinates of the result, with the digit that is kept of an axis.
+        // The coordinates of the result, with the kept digit of an axis.
         let kept = |at: &Coordinates| -> Coordinates {
             let names = |expr: &'static Expr| -> bool {
                 matches!(expr, Expr::Resize(..)) || matches!(expr, Expr::Symbol(_))
             };
             at.iter()
                 .filter_map(|&(name, k)| {
-                    let own = left.iter().copied().filter(|expr| names(expr)).any(|expr| match expr {
+                    let whole = left.iter().copied().filter(|expr| names(expr)).any(|expr| match expr {
                         Expr::Resize(Expr::Symbol(axis), _) | Expr::Symbol(axis) => axis.name == name,
                         _ => false,
                     });
                     let partly = matches!(to, Expr::Pair(Expr::Stride(Expr::Padding(Expr::Symbol(axis), _), 4), _)
-                        if axis.name == name && !own);
-                    let k = if own { k } else if partly { k / 4 * 4 } else { 0 };
+                        if axis.name == name && !whole);
+                    let k = if whole { k } else if partly { k / 4 * 4 } else { 0 };
                     (k > 0).then_some((name, k))
                 })
                 .collect()
@@ -252,7 +255,7 @@ fn storage_axes_are_sorted_digits() {
 fn buffers_are_packed() {
     let tensor = Tensor::<i32, Pair<Padding<Sp, 8>, Sb>>::from_buf((0..30).map(Opt::Init).collect());
     assert_eq!(tensor.to_buf(), (0..21).map(Opt::Init).collect::<Vec<_>>());
-    // A = 5 cut at 4 and 2 without the digit between: 4 + 1 is no coordinate.
+    // A = 5 is cut at 4 and 2, without the digit between: 4 + 1 is no coordinate.
     let holes = counted::<Pair<Stride<Padding<Sc, 8>, 4>, Modulo<Padding<Sc, 8>, 2>>>();
     assert_eq!(holes.to_buf(), [Opt::Init(0), Opt::Init(1), Opt::Init(2), Opt::Uninit]);
     assert_eq!(holes.map(|_| Opt::Init(1)).to_buf()[3], Opt::Uninit);

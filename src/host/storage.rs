@@ -1,7 +1,7 @@
-//! How a tensor is stored on the host: which axes its array has.
+//! Storage of a tensor on the host: the axes of its array.
 //!
-//! The storage axes of a mapping are its digits, where digits that complete each other are one axis wherever they
-//! stand. They are sorted, so that mappings that differ in their order alone store a tensor alike.
+//! The storage axes of a mapping are its digits. Digits that complete each other are one axis, wherever they stand. The
+//! axes are sorted, so that mappings which differ only in their order store a tensor alike.
 //!
 //! ```text
 //! m![K / 8, H, K % 8]    stores H, K        (10 x 24)
@@ -20,7 +20,8 @@ use crate::mapping::{
 use crate::text::{Text, order};
 use core::cmp::Ordering;
 
-/// The digits of an expression without the padding between them, in the order of the mapping: how buffers list them.
+/// The digits of an expression in the order of the mapping, without the padding between them: the order in which
+/// buffers list elements.
 pub(crate) const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
     let factors = factorize(pool, expr);
     digits_of(pool, &factors)
@@ -38,7 +39,7 @@ pub(crate) const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
     digits
 }
 
-/// Appends digits. A whole block with dead positions before it is the digits that it holds.
+/// Appends digits. A whole block with padding positions before it is replaced by the digits that it holds.
 const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
     let mut k = 0;
     while k < factors.len() {
@@ -54,7 +55,7 @@ const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
     }
 }
 
-/// The composite, if this is all of one with dead positions before it.
+/// The composite, if the term is all of a composite with padding positions before it.
 const fn opened(pool: &Pool, term: &Term, resize: usize) -> Option<Composite> {
     let Atom::Composite(composite) = term.atom else { return None };
     if composite.lead > 0 && term.stride == 1 && resize == pool.atom_size(&term.atom) {
@@ -64,7 +65,7 @@ const fn opened(pool: &Pool, term: &Term, resize: usize) -> Option<Composite> {
     }
 }
 
-/// The storage axes of a mapping in normal form: the last of the sorted axes innermost.
+/// The storage axes of a mapping in normal form, sorted; the last one is innermost.
 ///
 /// The list is a placement for deriving moves; it is not a normal form.
 pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
@@ -101,7 +102,7 @@ pub(crate) const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
 
 type Axes = List<(Term, usize), FACTORS>;
 
-/// Adds a digit. A digit that stands a second time is stored once.
+/// Adds a digit. A digit that occurs twice is stored once.
 const fn add_digit(axes: &mut Axes, term: Term, resize: usize) {
     let mut k = 0;
     while k < axes.len() {
@@ -117,7 +118,7 @@ const fn add_digit(axes: &mut Axes, term: Term, resize: usize) {
     axes.push((term, resize));
 }
 
-/// Joins two digits that complete each other. False if there are none.
+/// Joins two digits that complete each other. False if there are no such digits.
 const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
     let mut low = 0;
     while low < axes.len() {
@@ -147,7 +148,7 @@ const fn least(a: usize, b: usize) -> usize {
     if a < b { a } else { b }
 }
 
-/// Sorts by insertion: there are at most a handful of axes.
+/// Sorts by insertion: there is at most a handful of axes.
 const fn sort(pool: &Pool, axes: &mut Axes) {
     let mut k = 1;
     while k < axes.len() {
@@ -176,8 +177,8 @@ const fn first(comparisons: &[Ordering]) -> Ordering {
     Ordering::Equal
 }
 
-/// The order of storage axes. Composites are compared by content, because their place in a pool depends on what else
-/// is in it.
+/// The order of storage axes. Composites are compared by content, because their place in a pool depends on the other
+/// composites there.
 const fn compare_terms(pool: &Pool, a: &Term, b: &Term) -> Ordering {
     let atoms = match (&a.atom, &b.atom) {
         (Atom::Symbol(a), Atom::Symbol(b)) => {
@@ -211,7 +212,7 @@ const fn compare_contents(pool: &Pool, a: &[Factor], b: &[Factor]) -> Ordering {
     compare(a.len(), b.len())
 }
 
-/// A mapping and how it is stored.
+/// A mapping and its storage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) expr: &'static Expr,
@@ -222,7 +223,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of a mapping. Composites go to `pool`.
+    /// The layout of a mapping. Composites go to `pool`.
     #[track_caller]
     pub(super) fn new(operation: &'static str, pool: &mut Pool, expr: &'static Expr) -> Self {
         if let Err(problem) = expr.checked_size() {
@@ -250,7 +251,7 @@ impl Layout {
         axes_of(&self.digits).map(|(_, resize)| resize).product()
     }
 
-    /// Which tuples of storage coordinates (outermost first) are an index of the tensor.
+    /// A guard for the tuples of storage coordinates (outermost first) that are an index of the tensor.
     #[track_caller]
     pub(super) fn storage_guard(&self, operation: &'static str, pool: &Pool) -> Guard {
         let mut builder = GuardBuilder::new(self.storage.len());
@@ -284,7 +285,7 @@ impl Layout {
         transfer
     }
 
-    /// Digit, size and step in a buffer, outermost first, and where the first element is.
+    /// Digit, size and step in a buffer, outermost first, and the position of the first element.
     fn buffer_digits(&self, pool: &Pool, packed: bool) -> (Vec<(Term, usize, usize)>, isize) {
         let factors = if packed { &self.digits } else { &self.factors };
         let (mut digits, mut start) = (Vec::new(), 0);
@@ -306,7 +307,7 @@ impl Layout {
                 step = inside * factor.size_over(step / inside);
             }
         }
-        // The digits of a block come last: order them as they lie in the buffer.
+        // The digits of a block come last: sort all by their step in the buffer.
         digits.sort_by_key(|&(_, _, step)| core::cmp::Reverse(step));
         (digits, start as isize)
     }
@@ -323,7 +324,7 @@ impl Layout {
                 && term.stride <= digit.stride
                 && digit.stride.is_multiple_of(term.stride)
                 && digit.stride < term.stride * term.modulo;
-            // Of digits that overlap, which no sound mapping has, the one that begins nearest.
+            // Digits overlap in no sound mapping. If they do, the nearest one is taken.
             if inside && term.stride > found.0 {
                 found = (term.stride, elements * (digit.stride / term.stride));
             }

@@ -22,7 +22,7 @@ pub struct TensorView<'l, D: Scalar, Mapping: M> {
     stored: &'l ArrayD<Opt<D>>,
     /// The mapping of the tensor.
     tensor: &'static Expr,
-    /// Positions of the tensor before those of the view.
+    /// Positions of the tensor before the view.
     before: usize,
     mapping: PhantomData<fn() -> Mapping>,
 }
@@ -42,7 +42,7 @@ pub struct TensorViewMut<'l, D: Scalar, Mapping: M> {
     stored: &'l mut ArrayD<Opt<D>>,
     /// The mapping of the tensor.
     tensor: &'static Expr,
-    /// Positions of the tensor before those of the view.
+    /// Positions of the tensor before the view.
     before: usize,
     mapping: PhantomData<fn() -> Mapping>,
 }
@@ -61,7 +61,7 @@ fn positions<D: Scalar>(
     all
 }
 
-/// The stored elements of a tensor from all positions.
+/// The stored elements of a tensor, from the elements of all positions.
 fn stored<D: Scalar>(operation: &'static str, positions: &[Opt<D>], mapping: &'static Expr) -> Vec<Opt<D>> {
     let mut pool = Pool::new();
     let layout = Layout::new(operation, &mut pool, mapping);
@@ -83,27 +83,27 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
 }
 
 impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {
-    /// So many positions further on, as another mapping.
+    /// The view `positions` further on, as another mapping.
     pub(crate) fn further<Mapping2: M>(&self, positions: usize) -> TensorView<'l, D, Mapping2> {
         let TensorView { stored, tensor, before, .. } = *self;
         TensorView { stored, tensor, before: before + positions, mapping: PhantomData }
     }
 
-    /// What is there, as a tensor of its own.
+    /// The elements of the view, as a tensor of its own.
     #[track_caller]
     pub fn read(self) -> Tensor<D, Mapping> {
         let all = positions("read", self.stored, self.tensor);
-        // What a tile leaves out may stick out of the tensor.
-        let own: Vec<Opt<D>> =
+        // The padding of a tile may reach beyond the tensor.
+        let elements: Vec<Opt<D>> =
             (0..Mapping::SIZE).map(|k| all.get(self.before + k).copied().unwrap_or(Opt::Uninit)).collect();
         let mut pool = Pool::new();
         let layout = Layout::new("read", &mut pool, Mapping::EXPR);
-        Tensor::from_storage(&pool, &layout, stored("read", &own, Mapping::EXPR))
+        Tensor::from_storage(&pool, &layout, stored("read", &elements, Mapping::EXPR))
     }
 }
 
 impl<D: Scalar, Mapping: M> TensorViewMut<'_, D, Mapping> {
-    /// So many positions further on, as another mapping.
+    /// The view `positions` further on, as another mapping.
     pub(crate) fn further<Mapping2: M>(&mut self, positions: usize) -> TensorViewMut<'_, D, Mapping2> {
         let before = self.before + positions;
         TensorViewMut { stored: &mut *self.stored, tensor: self.tensor, before, mapping: PhantomData }
@@ -123,7 +123,7 @@ impl<D: Scalar, Mapping: M> TensorViewMut<'_, D, Mapping> {
             all[self.before + k] = new[k];
         }
         let elements = stored("write_transpose", &all, self.tensor);
-        self.stored.iter_mut().zip(elements).for_each(|(own, element)| *own = element);
+        self.stored.iter_mut().zip(elements).for_each(|(cell, element)| *cell = element);
     }
 }
 

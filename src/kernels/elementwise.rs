@@ -8,7 +8,7 @@ use crate::runtime::Context;
 use crate::scalar::FetchCast;
 use crate::tensor::DmTensor;
 
-/// Two tensors side by side: each flit of the first one is followed by that of the second one.
+/// Interleaves two tensors: each flit of the first one is followed by a flit of the second one.
 macro_rules! side_by_side {
     ($ctx:ident, $a:ident, $b:ident) => {
         ($ctx.main.begin_interleaved::<Turn, _, _, _, _, _>($a.view(), $b.view()))
@@ -35,7 +35,7 @@ macro_rules! side_by_side {
 ///
 /// #[device(chip = 1)]
 /// fn sum_times(ctx: &mut Context, a: &X, b: &X) -> X {
-///     let [a, b] = [a, b].map(|own| own.to_dm::<m![1 # 2], m![R / 2], m![R % 2, K]>(&mut ctx.tdma, AUTO));
+///     let [a, b] = [a, b].map(|tensor| tensor.to_dm::<m![1 # 2], m![R / 2], m![R % 2, K]>(&mut ctx.tdma, AUTO));
 ///     let sum: DmTensor<bf16, _, _, _, _> = add(ctx, &a, &b);
 ///     let y: DmTensor<bf16, _, _, _, _> = multiply(ctx, &sum, &b);
 ///     y.to_hbm(&mut ctx.tdma, AUTO)
@@ -72,7 +72,7 @@ where
 
 /// `y = a · b` in every slice: a gate.
 ///
-/// Otherwise as [`add`], with the four lanes of the float cluster: `Rows · Columns / 2` cycles.
+/// As [`add`], but with the four lanes of the float cluster: `Rows · Columns / 2` cycles.
 #[track_caller]
 #[inline(never)]
 pub fn multiply<D, Out, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(

@@ -1,4 +1,5 @@
-//! How helpers see tensors: rows of columns, in packets of the engines. And what they refuse, in their own words.
+//! Tensors as helpers see them: rows of columns, in packets of the engines. And the refusals of helpers, in their own
+//! words.
 
 use crate::engine::cast::StreamCast as _;
 use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
@@ -16,7 +17,7 @@ when_late! {
     use crate::runtime::late::Refusable;
 }
 
-/// A mapping of one axis, or of a part of it: what a helper sums over.
+/// A mapping of one axis, or of a part of it: the axis that a helper sums over.
 ///
 /// `m![K]`, `m![K % 64]`, `m![K / 8 # 16]` are such mappings; a list is not.
 #[diagnostic::on_unimplemented(
@@ -29,24 +30,25 @@ when_late! {
 pub trait OneAxis: M + 'static {
     /// The axis.
     type Axis: AxisName;
-    /// Positions that are no padding.
+    /// Number of positions that are no padding.
     const LIVE: usize;
     when_late! {
-        /// Whether parts have as many of them.
+        /// An error if the parts of the axis differ in their number of positions without padding.
         #[doc(hidden)]
         const WHOLE: Refusable<()>;
     }
 }
 
-/// The positions of a part of columns without padding. Parts of padded columns do not all have as many.
-const fn cut(live: usize, size: usize, own: usize, expr: &Expr) -> usize {
-    // With `late-refusals`, `WHOLE` is looked at.
+/// Number of positions without padding in a part of columns. Refuses parts of padded columns: they do not all have the
+/// same number.
+const fn cut(live: usize, size: usize, positions: usize, expr: &Expr) -> usize {
+    // With `late-refusals`, `WHOLE` is evaluated instead.
     #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
     if let Err(error) = parts_of(live, size, expr) {
         error.refuse()
     }
     let _ = (live, size, expr);
-    own
+    positions
 }
 
 /// Refuses parts of padded columns.
@@ -63,7 +65,7 @@ const fn parts_of(live: usize, size: usize, expr: &Expr) -> Result<(), PlanError
 }
 
 when_late! {
-    /// Refuses parts of padded columns, and of parts of these.
+    /// Refuses parts of padded columns, and parts of such parts.
     const fn parts(outer: Refusable<()>, live: usize, size: usize, expr: &Expr) -> Refusable<()> {
         attempt!(outer);
         parts_of(live, size, expr)
@@ -109,8 +111,8 @@ impl<E: OneAxis, const LEAD: usize, const TRAIL: usize> OneAxis for Margin<E, LE
     when_late! { const WHOLE: Refusable<()> = E::WHOLE; }
 }
 
-/// An axis of as many coordinates as `Parts` has positions: the slices that get a copy of what the slices of `Parts`
-/// had a part of.
+/// An axis with one coordinate per position of `Parts`. Each slice along it gets a copy of the number that the slices
+/// of `Parts` held in parts.
 #[derive(Clone, Debug)]
 pub struct CopiesOf<Parts>(PhantomData<Parts>);
 
@@ -119,7 +121,7 @@ impl<Parts: M + 'static> AxisName for CopiesOf<Parts> {
     const SIZE: usize = Parts::SIZE;
 }
 
-/// Which of two tensors that are read in turns.
+/// An axis that numbers two tensors which are read in turns.
 #[derive(Clone, Debug)]
 pub struct Turn;
 
@@ -128,8 +130,8 @@ impl AxisName for Turn {
     const SIZE: usize = 2;
 }
 
-/// What is loaded from DM as `Shape`: a tensor of this mapping, `&w`, or a view with its axes in any layout, such as
-/// one of a tile, `w.view().tile::<…>(k)`.
+/// A tensor that is loaded from DM as `Shape`: a tensor of this mapping, `&w`, or a view with its axes in any layout,
+/// such as a tile, `w.view().tile::<…>(k)`.
 #[diagnostic::on_unimplemented(
     message = "kernels: `{Self}` is not loaded as `{Shape}`",
     note = "give a tensor in DM of this mapping by reference, `&w`, or a view: `w.view()`, `w.view().tile::<…>(k)`"
@@ -175,7 +177,7 @@ impl<'l, D: Scalar, Chip: M + 'l, Cluster: M + 'l, Slice: M + 'l, Element: M + '
     }
 }
 
-/// Element types of products, with the parts in which the Contraction Engine takes a row `K`.
+/// Element types of products, and the parts in which the Contraction Engine takes a row `K`.
 ///
 /// ```text
 ///   flits      32 bytes      Flits  outside of  Flit       16 bf16, 32 of 8 bits, 64 i4
@@ -195,8 +197,8 @@ pub trait Multiplied: ContractionCast {
 }
 
 macro_rules! multiplied {
-    ($($own:ident, $flit:literal, $packet:literal;)*) => { $(
-        impl Multiplied for $own {
+    ($($scalar:ident, $flit:literal, $packet:literal;)*) => { $(
+        impl Multiplied for $scalar {
             const PACKET: usize = $packet;
             type Flits<K: M> = Stride<K, $flit>;
             type Flit<K: M> = Modulo<K, $flit>;
@@ -223,8 +225,8 @@ pub(super) type Halves<Rows, Columns> = m![{ Rows }, { Columns } / 4];
 /// The 4 lanes of a half.
 pub(super) type HalfLanes<Columns> = m![{ Columns } % 4];
 
-/// A stream of the rows of a tensor in the float cluster of the Vector Engine, where `Rows` and `Columns` are its
-/// parts.
+/// Begins a stream of the rows of a tensor in the float cluster of the Vector Engine. `Rows` and `Columns` are parts of
+/// the tensor.
 macro_rules! enter {
     ($ctx:ident, $x:ident) => {
         ($ctx.main.begin($x.view()).fetch::<f32, Flits<Rows, Columns>, Lanes<Columns>>())
@@ -236,22 +238,23 @@ macro_rules! enter {
 }
 pub(super) use enter;
 
-/// What a helper leaves in DM: numbers of 32 bits as they were computed, or a narrower type, rounded once at the end.
+/// Element types that a helper stores in DM: numbers of 32 bits as they were computed, or a narrower type, rounded once
+/// at the end.
 ///
-/// From `f32` to `f32`, `bf16`, `f16`, `f8e4m3` and `f8e5m2`; from `i32` to `i32`, and to `i16` and `i8`, of which the
-/// low bits are kept. The type that the result is bound to decides.
+/// From `f32` to `f32`, `bf16`, `f16`, `f8e4m3` and `f8e5m2`; from `i32` to `i32`, and to `i16` and `i8`, which keep
+/// the low bits. The type that the result is bound to decides.
 #[diagnostic::on_unimplemented(
     message = "kernels: results of `{D}` are not left in DM as `{Self}`",
     note = "f32 becomes f32, bf16, f16, f8e4m3 or f8e5m2; i32 becomes i32, i16 or i8: give the result a type"
 )]
 pub trait StoredFrom<D: VeScalar>: Scalar {
-    /// Ends a stream of the Vector Engine in DM, at an address of its own.
+    /// Ends a stream of the Vector Engine in DM, at an address that is found.
     #[doc(hidden)]
     fn store<const T: Tu, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(
         stream: VectorFinalTensor<'_, T, D, Chip, Cluster, Slice, Flits<Rows, Columns>, Lanes<Columns>>,
     ) -> DmTensor<Self, Chip, Cluster, Slice, Pair<Rows, Columns>>;
 
-    /// Ends a stream of sums in DM, at an address of its own.
+    /// Ends a stream of sums in DM, at an address that is found.
     #[doc(hidden)]
     fn store_sums<const T: Tu, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(
         stream: AccumulationTensor<'_, T, D, Chip, Cluster, Slice, Flits<Rows, Columns>, Lanes<Columns>>,
@@ -259,24 +262,24 @@ pub trait StoredFrom<D: VeScalar>: Scalar {
 }
 
 macro_rules! stored {
-    ($name:ident, $stream:ident, $d:ty, $own:ty, |$from:ident| { $cast:expr }) => {
+    ($name:ident, $stream:ident, $d:ty, $target:ty, |$from:ident| { $cast:expr }) => {
         #[track_caller]
         fn $name<const T: Tu, Chip: M, Cluster: M, Slice: M, Rows: M, Columns: M>(
             $from: $stream<'_, T, $d, Chip, Cluster, Slice, Flits<Rows, Columns>, Lanes<Columns>>,
-        ) -> DmTensor<$own, Chip, Cluster, Slice, Pair<Rows, Columns>> {
+        ) -> DmTensor<$target, Chip, Cluster, Slice, Pair<Rows, Columns>> {
             $cast.commit::<Pair<Rows, Columns>>(AUTO)
         }
     };
 }
 
 macro_rules! stored_from {
-    ($($d:ident: $own:ident $(# $flit:literal)?;)*) => { $(
-        impl StoredFrom<$d> for $own {
-            stored!(store, VectorFinalTensor, $d, $own, |stream| {
-                stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?
+    ($($d:ident: $target:ident $(# $flit:literal)?;)*) => { $(
+        impl StoredFrom<$d> for $target {
+            stored!(store, VectorFinalTensor, $d, $target, |stream| {
+                stream$(.cast::<$target, Padding<Lanes<Columns>, $flit>>())?
             });
-            stored!(store_sums, AccumulationTensor, $d, $own, |stream| {
-                stream$(.cast::<$own, Padding<Lanes<Columns>, $flit>>())?
+            stored!(store_sums, AccumulationTensor, $d, $target, |stream| {
+                stream$(.cast::<$target, Padding<Lanes<Columns>, $flit>>())?
             });
         }
     )* };
@@ -323,7 +326,7 @@ pub(super) const fn check_rows<Cluster: M, Slice: M, Rows: M, Columns: M>(
     Ok(())
 }
 
-/// Refuses what is not in 2 clusters of 256 slices.
+/// Refuses tensors that are not in 2 clusters of 256 slices.
 const fn check_units<Cluster: M, Slice: M>(operation: &'static str) -> Result<(), PlanError> {
     if Cluster::SIZE != spec::CLUSTERS || Slice::SIZE != spec::SLICES {
         refuse!(
@@ -342,7 +345,8 @@ const fn check_units<Cluster: M, Slice: M>(operation: &'static str) -> Result<()
     Ok(())
 }
 
-/// Refuses more than the vector register file holds: a number of 32 bits per position, for each of `per_position`.
+/// Refuses operands that do not fit the vector register file: a number of 32 bits per position, for each of
+/// `per_position`.
 pub(super) const fn check_row_operands<Rows: M>(
     operation: &'static str,
     position: &'static str,
@@ -395,7 +399,7 @@ pub(super) const fn accepted(checks: &[Result<(), PlanError>]) {
     }
 }
 
-/// The rules of a helper, before anything else in it: `planned_rules!(accepted(&[…]))`.
+/// Checks the rules of a helper, before anything else in it: `planned_rules!(accepted(&[…]))`.
 #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
 macro_rules! planned_rules {
     ($accepted:expr) => {
@@ -412,7 +416,7 @@ macro_rules! planned_rules {
 pub(super) use planned_rules;
 
 when_late! {
-    /// The first of them, if there is one.
+    /// The first refusal, if there is one.
     pub(super) const fn first_refusal(checks: &[Result<(), PlanError>]) -> Refusable<()> {
         let mut k = 0;
         while k < checks.len() {
@@ -423,7 +427,7 @@ when_late! {
     }
 }
 
-/// Refuses parts of rows in slices and in columns that are of two axes.
+/// Refuses rows whose parts in slices and in columns are of two axes.
 pub(super) const fn check_parts<Parts: OneAxis, Columns: OneAxis>(
     operation: &'static str,
 ) -> Result<(), PlanError> {

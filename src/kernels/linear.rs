@@ -29,8 +29,8 @@ use crate::tensor::{DmTensor, TrfTensor, VrfTensor};
 pub type Weights<D, Chip, Cluster, Slice, N, K> =
     TrfTensor<D, Chip, Cluster, Slice, m![{ N } % 8], m![{ N } / 8, { K }]>;
 
-/// What a product and its weights must be. Where they fit the register file, their sums fit the accumulator: 128 groups
-/// of 8 rows with a packet of 64 bytes each are 64 KiB.
+/// Refuses products and weights that do not fit the engines. Weights that fit the register file have sums that fit the
+/// accumulator: 128 groups of 8 rows with a packet of 64 bytes each are 64 KiB.
 pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: M>(
     operation: &'static str,
 ) -> Result<(), PlanError> {
@@ -62,17 +62,18 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
     Ok(())
 }
 
-/// Loads weights from DM into a register file: all of it, or the half of it that a product does not read meanwhile.
+/// Loads weights from DM into a register file: the whole file, or the half that no product reads meanwhile.
 ///
-/// `w[n, k]` of each slice become [`Weights`]. Of a view the axes may be in any layout; the product that uses the
-/// weights says which they are.
+/// `w[n, k]` of each slice become [`Weights`]. The axes of a view may be in any layout; the product that uses the
+/// weights names them.
 ///
 /// The sub context does it, 8 bytes per cycle, beside the main context: `N · K · bytes / 8` cycles.
 ///
-/// Refused while compiling: `N` that is no multiple of 8, `K` that is not whole packets of 64 bytes, more than 64 KiB.
+/// Refused while compiling: `N` that is no multiple of 8, `K` that is not whole packets of 64 bytes, weights of more
+/// than 64 KiB.
 ///
 /// # Panics
-/// Where the weights do not fit the half that `address` names.
+/// If the weights do not fit the half that `address` names.
 #[track_caller]
 #[inline(never)] // The compiler names the line of a call that it did not inline.
 pub fn load_weights<'l, W: InDm<'l, Pair<N, K>>, N: M, K: M>(
@@ -92,12 +93,13 @@ where
 
 /// Loads a vector from DM into the vector register file: a bias, a scale, a shift, a mask. It is the same for all rows.
 ///
-/// The sub context does it. The bytes, 4 per element of 8 KiB in a slice, are free again when the handle ends.
+/// The sub context does it. The vector takes 4 bytes per element, of 8 KiB in a slice. They are free again when the
+/// handle ends.
 ///
-/// Refused while compiling: a vector that is not whole flits of 8 numbers, or longer than 2048.
+/// Refused while compiling: a vector that is not whole flits of 8 numbers, or is longer than 2048 elements.
 ///
 /// # Panics
-/// Where so many bytes of the register file are not free.
+/// If too few bytes of the register file are free.
 #[track_caller]
 #[inline(never)]
 pub fn load_operand<'l, V: InDm<'l, Columns>, Columns: M>(
@@ -144,12 +146,12 @@ type Sums<'l, D, Chip, Cluster, Slice, Rows, N> = AccumulationTensor<
 
 /// `y[r, n] = Σ x[r, k] · w[n, k]` in every slice: products with weights, and nothing else.
 ///
-/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are left
-/// in DM as the type that the result is bound to says: see [`StoredFrom`].
+/// Elements are `bf16` and `f8`, with sums in `f32`, or `i8` and `i4`, with sums in `i32` that wrap. The sums are
+/// stored in DM in the type that the result is bound to: see [`StoredFrom`].
 ///
-/// The main context takes it through the Contraction Engine. A packet of 64 bytes takes two cycles to come, and one
-/// cycle for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights or
-/// more.
+/// The main context takes the product through the Contraction Engine. A packet of 64 bytes takes two cycles to arrive,
+/// and one cycle for each of `N / 8` groups of weights: `Rows · packets · max(2, N / 8)` cycles. Use 16 rows of weights
+/// or more.
 ///
 /// Refused while compiling: see [`load_weights`].
 #[track_caller]
@@ -175,9 +177,9 @@ where
 /// `bias` lies in the vector register file: see [`load_operand`]. A mask that is added to all rows is a bias, too. `y`
 /// is `f32`, `bf16` or narrower: the type that the result is bound to.
 ///
-/// The main context takes it through the Contraction and the Vector Engine in one pass of
+/// The main context takes the layer through the Contraction and the Vector Engine in one pass of
 /// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8` of them, or twice as many where it uses
-/// the float cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time of rows of one packet alone.
+/// the float cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time only for rows of one packet.
 ///
 /// Refused while compiling: see [`product`].
 ///
@@ -244,10 +246,11 @@ where
     Out::store(activation.applied(sums(ctx, x, weights), bias))
 }
 
-/// What a layer does with each of its sums. The four are types, so that a layer has the stages of its own alone.
+/// The function that a layer applies to each of its sums. The four are types, so that a layer has only the stages that
+/// it needs.
 ///
 /// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the
-/// adder of the float cluster twice: that is [`QuickGelu`] here, or a pass of its own.
+/// adder of the float cluster twice. Use [`QuickGelu`] instead, or a pass of its own.
 pub trait Activation: sealed::Sealed + Copy {
     /// Adds a bias and applies the function.
     #[doc(hidden)]
@@ -262,7 +265,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Declares an activation with the calls that it makes of a stream with 8 lanes, and of the bias.
+/// Declares an activation by its calls on a stream with 8 lanes and on the bias.
 macro_rules! activation {
     ($(#[$doc:meta])* $name:ident, |$stream:ident, $bias:ident, $Rows:ident, $N:ident| $calls:expr) => {
         $(#[$doc])*

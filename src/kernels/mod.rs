@@ -1,7 +1,8 @@
 //! Parts of kernels: layers, norms, softmax and sums, for any axes and layouts.
 //!
-//! What every kernel of a network would otherwise spell out, call by call. Each helper is an ordinary function that
-//! orders passes on tensors in DM, with the public calls of the engines; its source is an example of how to write them.
+//! Helpers for code that every kernel of a network would otherwise spell out, call by call. Each helper is an ordinary
+//! function that orders passes on tensors in DM, with the public calls of the engines; its source is an example to
+//! learn from.
 //!
 //! | helper | computes | engines |
 //! |---|---|---|
@@ -39,14 +40,14 @@
 //! to: `let y: DmTensor<bf16, _, _, _, _> = softmax(ctx, &x, 1.0);`. Arithmetic is `f32` inside, and rounded once when
 //! it is stored.
 //!
-//! Results and what a helper keeps meanwhile lie at addresses that are found, like [`AUTO`](crate::runtime::AUTO); they
-//! are free again when their handles end. Only the half of a register file for weights is named by the caller, because
+//! Results and intermediate tensors of a helper lie at addresses that are found, like [`AUTO`](crate::runtime::AUTO);
+//! they are free again when their handles end. The caller names only the half of a register file for weights, because
 //! it decides what runs side by side.
 //!
 //! # Reports and refusals
 //!
-//! In the report and in faults, all passes of a helper have the line of its caller. Sizes that do not fit are refused
-//! while compiling, in the words of the helper, at that line.
+//! In the report and in faults, all passes of a helper appear at the line of its caller. Sizes that do not fit are
+//! refused while compiling, in the words of the helper, at that line.
 
 mod elementwise;
 mod layout;

@@ -77,7 +77,7 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     per_row: usize,
     vectors: usize,
 ) -> Result<(), PlanError> {
-    // Looked at here, so that the line of a refusal is that of the helper's caller.
+    // Evaluated here, so that a refusal appears at the line of the helper's caller.
     let _ = Columns::LIVE;
     when_late! { crate::error::attempt!(Columns::WHOLE); }
     crate::error::attempt!(check_rows::<Cluster, Slice, Rows, Columns>(operation));
@@ -100,7 +100,7 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     Ok(())
 }
 
-/// `√(mean of x[r]² + epsilon)` of each row in every slice: what [`rms_norm`] divides by, for a kernel that divides in a
+/// `√(mean of x[r]² + epsilon)` of each row in every slice: the divisor of [`rms_norm`], for a kernel that divides in a
 /// pass of its own.
 ///
 /// Two passes of the main context: one at 4 lanes per cycle, `Rows · Columns / 4` cycles, and one of `Rows` steps.
@@ -125,7 +125,7 @@ where
 
 /// `y[r, k] = x[r, k] · scale[k] / √(mean of x[r]² + epsilon)` in every slice, each row by itself.
 ///
-/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). Without one nothing is
+/// `scale` lies in the vector register file: see [`load_operand`](super::load_operand). Without it, nothing is
 /// multiplied. `x` is widened to `f32` by the fetch; `y` is `f32`, `bf16` or narrower: the type that the result is
 /// bound to. Columns that are padding do not count.
 ///

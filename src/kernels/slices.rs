@@ -8,9 +8,9 @@ use crate::runtime::{AUTO, Context};
 use crate::scalar::FetchCast;
 use crate::tensor::{DmTensor, VrfTensor};
 
-/// A number per row that all slices of the row have, as an operand of the stream of the row.
+/// Brings a number per row to all slices of the row, as an operand of the stream of the row.
 ///
-/// The copies take the place of the parts of the row: they have no name of their own there, and nothing moves.
+/// The copies take the place of the parts of the row. There they have no name of their own, and nothing moves.
 #[track_caller]
 pub(super) fn to_all_slices<Chip: M, Cluster: M, Kept: M, Parts: M + 'static, Rows: M>(
     ctx: &mut Context,
@@ -27,14 +27,14 @@ pub(super) fn to_all_slices<Chip: M, Cluster: M, Kept: M, Parts: M + 'static, Ro
 ///   y   Slice2                   Element m![Rows2, Columns]
 /// ```
 ///
-/// What `Slice2` has in the place of `Parts` says who gets the sum: `m![Kept, 1 # 8]` the first slice of each group of
-/// 8, `m![Kept, X]` with an axis `X` of its own every slice, and an axis of `Rows` a part for each slice, which `Rows2`
-/// then lacks. Both follow from the type that the result is bound to.
+/// The axis that `Slice2` has in the place of `Parts` decides who gets the sum. With `m![Kept, 1 # 8]` it is the first
+/// slice of each group of 8. With `m![Kept, X]`, `X` being a new axis, it is every slice. With an axis of `Rows` each
+/// slice gets a part, and `Rows2` lacks that axis. Both follow from the type that the result is bound to.
 ///
 /// One pass of the main context with 8 lanes: `Rows · Columns / 8` cycles, and a cycle of latency per slice of a group.
 ///
-/// Refused while compiling: columns that are no multiple of 8; a `Slice2` in which nothing is summed, or something else
-/// than the innermost part of `Slice`.
+/// Refused while compiling: columns that are no multiple of 8; a `Slice2` that sums nothing, or that sums another part
+/// of `Slice` than the innermost one.
 ///
 /// ```
 /// use furiosa_visa_std::kernels::sum_over_slices;

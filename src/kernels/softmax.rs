@@ -22,7 +22,7 @@ use crate::runtime::{AUTO, Context};
 use crate::scalar::FetchCast;
 use crate::tensor::DmTensor;
 
-/// The powers of e of rows in the float cluster: of each element less the greatest of its row, scaled.
+/// Powers of e of rows in the float cluster: `e^(scale · (x - greatest))` for each element and the greatest of its row.
 macro_rules! powers {
     ($ctx:ident, $x:ident, $greatest:ident, $scale:ident) => {
         enter!($ctx, $x)

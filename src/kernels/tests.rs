@@ -1,4 +1,4 @@
-//! What helpers refuse, at each limit and one behind it.
+//! Refusals of helpers, at each limit and one behind it.
 
 use super::layout::{OneAxis, check_packets, check_parts, check_row_operands, check_rows};
 use super::linear::check_product;
@@ -26,7 +26,7 @@ axes![
 
 type Cluster = m![1 # 2];
 
-/// The rule that a check names, if it refuses. The message is the helper's, and says what to do.
+/// The rule that a check names, if it refuses. The message must begin with the helper's name, and contain a help.
 #[track_caller]
 fn rule(check: Result<(), PlanError>) -> Option<&'static str> {
     let error = check.err()?;
@@ -39,7 +39,7 @@ fn rows_are_whole_flits_in_all_slices() {
     assert_eq!(rule(check_rows::<Cluster, m![Q], m![1], m![B]>("own")), None);
     assert_eq!(rule(check_rows::<Cluster, m![Q], m![1], m![A]>("own")), Some("rows in flits"));
     assert_eq!(rule(check_rows::<Cluster, m![Q], m![1], m![A # 16]>("own")), None);
-    // A byte for each element: whatever they are, DM does not hold more.
+    // One byte for each element: DM holds no more of any type.
     assert_eq!(rule(check_rows::<Cluster, m![Q], m![B], m![W]>("own")), None);
     assert_eq!(rule(check_rows::<Cluster, m![Q], m![B], m![V]>("own")), Some("rows in DM"));
     assert_eq!(rule(check_rows::<m![1], m![Q], m![1], m![B]>("own")), Some("units"));

@@ -1,4 +1,4 @@
-//! A product whose weights do not fit the register file: tiles of them go through its two halves.
+//! A product whose weights do not fit the register file: tiles of the weights go through its two halves.
 //!
 //! ```text
 //!   DMA    w0 w1 w2 w3 …      HBM to one of two buffers in DM, two tiles ahead: not behind what `each` stores of y0
@@ -38,19 +38,19 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
     Ok(())
 }
 
-/// `y[r, n] = Σ x[r, k] · w[n, k]` for weights in HBM, a tile of their rows after the other.
+/// `y[r, n] = Σ x[r, k] · w[n, k]` for weights in HBM, one tile of their rows after the other.
 ///
 /// `tiles` are views of the weights, each `m![N, K]` in some layout: `w.view().tiles::<…>()`. Every slice gets all of
 /// each tile, or the part that `Cluster` and `Slice` say. `each` takes the product of a tile, with the number of the
-/// tile; the type of its argument says `N` and the type that is stored. Elements and sums are those of [`product`].
+/// tile; the type of its argument gives `N` and the type that is stored. Elements and sums are those of [`product`].
 ///
-/// A tile is loaded to DM, to one of two buffers, while the last but one before it is multiplied, and from there to one
-/// half of the register file, while the one before it is. Two tiles and two products are in DM at a time; their bytes
-/// are found by themselves. A tile takes the largest of its product, `Rows · packets · max(2, N / 8)` cycles, of its
-/// load by the sub context, `N · K · bytes / 8` cycles, and of its DMA with what `each` moves; the first load comes
-/// before all that.
+/// A tile is loaded to one of two buffers in DM while the last but one before it is multiplied. From there it is loaded
+/// to one half of the register file, while the one before it is multiplied. Two tiles and two products are in DM at a
+/// time; their addresses are found. The time of a tile is the largest of three: its product,
+/// `Rows · packets · max(2, N / 8)` cycles; its load by the sub context, `N · K · bytes / 8` cycles; its DMA together
+/// with the moves of `each`. The first load comes before all that.
 ///
-/// Refused while compiling: tiles of more than 32 KiB; what [`load_weights`] and [`product`] refuse.
+/// Refused while compiling: tiles of more than 32 KiB; everything that [`load_weights`] and [`product`] refuse.
 ///
 /// ```
 /// use furiosa_visa_std::kernels::tiled_product;
@@ -66,9 +66,9 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
 /// ) {
 ///     let x = x.to_dm::<m![1 # 2], m![R], m![1, K]>(&mut ctx.tdma, AUTO);
 ///     let tiles = w.view().tiles::<m![N / 32], 1, m![1 # 4, N % 32, K]>();
-///     tiled_product(ctx, &x, tiles, |ctx, tile, own: &DmTensor<f32, _, _, _, m![1, N % 32]>| {
+///     tiled_product(ctx, &x, tiles, |ctx, tile, product: &DmTensor<f32, _, _, _, m![1, N % 32]>| {
 ///         let y = y.view_mut().tile::<m![N / 32], 1, m![R, 1 # 4, N % 32]>(tile);
-///         own.view().to_hbm_view(&mut ctx.tdma, y);
+///         product.view().to_hbm_view(&mut ctx.tdma, y);
 ///     });
 /// }
 ///
@@ -112,20 +112,20 @@ pub fn tiled_product<'w, D, Out, Chip: M + 'w, Cluster: M, Slice: M, Rows: M, Ti
     bring(ctx, tiles.next(), &mut buffers[1]);
     let mut number = 0;
     while let Some(weights) = next {
-        let (own, other) = (number % 2, (number + 1) % 2);
+        let (current, other) = (number % 2, (number + 1) % 2);
         // Order the load of the next tile before the product that runs meanwhile, and the DMA of the one behind it
         // before the moves of `each`, which wait for the product.
         next = load(ctx, &buffers[other], HALVES[other]);
-        bring(ctx, tiles.next(), &mut buffers[own]);
+        bring(ctx, tiles.next(), &mut buffers[current]);
         // The bytes of the product before the last one are free for this one.
-        results[own] = None;
+        results[current] = None;
         let y = product(ctx, x, &weights);
-        each(ctx, number, results[own].insert(y));
+        each(ctx, number, results[current].insert(y));
         number += 1;
     }
 }
 
-/// Brings a tile of weights to DM, if there is one, to the bytes of the last but one before it.
+/// Brings a tile of weights, if there is one, to DM, to the bytes of the last but one before it.
 #[track_caller]
 fn bring<D, Chip: M, Cluster: M, Slice: M, Tile: M, N: M, K: M>(
     ctx: &mut Context,
@@ -140,7 +140,7 @@ fn bring<D, Chip: M, Cluster: M, Slice: M, Tile: M, N: M, K: M>(
     }
 }
 
-/// Loads a tile to a half of the register file, if there is one.
+/// Loads a tile, if there is one, to a half of the register file.
 #[allow(clippy::manual_map)] // A closure would hide the line of the caller.
 #[track_caller]
 fn load<D, Chip: M, Cluster: M, Slice: M, N: M, K: M>(

@@ -5,9 +5,9 @@
 //!   ├─ alloc_dm ──▶│      free       ├─────────┤ free ├───────────────┤
 //! ```
 //!
-//! `alloc_dm` and `alloc_hbm` give addresses from the lowest on, each above the one before; marks give them back. A tensor
-//! that was made at [`AUTO`], or by a call that names no address, holds bytes as near the end of the memory as they are
-//! free. They are free again when its handle ends.
+//! `alloc_dm` and `alloc_hbm` give addresses from the lowest on, each above the one before; marks give them back. A
+//! tensor that was made at [`AUTO`], or by a call that names no address, holds the free bytes nearest to the end of the
+//! memory. They are free again when its handle ends.
 
 use crate::chip::{Fault, FaultKind};
 use crate::clock::{Allocation, Allocations};
@@ -43,18 +43,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # let y: HostTensor<i8, m![A, B]> = pollster::block_on(y.to_host(&mut ctx.pdma));
 /// ```
 ///
-/// A stream holds the bytes of its operands in the VRF until it ends, also where their handles end before it.
+/// A stream holds the bytes of its operands in the VRF until it ends, even if their handles end earlier.
 ///
-/// Bytes are found from the end of the memory down, the last 4 KiB of DM last (a fetch that goes on over padding needs room behind its
-/// tensor), away from those that [`Context::alloc_dm`](super::Context::alloc_dm)
-/// gave. Nothing is known of addresses that the program names itself: a tensor that lies at one of them can be overwritten,
-/// which is found when it is read.
+/// Bytes are found from the end of the memory down, away from those that
+/// [`Context::alloc_dm`](super::Context::alloc_dm) gave. The last 4 KiB of DM come last: a fetch that goes on over
+/// padding needs room behind its tensor. Addresses that the program names itself are unknown here. A tensor at one of
+/// them can be overwritten, which is found when it is read.
 pub const AUTO: Address = Address::MAX;
 
-/// Allocations that are remembered for the map, each.
+/// The most allocations of a memory that are remembered for the map.
 const KEPT: usize = 4096;
 
-/// Tensors that a message about a full memory names.
+/// The most tensors that a message about a full memory names.
 const NAMED: usize = 5;
 
 /// Bytes at the end of DM that handles get last.
@@ -68,17 +68,17 @@ const LEAST_ALIGNMENT: u64 = 8;
 pub(super) struct Allocator {
     memory: Memory,
     capacity: u64,
-    /// Bytes from which on addresses are multiples of as many.
+    /// Alignment of allocations of at least this many bytes. Smaller ones are aligned to `least`.
     unit: u64,
     least: u64,
     /// Bytes at the end that handles get last: reads that go on behind a tensor, over padding, stay in the memory.
     behind: u64,
     next: u64,
-    /// What was given by marks and is not given back: of very many the first ones.
+    /// Ranges that were given by marks and are not given back: the first [`KEPT`] ones.
     marked: Vec<(Range<u64>, &'static Location<'static>)>,
-    /// What handles hold, by its first byte.
+    /// Bytes that handles hold, by their first address.
     held: BTreeMap<Address, Held>,
-    /// The first [`KEPT`] ones, and how many there are.
+    /// The first [`KEPT`] allocations; `count` is the number of all.
     given: Vec<Allocation>,
     count: u64,
 }
@@ -88,7 +88,7 @@ pub(super) struct Allocator {
 struct Held {
     bytes: u64,
     location: &'static Location<'static>,
-    /// Its place in [`Allocator::given`].
+    /// Its index in [`Allocator::given`].
     note: Option<usize>,
 }
 
@@ -112,7 +112,7 @@ impl Allocator {
         if bytes >= self.unit { self.unit } else { self.least }
     }
 
-    /// The call of the marks.
+    /// The call that allocates by marks.
     const fn operation(&self) -> &'static str {
         match self.memory {
             Memory::Hbm => "alloc_hbm",
@@ -120,7 +120,7 @@ impl Allocator {
         }
     }
 
-    /// Bytes above all that were given by marks.
+    /// Gives bytes above all that were given by marks.
     pub(super) fn allocate(
         &mut self,
         bytes: u128,
@@ -149,7 +149,7 @@ impl Allocator {
         Ok(start)
     }
 
-    /// The highest free bytes below `end`. `largest`: the largest free piece that was seen.
+    /// The highest free bytes below `end`. `largest` is raised to the largest free piece that was seen.
     fn highest(&self, bytes: u64, align: u64, end: u64, largest: &mut u64) -> Option<Address> {
         let mut above = end;
         let held = self.held.iter().rev().map(|(&start, held)| (start, start + held.bytes));
@@ -164,7 +164,7 @@ impl Allocator {
         None
     }
 
-    /// Bytes for a handle: the highest that are free, away from the end of the memory as long as there are others.
+    /// Gives bytes to a handle: the highest free ones, away from the end of the memory as long as there are others.
     fn hold(
         &mut self,
         bytes: u64,
@@ -212,7 +212,7 @@ impl Allocator {
             }
             Memory::Vrf => "end handles that nobody needs any more, or load the tensor in parts",
         };
-        let marked = self.marked.iter().map(|(own, location)| (own.end - own.start, *location));
+        let marked = self.marked.iter().map(|(bytes, location)| (bytes.end - bytes.start, *location));
         let mut live: Vec<_> =
             self.held.values().map(|held| (held.bytes, held.location)).chain(marked).collect();
         live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
@@ -223,7 +223,7 @@ impl Allocator {
         fault
     }
 
-    /// Remembers an allocation for the map; returns its place.
+    /// Remembers an allocation for the map; returns its index.
     fn note(&mut self, bytes: Range<u64>, location: &'static Location<'static>) -> Option<usize> {
         self.count += 1;
         if self.given.len() == KEPT {
@@ -238,18 +238,19 @@ impl Allocator {
         self.next
     }
 
-    /// Gives back what was given by marks from one on.
+    /// Gives back all that was given by marks from `mark` on.
     pub(super) fn free_from(&mut self, mark: Address) {
         let given_to = self.next;
         self.next = given_to.min(mark);
-        self.marked.retain(|(own, _)| own.end <= mark);
-        let is_above = |own: &&mut Allocation| own.bytes.end > mark && own.bytes.end <= given_to;
-        for own in self.given.iter_mut().filter(is_above) {
-            own.freed = true;
+        self.marked.retain(|(bytes, _)| bytes.end <= mark);
+        let is_above =
+            |allocation: &&mut Allocation| allocation.bytes.end > mark && allocation.bytes.end <= given_to;
+        for allocation in self.given.iter_mut().filter(is_above) {
+            allocation.freed = true;
         }
     }
 
-    /// The first allocations, and how many there were.
+    /// The first allocations, and the number of all.
     pub(super) fn given(&self) -> Allocations<'_> {
         Allocations { given: &self.given, count: self.count }
     }
@@ -272,7 +273,7 @@ impl Allocators {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The given address, or bytes for a handle at [`AUTO`].
+    /// The given address, or free bytes for a handle at [`AUTO`].
     pub(super) fn place(
         &self,
         address: Address,
@@ -290,7 +291,7 @@ impl Allocators {
     }
 }
 
-/// Where a tensor lies, and whether its bytes are free again when its handle ends.
+/// Address of a tensor, and the lease that frees its bytes when its handle ends.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) address: Address,
@@ -303,7 +304,7 @@ impl From<Address> for Place {
     }
 }
 
-/// Holds the bytes of a tensor as long as a handle to it is there.
+/// Holds the bytes of a tensor as long as one of its handles lives.
 #[derive(Clone)]
 pub(crate) struct Lease(#[expect(dead_code, reason = "it is dropped")] Arc<LeasedBytes>);
 
@@ -342,33 +343,33 @@ mod tests {
         Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0])
     }
 
-    fn held(own: &mut Allocator, bytes: u64) -> Result<Address, FaultKind> {
-        own.hold(bytes, "to_dm", Location::caller()).map_err(|fault| fault.kind)
+    fn held(allocator: &mut Allocator, bytes: u64) -> Result<Address, FaultKind> {
+        allocator.hold(bytes, "to_dm", Location::caller()).map_err(|fault| fault.kind)
     }
 
-    fn freed(own: &Allocator) -> Vec<bool> {
-        own.given().given.iter().map(|own| own.freed).collect()
+    fn freed(allocator: &Allocator) -> Vec<bool> {
+        allocator.given().given.iter().map(|allocation| allocation.freed).collect()
     }
 
     #[test]
     fn addresses_are_aligned_and_do_not_overlap() {
         let here = Location::caller();
-        for mut own in [dm(), hbm()] {
+        for mut allocator in [dm(), hbm()] {
             let (mut end, mut all) = (0, Vec::<Range<u64>>::new());
             for bytes in (1..600).chain([4097, 63, 64, 255, 256]) {
-                let start = own.allocate(bytes.into(), here).expect("there is room");
-                let unit = own.unit;
+                let start = allocator.allocate(bytes.into(), here).expect("there is room");
+                let unit = allocator.unit;
                 assert!(start >= end && start.is_multiple_of(if bytes >= unit { unit } else { 8 }));
-                assert!(start - end < own.unit, "no more than alignment asks for");
+                assert!(start - end < allocator.unit, "no more than alignment asks for");
                 end = start + bytes;
-                let high = held(&mut own, bytes).expect("there is room");
+                let high = held(&mut allocator, bytes).expect("there is room");
                 assert!(high.is_multiple_of(if bytes >= unit { unit } else { 8 }));
-                assert!(high + bytes <= own.capacity);
+                assert!(high + bytes <= allocator.capacity);
                 all.extend([start..end, high..high + bytes]);
             }
             all.sort_by_key(|bytes| bytes.start);
             assert!(all.windows(2).all(|two| two[0].end <= two[1].start), "{all:?}");
-            assert_eq!(own.mark(), end);
+            assert_eq!(allocator.mark(), end);
         }
     }
 
@@ -424,7 +425,7 @@ mod tests {
         assert!(dm.held.is_empty());
     }
 
-    /// Both sides see each other, and no byte is lost between them.
+    /// Marks and handles respect each other, and no byte is lost between them.
     #[test]
     fn handles_hold_the_end_of_a_memory() {
         let here = Location::caller();

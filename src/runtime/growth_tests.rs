@@ -1,4 +1,4 @@
-//! What a program of many layers keeps: as much as one of few.
+//! Memory of the simulator that a program of many layers takes: as much as one of few layers.
 
 use super::system::Kept;
 use crate::chip::Compute;
@@ -18,7 +18,7 @@ const STEPS: usize = 24;
 /// Commands of a step.
 const COMMANDS: u64 = 4;
 
-/// What is kept at the end of a kernel, before it is awaited.
+/// State that is kept at the end of a kernel, before the kernel is awaited.
 static SEEN: Mutex<Option<Kept>> = Mutex::new(None);
 
 #[device(chip = 1)]
@@ -43,7 +43,7 @@ fn layers(ctx: &mut Context, x: &X, w: &W, count: usize) {
     *SEEN.lock().expect("nobody panics") = Some(ctx.kept());
 }
 
-/// Runs launches of so many layers. What is kept in the end.
+/// Runs `launches` launches of `layers_each` layers. Returns the state that is kept in the end.
 fn run(launches: usize, layers_each: usize) -> Kept {
     let mut ctx = Context::with(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
     let (x, w) = (HostTensor::<i8, m![M, K]>::zero(), HostTensor::<i8, m![L, N, K]>::zero());
@@ -57,9 +57,9 @@ fn run(launches: usize, layers_each: usize) -> Kept {
         }
         let (report, map) = (ctx.report(), ctx.memory_map());
         let turns = (launches * layers_each * STEPS) as u64;
-        // Two transfers of the host, and one of each kernel besides.
+        // Two transfers of the host, and one of each kernel, come on top.
         assert_eq!(report.totals.operations, 2 + launches as u64 + turns * COMMANDS);
-        let counted: u64 = report.repeats.iter().map(|own| own.count).sum();
+        let counted: u64 = report.repeats.iter().map(|repeat| repeat.count).sum();
         assert_eq!(report.records.len() as u64 + counted, report.totals.operations, "none is lost");
         assert_eq!((report.totals.left_out, map.left_out), (0, 0));
     });

@@ -1,4 +1,5 @@
-//! Ctrl-C, or a signal that ends the program: it still writes what the [`environment`](super::environment) asked for.
+//! Handles Ctrl-C, and signals that end the program: it still writes the output that the
+//! [`environment`](super::environment) asked for.
 //!
 //! ```text
 //!   signal ── a thread locks each system between two commands, writes report, trace and page, and ends the process
@@ -6,13 +7,14 @@
 //!   second signal ── the process ends at once
 //! ```
 //!
-//! The signal is handled from the first launch on whose context was asked for something. Where the program handles or
-//! ignores one of these signals itself, it keeps what it has.
+//! The signal is handled from the first launch on whose context has output to write. If the program handles or ignores
+//! one of these signals itself, its choice stays.
 //!
 //! One case is not served: a program whose contexts are in tasks of `rayon`, where a thread may take up a task of one
-//! context amid a command of another. That command may never end then: nothing is written until the second signal.
+//! context in the middle of a command of another. That command may never end then, and nothing is written until the
+//! second signal.
 
-// Elsewhere nobody interrupts.
+// Other targets have no signals to handle.
 #![cfg_attr(not(any(unix, windows)), allow(dead_code))]
 
 use super::context::Shared;
@@ -20,37 +22,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What shells call the end of a program by Ctrl-C.
+/// The exit code that shells give for the end of a program by Ctrl-C.
 const EXIT_CODE: i32 = 130;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The systems that tell something when they end, by number.
+/// The systems that write output when they end, by number.
 static SYSTEMS: Mutex<Vec<(u64, Weak<Shared>)>> = Mutex::new(Vec::new());
 
-/// One of them has ended.
+/// Signals that one of the systems has ended.
 static ENDED: Condvar = Condvar::new();
 
 fn systems() -> MutexGuard<'static, Vec<(u64, Weak<Shared>)>> {
     SYSTEMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Until it is dropped, the system has something to write. It must be dropped after the system.
+/// Keeps the system registered as one with output to write, until it is dropped. It must be dropped after the system.
 pub(super) struct Registered(u64);
 
 impl Registered {
-    /// The system with this number.
+    /// Registers the system with this number.
     pub(super) fn new(number: u64, system: &Weak<Shared>) -> Self {
         systems().push((number, system.clone()));
         Self(number)
     }
 
-    /// Has Ctrl-C handled, unless the program does so.
+    /// Handles Ctrl-C, unless the program does so.
     pub(super) fn handle_signals(&self) {
         #[cfg(any(unix, windows))]
         {
             static HANDLED: std::sync::Once = std::sync::Once::new();
-            // A handler that is there already stays.
+            // A handler that is already there stays.
             HANDLED.call_once(|| drop(ctrlc::try_set_handler(on_signal)));
         }
     }
@@ -63,7 +65,7 @@ impl Drop for Registered {
     }
 }
 
-/// Stops the thread where the program has been interrupted. It must not hold a lock of a system.
+/// Stops the thread if the program has been interrupted. The thread must not hold a lock of a system.
 pub(super) fn stop_if_interrupted() {
     if INTERRUPTED.load(Ordering::SeqCst) {
         loop {
@@ -73,7 +75,7 @@ pub(super) fn stop_if_interrupted() {
     }
 }
 
-/// When a context is dropped, the process may be about to end: it waits for what is being written.
+/// Waits, when a context is dropped, for the output that is being written: the process may be about to end.
 #[derive(Debug)]
 pub(super) struct StopsIfInterrupted;
 
@@ -83,29 +85,29 @@ impl Drop for StopsIfInterrupted {
     }
 }
 
-/// Runs in a thread of its own, which waits for signals.
+/// Handles a signal. It runs in a thread of its own, which waits for signals.
 fn on_signal() {
     let end = || std::process::exit(EXIT_CODE);
     if INTERRUPTED.swap(true, Ordering::SeqCst) {
         end();
     }
     let write_and_end = move || {
-        // Whatever happens, the process ends.
+        // The process ends even if writing panics.
         let _ = catch_unwind(AssertUnwindSafe(write_all));
         end()
     };
-    // This thread has to see the next signal.
+    // Write in another thread: this one has to see the next signal.
     if std::thread::Builder::new().spawn(write_and_end).is_err() {
         end();
     }
 }
 
-/// Writes what systems were asked for. None of them goes on.
+/// Writes the output of all systems. None of them continues.
 fn write_all() {
     super::progress::close();
     let mut systems = systems();
     let alive: Vec<Arc<Shared>> = systems.iter().filter_map(|(_, system)| system.upgrade()).collect();
-    // The others write it already.
+    // Systems that are being dropped write their output themselves.
     while systems.iter().any(|(_, system)| system.strong_count() == 0) {
         systems = ENDED.wait(systems).unwrap_or_else(PoisonError::into_inner);
     }

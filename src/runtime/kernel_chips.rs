@@ -13,15 +13,15 @@ pub struct TensorChips {
 }
 
 impl TensorChips {
-    /// Of what holds no tensor.
+    /// The value for arguments that hold no tensor.
     pub const NONE: Self = Self { fewest: None, most: None };
 
-    /// Of a tensor.
+    /// The value for a tensor with this mapping over chips.
     pub const fn of(chip: &'static Expr) -> Self {
         Self { fewest: Some(chip), most: Some(chip) }
     }
 
-    /// Of both.
+    /// Joins both values.
     pub const fn and(self, other: Self) -> Self {
         let fewest = match (self.fewest, other.fewest) {
             (Some(a), Some(b)) if positions(b) < positions(a) => Some(b),
@@ -37,7 +37,7 @@ impl TensorChips {
     }
 }
 
-/// Mappings without a size are refused where a tensor has them.
+/// Number of chips. 0 for a mapping without a size, which is refused where a tensor has it.
 const fn positions(chip: &Expr) -> usize {
     match chip.checked_size() {
         Ok(size) => size,
@@ -70,7 +70,7 @@ pub(super) const fn check(kernel: &str, chips: usize, tensors: TensorChips) -> R
     Ok(())
 }
 
-/// Refuses the launch of a kernel for more chips than the system has. `system`: none where it grows as needed.
+/// Refuses to launch a kernel for more chips than the system has. `system` is `None` if it grows as needed.
 pub(super) fn check_system(
     kernel: &'static str,
     chips: usize,

@@ -1,13 +1,13 @@
-//! A future whose name says what to do with it.
+//! A future whose name tells the user to await it.
 
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// A transfer or a launch that waits for its `.await`. Nothing is done before; then it is ready at once.
+/// A transfer or a launch that waits for its `.await`. It does nothing before; then it is ready at once.
 ///
-/// It is a type of its own because the compiler names it where a tensor is expected: `.await` is what is missing there.
+/// It is a type of its own because the compiler names it where a tensor is expected: there the `.await` is missing.
 #[must_use = "nothing is done until it is awaited: write `.await` after the call"]
 pub struct NeedsAwait<F> {
     work: Pin<Box<F>>,
@@ -19,18 +19,18 @@ impl<F: Future> NeedsAwait<F> {
     }
 }
 
-/// What no `NeedsAwait` is: the compiler shows the words at a call of a tensor's methods.
+/// A trait that no `NeedsAwait` implements: the compiler shows its text at a call of a tensor's methods.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the transfer or launch was not awaited yet",
     label = "write `.await` after the call that made this"
 )]
 pub trait WasAwaited {
-    /// Unknown: the compiler says nothing more about what is done with it.
+    /// Unknown, so that the compiler says nothing more about the use of the result.
     type Output;
 }
 
-/// A method of tensors. Its parameters do not matter: the compiler stops at the bound.
+/// Declares a method of tensors. Its parameters do not matter: the compiler stops at the bound.
 macro_rules! before_await {
     ($($name:ident)*) => { $(
         #[doc(hidden)]

@@ -1,10 +1,10 @@
-//! Where there is no terminal, launches show nothing: [`progress`](super) without its line.
+//! [`progress`](super) without its line, for builds without a terminal: launches show nothing.
 
 use crate::clock::KernelCall;
 use core::panic::Location;
 use std::sync::Arc;
 
-/// Nothing is counted.
+/// Counts nothing.
 #[derive(Debug, Default)]
 pub(super) struct Counters;
 
@@ -14,7 +14,7 @@ impl Counters {
 
 pub(super) type Alike = (&'static str, &'static Location<'static>);
 
-/// Nobody looks.
+/// Shows nothing: no value exists.
 pub(super) enum Progress {}
 
 impl Progress {

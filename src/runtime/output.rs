@@ -1,5 +1,5 @@
-//! What a context tells about itself when it ends: reports, maps and traces of programs that stay as they are. The
-//! variables are those of [`environment`](super::environment).
+//! Output of a context when it ends: reports, maps and traces, without a change to the program. The variables are those
+//! of [`environment`](super::environment).
 
 use super::System;
 use crate::chip::{SdkNote, SdkReport};
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Systems that write a trace, of this process.
+/// Number of systems of this process that write a trace.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
 
-/// Systems that write a report for tools, of this process.
+/// Number of systems of this process that write a report for tools.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Systems that write a page, of this process.
+/// Number of systems of this process that write a page.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
-/// How much of a report is printed.
+/// The part of a report that is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Told {
     /// Nothing.
@@ -35,22 +35,22 @@ pub(super) enum Told {
     Full,
 }
 
-/// What is told.
+/// Output that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
-    /// How much of the report is printed.
+    /// The part of the report that is printed.
     pub(super) report: Told,
-    /// The memory map is printed.
+    /// True if the memory map is printed.
     pub(super) map: bool,
-    /// A report for tools is written to this file.
+    /// File for the report for tools.
     pub(super) json: Option<PathBuf>,
-    /// A trace is written to this file.
+    /// File for the trace.
     pub(super) trace: Option<PathBuf>,
-    /// A page is written to this file.
+    /// File for the page.
     pub(super) html: Option<PathBuf>,
 }
 
-/// Prints what is asked for of a system that ends.
+/// Prints the output of a system that ends.
 pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocations<'_>; 3]) {
     match output.report {
         Told::Nothing => {}
@@ -67,16 +67,16 @@ pub(super) fn tell(system: &mut System, output: &Output, allocations: [Allocatio
     }
 }
 
-/// Prints to the standard error stream. Where that is full or closed, nobody reads it: a program that was right stays so.
+/// Prints to the standard error stream. Errors are ignored: a full or closed stream must not fail a correct program.
 pub(super) fn say(text: &impl core::fmt::Display) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Lines of this process that were warned of.
+/// Lines of this process that have been warned about.
 static WARNED: Mutex<BTreeSet<(&'static Location<'static>, SdkReport)>> = Mutex::new(BTreeSet::new());
 
-/// Warns of lines that nobody was warned of before.
+/// Warns about lines that have not been warned about yet.
 pub(super) fn warn(notes: &[SdkNote]) {
     for note in notes {
         let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,13 +88,13 @@ pub(super) fn warn(notes: &[SdkNote]) {
     }
 }
 
-/// Has a new system write its trace, its page and its report for tools.
+/// Makes a new system write its trace, its page and its report for tools.
 ///
 /// # Panics
-/// Where a file cannot be made, or two are one.
+/// If a file cannot be made, or two are the same one.
 pub(super) fn attach(system: &mut System, output: &mut Output) {
     let mut taken: Vec<(&str, &str, PathBuf)> = Vec::new();
-    // Better now than when the run has ended.
+    // Fail now rather than when the run has ended.
     let mut take = |variable: &'static str, what: &'static str, path: &Path, count: &AtomicUsize| {
         let path = numbered(path, 1 + count.fetch_add(1, Ordering::Relaxed));
         let file = made(variable, &path);
@@ -127,7 +127,7 @@ fn made(variable: &str, path: &Path) -> File {
     })
 }
 
-/// `trace.json`, and for the second context of a process `trace.2.json`.
+/// The path with a number before its extension: `trace.json`, and `trace.2.json` for the second context of a process.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_path_buf();

@@ -1,12 +1,13 @@
-//! The line that a launch of more than two seconds shows where the standard error stream is a terminal.
+//! The line that a launch of more than two seconds shows if the standard error stream is a terminal.
 //!
-//! A launch says when it begins and when it ends; commands count themselves. One thread of the process looks at the
-//! clock and at these counters, and sleeps until a launch is old enough. It draws, and a launch ends, under one lock:
-//! nothing is drawn of a launch that has ended. A program may hold the stream during a launch, so what draws locks the
-//! stream first, and a launch of which nothing is shown never waits for it. Where there is no terminal, there is no thread.
+//! A launch reports when it begins and when it ends; commands count themselves. One thread of the process reads the
+//! clock and these counters, and sleeps until a launch is old enough. Drawing and the end of a launch take the same
+//! lock, so that a launch which has ended is never drawn. A program may hold the stream during a launch. So code that
+//! draws locks the stream first, and a launch that is not shown never waits for it. Without a terminal there is no
+//! thread.
 //!
-//! A kernel is a program: nobody knows how many commands it will give. Where the same kernel has run before, with the
-//! same types and from the same line, it is expected to give as many again, which the line calls `about`.
+//! A kernel is a program: its number of commands is not known in advance. If the same kernel has run before, with the
+//! same types and from the same line, it is expected to give the same number again, which the line calls `about`.
 
 use crate::clock::KernelCall;
 use crate::text::grouped;
@@ -21,21 +22,22 @@ use std::time::{Duration, Instant};
 /// Shorter launches show nothing.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Between two looks at a launch that is shown.
+/// Time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What commands of a system leave for the thread that draws. Only a thread that has locked the system writes.
+/// Counters that the commands of a system leave for the thread that draws. Only a thread that has locked the system
+/// writes them.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     commands: AtomicU64,
-    /// Cycles of the launch, when somebody asked last.
+    /// Cycles of the launch at the last request.
     cycles: AtomicU64,
-    /// Whether somebody wants to know the cycles.
+    /// True if the drawing thread requests the cycles.
     asked: AtomicBool,
 }
 
 impl Counters {
-    /// A command was given. The clock, which is late by design, is looked at only where somebody asks.
+    /// Counts a command. The clock, which is late by design, is read only on request.
     pub(super) fn command(&self, cycles: impl FnOnce() -> u64) {
         self.commands.store(self.commands.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.asked.load(Ordering::Relaxed) {
@@ -45,7 +47,7 @@ impl Counters {
     }
 }
 
-/// What launches have in common that are expected to give as many commands: kernel and arguments, and the line.
+/// Key of launches that are expected to give the same number of commands: kernel and arguments, and the line.
 pub(super) type Alike = (&'static str, &'static Location<'static>);
 
 /// A launch that runs.
@@ -53,9 +55,9 @@ struct Running {
     call: KernelCall,
     begun: Instant,
     counters: Arc<Counters>,
-    /// Commands that were given before it.
+    /// Commands of the system before this launch.
     before: u64,
-    /// Commands that it is expected to give.
+    /// Commands that the launch is expected to give.
     expected: Option<u64>,
 }
 
@@ -67,17 +69,17 @@ impl Running {
 
 /// All launches of the process.
 struct Board {
-    /// The thread has been made.
+    /// True if the thread has been made.
     watched: bool,
-    /// It sleeps until it is woken.
+    /// True if the thread sleeps until it is woken.
     asleep: bool,
-    /// In the order in which they began.
+    /// Launches that run, in the order in which they began.
     running: Vec<Running>,
-    /// The number of a launch, and its line on the terminal.
+    /// The number of the launch that is shown, and its line on the terminal.
     shown: Option<(u64, ProgressBar)>,
     /// Commands of launches that have ended.
     lengths: BTreeMap<Alike, u64>,
-    /// Nothing is drawn any more.
+    /// True if nothing is drawn any more.
     closed: bool,
 }
 
@@ -90,21 +92,21 @@ static BOARD: Mutex<Board> = Mutex::new(Board {
     closed: false,
 });
 
-/// A launch began while the thread was asleep.
+/// Wakes the thread when a launch begins.
 static BEGUN: Condvar = Condvar::new();
 
 fn board() -> MutexGuard<'static, Board> {
     BOARD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While it lives, the launch is shown when it is old enough.
+/// A launch that runs. It is shown when it is old enough, until this is dropped.
 pub(super) struct Progress {
     number: u64,
     alike: Alike,
 }
 
 impl Progress {
-    /// Begins a launch. `None`: nobody looks.
+    /// Begins a launch. `None` if there is no terminal.
     pub(super) fn begin(call: KernelCall, alike: Alike, counters: &Arc<Counters>) -> Option<Self> {
         static TERMINAL: OnceLock<bool> = OnceLock::new();
         if !*TERMINAL.get_or_init(|| std::io::stderr().is_terminal()) {
@@ -126,11 +128,11 @@ impl Progress {
         Some(Self { number: call.number, alike })
     }
 
-    /// The launch did all that it had to do.
+    /// Records that the launch did all its work.
     pub(super) fn complete(&self) {
         let mut board = board();
-        let own = board.running.iter().find(|own| own.call.number == self.number);
-        if let Some(commands) = own.map(Running::commands) {
+        let running = board.running.iter().find(|running| running.call.number == self.number);
+        if let Some(commands) = running.map(Running::commands) {
             board.lengths.insert(self.alike, commands);
         }
     }
@@ -140,7 +142,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let shown = {
             let mut board = board();
-            board.running.retain(|own| own.call.number != self.number);
+            board.running.retain(|running| running.call.number != self.number);
             board.shown.as_ref().is_some_and(|(number, _)| *number == self.number)
         };
         if shown {
@@ -149,7 +151,7 @@ impl Drop for Progress {
     }
 }
 
-/// Nothing is shown any more.
+/// Shows nothing from now on.
 pub(super) fn close() {
     let shown = {
         let mut board = board();
@@ -176,7 +178,7 @@ fn with_stream(draw: impl FnOnce(&mut Board)) {
     draw(&mut board());
 }
 
-/// Shows the oldest launch, while there is one that is old enough.
+/// Shows the oldest launch as soon as it is old enough, forever.
 fn watch() {
     loop {
         let mut board = board();
@@ -191,7 +193,7 @@ fn watch() {
     }
 }
 
-/// How long the thread sleeps, with a launch that began so long ago.
+/// Sleeping time of the thread, for a launch that began `elapsed` ago.
 fn pause(elapsed: Duration) -> Duration {
     match QUIET.checked_sub(elapsed) {
         Some(rest) if !rest.is_zero() => rest,
@@ -200,9 +202,9 @@ fn pause(elapsed: Duration) -> Duration {
 }
 
 impl Board {
-    /// Takes away the line of a launch that has ended.
+    /// Removes the line of a launch that has ended.
     fn clear_others(&mut self) {
-        let runs = |number: u64| self.running.iter().any(|own| own.call.number == number);
+        let runs = |number: u64| self.running.iter().any(|running| running.call.number == number);
         if let Some((_, line)) = self.shown.take_if(|(number, _)| !runs(*number)) {
             line.finish_and_clear();
         }
@@ -210,39 +212,39 @@ impl Board {
 
     fn draw(&mut self) {
         let oldest = self.running.first().filter(|oldest| oldest.begun.elapsed() >= QUIET);
-        let Some(own) = oldest.filter(|_| !self.closed) else { return };
+        let Some(oldest) = oldest.filter(|_| !self.closed) else { return };
         let figures = Figures {
-            kernel: own.call.name,
-            commands: own.commands(),
-            expected: own.expected,
-            cycles: own.counters.cycles.load(Ordering::Relaxed),
-            elapsed: own.begun.elapsed(),
+            kernel: oldest.call.name,
+            commands: oldest.commands(),
+            expected: oldest.expected,
+            cycles: oldest.counters.cycles.load(Ordering::Relaxed),
+            elapsed: oldest.begun.elapsed(),
         };
-        own.counters.asked.store(true, Ordering::Relaxed);
-        let is_other = self.shown.as_ref().is_some_and(|(number, _)| *number != own.call.number);
+        oldest.counters.asked.store(true, Ordering::Relaxed);
+        let is_other = self.shown.as_ref().is_some_and(|(number, _)| *number != oldest.call.number);
         if is_other && let Some((_, line)) = self.shown.take() {
             line.finish_and_clear();
         }
-        let (_, line) = self.shown.get_or_insert_with(|| (own.call.number, figures.line()));
+        let (_, line) = self.shown.get_or_insert_with(|| (oldest.call.number, figures.line()));
         line.set_position(figures.commands);
         line.set_message(figures.to_string());
     }
 }
 
-/// What is shown of a launch.
+/// Numbers that are shown of a launch.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     kernel: &'static str,
     commands: u64,
-    /// Commands of the launch before it.
+    /// Commands that the launch is expected to give.
     expected: Option<u64>,
-    /// 0: not known yet.
+    /// Cycles so far, or 0 while they are not known.
     cycles: u64,
     elapsed: Duration,
 }
 
 impl Figures {
-    /// An empty line of the terminal: with a bar where it is known how much there is to do.
+    /// Makes an empty line of the terminal: with a bar if the number of commands is expected.
     fn line(&self) -> ProgressBar {
         let template = if self.expected.is_some() { "{bar:10} {wide_msg}" } else { "{spinner} {wide_msg}" };
         let style = ProgressStyle::with_template(template).expect("the template is right");
@@ -250,7 +252,7 @@ impl Figures {
         line.with_style(style).with_message(self.to_string())
     }
 
-    /// The rest of the time in whole seconds, if commands take as long as so far.
+    /// The time left in whole seconds, if the remaining commands take as long as those so far.
     fn left(&self) -> Option<Duration> {
         let rest = self.expected?.checked_sub(self.commands).filter(|rest| *rest > 0 && self.commands > 0)?;
         let nanoseconds = self.elapsed.as_nanos() * u128::from(rest) / u128::from(self.commands);
@@ -271,7 +273,7 @@ impl core::fmt::Display for Figures {
         if let Some(left) = left {
             write!(f, ", about {} left", time(left))?;
         }
-        // Last: a narrow terminal cuts it.
+        // The cycles come last: a narrow terminal cuts the end.
         if self.cycles > 0 {
             write!(f, "; {} chip cycles", grouped(self.cycles))?;
         }
@@ -317,7 +319,7 @@ mod tests {
             text(1, Some(3601), 7, 1),
             "product: 1 of about 3 601 commands, 1 s, about 1 h 59 min left; 7 chip cycles"
         );
-        // Nothing is done, or more than was expected: nobody knows the rest.
+        // Nothing is done, or more than was expected: the rest is unknown.
         assert_eq!(text(0, Some(4096), 0, 3), "product: 0 commands, 3 s");
         assert_eq!(text(4096, Some(4096), 0, 3), "product: 4 096 commands, 3 s");
         assert_eq!(text(4097, Some(4096), 0, 3), "product: 4 097 commands, 3 s");
@@ -338,7 +340,7 @@ mod tests {
         assert_eq!([3600, 90_061].map(of), ["1 h 00 min", "25 h 01 min"]);
     }
 
-    /// The thread sleeps until the launch is old enough, and then from look to look.
+    /// The thread sleeps until the launch is old enough, and then from update to update.
     #[test]
     fn pauses() {
         let of = |milliseconds| pause(Duration::from_millis(milliseconds));

@@ -25,7 +25,7 @@ when_late! {
 pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
-    /// The bytes are free again when it is dropped.
+    /// The lease of the bytes: they are free again when it is dropped.
     pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
@@ -63,7 +63,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         Self { address, fill, lease, types: PhantomData }
     }
 
-    /// The tensor that a call makes at `address`, or anywhere.
+    /// The tensor that a call makes at `address`, or at free bytes.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
         let system = context.system();
@@ -77,11 +77,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         accept(operation, super::check_address(Memory::Dm, planned!(FOOTPRINT of Self), address));
     }
 
-    /// A handle to what is at an address.
+    /// A handle to the tensor at an address.
     ///
-    /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
-    /// tensor. Operations through this handle are ordered; that they come after what other contexts do to the same bytes
-    /// through other handles is not known either: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
+    /// Reads see the bytes that are there, from any writer. Writing through a mutable view makes the tensor. Operations
+    /// through this handle are ordered among themselves. They are not ordered after operations of other contexts on the
+    /// same bytes through other handles: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
     ///
     /// # Safety
     /// No memory of the host is at risk. The caller vouches that the memory at `address` holds a tensor of this mapping,
@@ -95,11 +95,12 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         Self::filled(address, FillId::bare())
     }
 
-    /// A tensor of which nobody has written an element yet, at free bytes, which are free again when the handle ends
-    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no time.
+    /// A tensor without any written element, at free bytes, which are free again when the handle ends
+    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no
+    /// time.
     ///
-    /// Elements that nobody writes are uninitialised, whatever the bytes held before: computing with them is a fault. See
-    /// [memories_and_dma](crate::guide::memories_and_dma).
+    /// Elements stay uninitialised until they are written, whatever the bytes held before: computing with them is a
+    /// fault. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -122,7 +123,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Refused while compiling: a tensor that DM does not hold.
     ///
     /// # Panics
-    /// Where DM is full.
+    /// If DM is full.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn new(context: &mut Context) -> Self {
@@ -180,7 +181,7 @@ pub struct DmTensorView<
 > {
     pub(super) address: Address,
     pub(super) fill: FillId,
-    /// The positions of the tensor that it is a part of.
+    /// Footprint of the whole tensor, also for a view of a part.
     pub(super) tensor: &'static Footprint,
     pub(super) part: Part,
     types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element, Windows)>,
@@ -197,19 +198,19 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList> 
 impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
     DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows>
 {
-    /// A part of a tensor at an address.
+    /// A view of a part of a tensor at an address.
     pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
         Self { address, fill, tensor, part, types: PhantomData }
     }
 
-    /// The same, read in other windows.
+    /// The same view, read in other windows.
     pub(super) fn with_windows<Windows2: WindowList>(
         self,
     ) -> DmTensorView<'l, D, Chip, Cluster, Slice, Element, Windows2> {
         DmTensorView::part_of(self.address, self.fill, self.tensor, self.part)
     }
 
-    /// The address of the tensor in each slice, of which a tile is a part.
+    /// The address of the whole tensor in each slice, also for a tile.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -219,7 +220,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
         Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 
-    /// What a stream reads. Stops the call where it lies in other slices than those that read it.
+    /// The region that a stream reads. Stops the call if it lies in other slices than those that read it.
     #[track_caller]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
         let region = self.region();
@@ -228,14 +229,15 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
     }
 }
 
-/// Stops a call that would read or write the DM of other slices. Without types, so that all kernels share it.
+/// Stops a call that would read or write the DM of other slices. It has no type parameters, so that all kernels share
+/// it.
 #[track_caller]
 #[inline(never)]
 fn accept_slices(operation: &'static str, region: &Region, verb: &'static str, help: &'static str) {
     accept(operation, in_its_slices(operation, region, verb, help));
 }
 
-/// A slice reads and writes its own DM.
+/// Checks that a slice reads and writes only its own DM.
 fn in_its_slices(
     operation: &'static str,
     region: &Region,
@@ -259,7 +261,7 @@ fn in_its_slices(
 pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(super) address: Address,
     pub(super) fill: FillId,
-    /// The positions of the tensor that it is a part of.
+    /// Footprint of the whole tensor, also for a view of a part.
     pub(super) tensor: &'static Footprint,
     pub(super) part: Part,
     types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
@@ -268,12 +270,12 @@ pub struct DmTensorViewMut<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// A part of a tensor at an address.
+    /// A view of a part of a tensor at an address.
     pub(super) fn part_of(address: Address, fill: FillId, tensor: &'static Footprint, part: Part) -> Self {
         Self { address, fill, tensor, part, types: PhantomData }
     }
 
-    /// The address of the tensor in each slice, of which a tile is a part.
+    /// The address of the whole tensor in each slice, also for a tile.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -283,7 +285,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         Region::of(Memory::Dm, self.address, self.fill, footprint, self.part)
     }
 
-    /// What a stream writes. Stops the call where it lies in other slices than those that write it.
+    /// The region that a stream writes. Stops the call if it lies in other slices than those that write it.
     #[track_caller]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
         let region = self.region();
@@ -292,7 +294,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         region
     }
 
-    /// The positions of the tensor that it is a part of.
+    /// Footprint of the whole tensor, also for a view of a part.
     pub(crate) fn tensor(&self) -> &'static Footprint {
         self.tensor
     }

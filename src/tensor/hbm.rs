@@ -21,7 +21,7 @@ when_late! {
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
-    /// The bytes are free again when it is dropped.
+    /// The lease of the bytes: they are free again when it is dropped.
     pub(super) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Element)>,
 }
@@ -56,7 +56,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         Self { address, fill, lease, types: PhantomData }
     }
 
-    /// The tensor that a call makes at `address`, or anywhere.
+    /// The tensor that a call makes at `address`, or at free bytes.
     #[track_caller]
     pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
         let system = context.system();
@@ -71,11 +71,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         accept(operation, super::check_address(Memory::Hbm, planned!(FOOTPRINT of Self), address));
     }
 
-    /// A handle to what is at an address.
+    /// A handle to the tensor at an address.
     ///
-    /// Reads see whatever is there: nothing is known about who wrote it. Writing through a mutable view makes the
-    /// tensor. Operations through this handle are ordered; that they come after what other contexts do to the same bytes
-    /// through other handles is not known either: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
+    /// Reads see the bytes that are there, from any writer. Writing through a mutable view makes the tensor. Operations
+    /// through this handle are ordered among themselves. They are not ordered after operations of other contexts on the
+    /// same bytes through other handles: see [`CheckOptions::order`](crate::chip::CheckOptions::order).
     ///
     /// # Safety
     /// No memory of the host is at risk. The caller vouches that the memory at `address` holds a tensor of this mapping,
@@ -89,11 +89,12 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         Self::filled(address, FillId::bare())
     }
 
-    /// A tensor of which nobody has written an element yet, at free bytes, which are free again when the handle ends
-    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no time.
+    /// A tensor without any written element, at free bytes, which are free again when the handle ends
+    /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes no
+    /// time.
     ///
-    /// Elements that nobody writes are uninitialised, whatever the bytes held before: computing with them is a fault. See
-    /// [memories_and_dma](crate::guide::memories_and_dma).
+    /// Elements stay uninitialised until they are written, whatever the bytes held before: computing with them is a
+    /// fault. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -113,7 +114,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// Refused while compiling: a tensor that HBM does not hold.
     ///
     /// # Panics
-    /// Where HBM is full.
+    /// If HBM is full.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn new(context: &mut Context) -> Self {
@@ -167,12 +168,12 @@ impl<D: Scalar, Chip: M, Element: M> Clone for HbmTensorView<'_, D, Chip, Elemen
 }
 
 impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
-    /// A part of a tensor at an address.
+    /// A view of a part of a tensor at an address.
     pub(super) fn part_of(address: Address, fill: FillId, part: Part) -> Self {
         Self { address, fill, part, types: PhantomData }
     }
 
-    /// The address of the tensor in each chip, of which a tile is a part.
+    /// The address of the whole tensor in each chip, also for a tile.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -192,12 +193,12 @@ pub struct HbmTensorViewMut<'l, D: Scalar, Chip: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
-    /// A part of a tensor at an address.
+    /// A view of a part of a tensor at an address.
     pub(super) fn part_of(address: Address, fill: FillId, part: Part) -> Self {
         Self { address, fill, part, types: PhantomData }
     }
 
-    /// The address of the tensor in each chip, of which a tile is a part.
+    /// The address of the whole tensor in each chip, also for a tile.
     pub fn address(&self) -> Address {
         self.address
     }

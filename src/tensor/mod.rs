@@ -1,7 +1,7 @@
 //! Tensors at rest in the memories of the chip.
 //!
-//! A tensor at rest is a handle: an address, and types that say where every element lies. The bytes are in the chip
-//! that the context owns. Two tensors at overlapping addresses overlap.
+//! A tensor at rest is a handle: an address, and types that define the place of every element. The bytes are in the
+//! chip that the context owns. Two tensors at overlapping addresses overlap.
 
 mod dm;
 mod hbm;
@@ -27,7 +27,8 @@ use crate::runtime::fault::accept;
 use crate::runtime::{AUTO, Place, SystemHandle};
 use crate::spec;
 
-/// Where a tensor that a call makes lies, and the number of its filling. Without types, so that all kernels share it.
+/// Finds the place of a tensor that a call makes, and the number of its filling. It has no type parameters, so that all
+/// kernels share it.
 #[track_caller]
 #[inline(never)]
 pub(crate) fn place(
@@ -42,9 +43,9 @@ pub(crate) fn place(
     (place, system.next_fill())
 }
 
-/// A tensor at an address starts at a multiple of its element's size, inside of the memory.
+/// Checks that a tensor starts at a multiple of its element's size, inside the memory.
 ///
-/// That it also ends there is checked when the command runs: the bytes beyond the end are named then.
+/// Its end is checked when the command runs: the bytes beyond the end are named then.
 pub(crate) const fn check_address(
     memory: Memory,
     footprint: &Footprint,
@@ -86,10 +87,10 @@ pub(crate) const fn check_address(
     Ok(())
 }
 
-/// Every engine takes addresses that are multiples of this.
+/// Divisor of every address that an engine takes.
 const ADDRESS_UNIT: usize = 8;
 
-/// A tensor in the VRF ends inside it, padding included.
+/// Checks that a tensor in the VRF ends inside it, padding included.
 pub(crate) const fn check_vrf_end(
     operation: &'static str,
     bytes: usize,
@@ -111,7 +112,7 @@ pub(crate) const fn check_vrf_end(
     )
 }
 
-/// A transfer from HBM to DM starts at multiples of 8 bytes on both sides.
+/// Checks that a transfer from HBM to DM starts at a multiple of 8 bytes.
 pub(crate) const fn check_dma_address(side: &'static str, address: Address) -> Result<(), PlanError> {
     let unit = spec::DMA_HBM_TO_DM_BYTES;
     if (address as usize).is_multiple_of(unit) {

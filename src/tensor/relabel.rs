@@ -10,18 +10,19 @@
 //!   m![X]        0  1  2   3  4  5
 //! ```
 //!
-//! [`relabel`](super::DmTensor::relabel) is refused while compiling where that would say something wrong:
+//! [`relabel`](super::DmTensor::relabel) is refused while compiling if the new names would be wrong:
 //!
-//! * an axis that both mappings name stands for other coordinates at some position: its elements would have to move. To
-//!   `m![B, A]` a tensor `m![A, B]` is moved, with `.to_dm()`;
-//! * a position is padding in one of the mappings only: it would make elements of what is none, or drop some. A part of a
-//!   tensor is a [tile](super::tile).
+//! * an axis that both mappings name has other coordinates at some position: its elements would have to move. Move a
+//!   tensor `m![A, B]` to `m![B, A]` with `.to_dm()`;
+//! * a position is padding in only one of the mappings: padding would become elements, or elements would be dropped. A
+//!   part of a tensor is a [tile](super::tile).
 //!
-//! [`reshape`](super::DmTensor::reshape) asks for equal sizes, and for no more elements than before, and is `unsafe`: what the axes
-//! then mean is what the caller says they mean. Positions that were padding hold nothing that anybody has written as an
-//! element: a mapping with more elements is refused.
+//! [`reshape`](super::DmTensor::reshape) only asks for equal sizes, and for no more elements than before. It is
+//! `unsafe`: the caller vouches for the meaning of the new axes. Positions that were padding have never been written as
+//! elements, so a mapping with more elements is refused.
 //!
-//! Views have `reshape`, too, also those of [tiles](super::tile): what lies behind the last element of a tile stays padding.
+//! Views have `reshape`, too, also those of [tiles](super::tile): positions behind the last element of a tile stay
+//! padding.
 //!
 //! Both keep the address, the filling, and the order between operations.
 
@@ -42,12 +43,12 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// A dimension before and after.
+/// A dimension, with its mappings before and after.
 #[derive(Clone, Copy, Debug)]
 pub struct RelabelDimension {
-    /// Which one.
+    /// The dimension.
     pub dimension: Dimension,
-    /// Its mapping.
+    /// The mapping before.
     pub from: &'static Expr,
     /// The new mapping.
     pub to: &'static Expr,
@@ -55,7 +56,7 @@ pub struct RelabelDimension {
 
 const OPERATION: &str = "relabel";
 
-/// Checks that dimensions keep their sizes, and have no more elements than before: all that `reshape` asks for.
+/// Checks that dimensions keep their sizes, and have no more elements than before: the only rules of `reshape`.
 pub const fn check_reshape(
     operation: &'static str,
     dimensions: &[RelabelDimension],
@@ -87,7 +88,8 @@ pub const fn check_reshape(
     Ok(())
 }
 
-/// Positions of a mapping that hold an element. `None`: a composite would have to be looked at position by position.
+/// Number of positions of a mapping that hold an element. `None` for a composite: its positions would have to be
+/// checked one by one.
 const fn elements(factors: &Factors) -> Option<usize> {
     let (mut elements, mut k) = (1, 0);
     while k < factors.len() {
@@ -126,7 +128,7 @@ const fn check_sizes(operation: &'static str, dimensions: &[RelabelDimension]) -
     Ok(())
 }
 
-/// How far elements reach in a dimension of a view, before and after: positions up to the last one that can hold one.
+/// Number of positions of a dimension up to the last one that can hold an element, in the mappings before and after.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     dimension: RelabelDimension,
@@ -141,8 +143,8 @@ impl Reach {
     }
 }
 
-/// The part of a tensor that a view with other axes is. The last dimension is that of the elements of a unit. Without types,
-/// so that all kernels share it.
+/// The part of a tensor that a view with other axes covers. The last dimension is that of the elements of a unit. It
+/// has no type parameters, so that all kernels share it.
 fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
     if part == Part::WHOLE {
         return Ok(part);
@@ -168,7 +170,7 @@ fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
     Ok(Part { elements, ..part })
 }
 
-/// Checks that new names say nothing wrong: sizes, places of axes that both sides name, and padding.
+/// Checks that new names are right: sizes, places of axes that both sides name, and padding.
 pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), PlanError> {
     attempt!(check_sizes(OPERATION, dimensions));
     let mut pool = Pool::new();
@@ -202,7 +204,7 @@ pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), Pla
         k += 1;
     }
     if ragged(&pool, &all) {
-        // What is padding is a matter of all dimensions.
+        // Padding depends on all dimensions together.
         let before = [dimensions[0].from, dimensions[1].from, dimensions[2].from, dimensions[3].from];
         let after = [dimensions[0].to, dimensions[1].to, dimensions[2].to, dimensions[3].to];
         k = 0;
@@ -243,13 +245,13 @@ const fn padding(RelabelDimension { dimension, from, to }: &RelabelDimension) ->
     )
 }
 
-/// A digit of one side of a dimension whose axis the other side of the tensor names, at other positions.
+/// A digit on one side of a dimension, if the other side of the tensor names its axis, but at other positions.
 const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) -> Option<(Term, usize)> {
-    let (own, other) = (&all[k][side], &all[k][1 - side]);
+    let (digits, other) = (&all[k][side], &all[k][1 - side]);
     let mut base = 1;
     let mut j = 0;
-    while j < own.len() {
-        let factor = own.item(j);
+    while j < digits.len() {
+        let factor = digits.item(j);
         if let Factor::Term { term, resize } = factor
             && is_shared(pool, all, 1 - side, factor)
             && !stands_at(other, term, *resize, base)
@@ -262,7 +264,7 @@ const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) -> O
     None
 }
 
-/// Whether the other side of the tensor names an axis of a digit.
+/// Tells if `side` of the tensor names an axis of a digit.
 const fn is_shared(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, factor: &Factor) -> bool {
     let Factor::Term { term, .. } = factor else { return false };
     match term.atom {
@@ -301,10 +303,10 @@ const fn stands_at(factors: &Factors, term: &Term, resize: usize, base: usize) -
     let mut k = 0;
     while k < factors.len() {
         let factor = factors.item(k);
-        if let Factor::Term { term: own, resize: values } = factor
+        if let Factor::Term { term: other, resize: values } = factor
             && inside == base
             && *values == resize
-            && own.is(term)
+            && other.is(term)
         {
             return true;
         }
@@ -314,8 +316,8 @@ const fn stands_at(factors: &Factors, term: &Term, resize: usize, base: usize) -
     false
 }
 
-/// Whether some digit ends behind its axis, or belongs to a product that is cut: then digits are not padding each by
-/// itself.
+/// True if some digit ends behind its axis, or belongs to a product that is cut. Then padding cannot be judged digit by
+/// digit.
 const fn ragged(pool: &Pool, all: &[[Factors; 2]; 4]) -> bool {
     let mut k = 0;
     while k < 8 {
@@ -345,7 +347,8 @@ const fn same_guards(before: &[&'static Expr; 4], after: &[&'static Expr; 4]) ->
     }
 }
 
-/// Which positions of a dimension hold elements: positions, and the block with padding that they are in.
+/// Pattern of padding in a dimension: for each padding, the positions before it, and the positions of the block that
+/// ends with it.
 #[derive(Clone, Copy)]
 struct Blocks(List<(usize, usize), FACTORS>);
 
@@ -378,7 +381,7 @@ impl Blocks {
     }
 }
 
-/// Dimensions, and others of one position.
+/// Fills up the dimensions to four, with dimensions of one position.
 const fn four(given: &[RelabelDimension]) -> [RelabelDimension; 4] {
     let one = RelabelDimension { dimension: Dimension::Cluster, from: &Expr::Identity, to: &Expr::Identity };
     let mut all = [one; 4];
@@ -391,25 +394,25 @@ const fn four(given: &[RelabelDimension]) -> [RelabelDimension; 4] {
 }
 
 when_late! {
-    /// The first refusal.
+    /// The first refusal of the two.
     const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
         attempt!(first);
         second
     }
 }
 
-/// Calls of the handles.
+/// Declares the calls of the handles.
 macro_rules! calls {
     ($tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
         impl<D: Scalar, $($old: M),+> $tensor<D, $($old),+> {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping.
             ///
-            /// [`Self::relabel`] does the same where nothing can go wrong.
+            /// [`Self::relabel`] does the same, if no new name can be wrong.
             ///
             /// Refused while compiling: a dimension of another size, or with more elements than before.
             ///
             /// # Safety
-            /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
+            /// No memory of the host is at risk. The caller vouches that the new axes fit the elements that lie there.
             #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -430,11 +433,11 @@ macro_rules! calls {
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
 
-            /// The same elements at the same places, with other names for their axes: see
+            /// The same elements at the same places, under other names of their axes: see
             /// [relabel](crate::tensor::relabel).
             ///
-            /// Refused while compiling: a dimension of another size; an axis that both name and that would have to move;
-            /// padding that would become elements, or elements that would become padding.
+            /// Refused while compiling: a dimension of another size; an axis that both mappings name and that would
+            /// have to move; padding that would become elements, or elements that would become padding.
             #[track_caller]
             #[inline(never)]
             pub fn relabel<$($new: M),+>(self) -> $tensor<D, $($new),+> {
@@ -467,7 +470,7 @@ calls!(
 );
 calls!(HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);
 
-/// The call of the views. Those of DM know the `$whole` tensor that they are a part of.
+/// Declares the call of the views. Those of DM know the `$whole` tensor that they are a part of.
 macro_rules! view_calls {
     ($view:ident of $tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+] $(, $whole:ident)?) => {
         impl<'l, D: Scalar, $($old: M),+> $view<'l, D, $($old),+> {
@@ -477,10 +480,10 @@ macro_rules! view_calls {
             /// Refused while compiling: a dimension of another size, or with more elements than before.
             ///
             /// # Safety
-            /// No memory of the host is at risk. The caller vouches that the new axes mean what lies there.
+            /// No memory of the host is at risk. The caller vouches that the new axes fit the elements that lie there.
             ///
             /// # Panics
-            /// Where the view is a [tile](crate::tensor::tile), and the new mapping has elements behind its last one.
+            /// If the view is a [tile](crate::tensor::tile), and the new mapping has elements behind its last one.
             #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -542,7 +545,7 @@ mod tests {
         let tile = Part { offset: 16, elements: Some(6), ..Part::WHOLE };
         let from = <m![X # 8]>::EXPR;
         let reach = |to| [element(from, to)];
-        // As far, less far, and one position too far.
+        // The new mapping reaches as far, less far, and one position too far.
         assert_eq!(part_with(tile, &reach(<m![[A, B / 4] # 8]>::EXPR)), Ok(tile));
         assert_eq!(part_with(tile, &reach(<m![X = 6 # 8]>::EXPR)), Ok(tile));
         assert_eq!(part_with(tile, &reach(<m![A # 8]>::EXPR)), Ok(Part { elements: Some(3), ..tile }));
@@ -552,7 +555,7 @@ mod tests {
                     elements up to position 6, which lie behind it; help: leave as much padding outermost, or reshape the \
                     tensor before `.tile()`";
         assert_eq!(error.message(), text);
-        // A whole tensor has nothing behind it.
+        // A whole tensor has no elements behind it.
         assert_eq!(part_with(Part::WHOLE, &reach(<m![B]>::EXPR)), Ok(Part::WHOLE));
     }
 }

@@ -1,4 +1,4 @@
-//! What the types of a tensor at rest say, as values.
+//! Values of the types of a tensor at rest.
 
 use super::tile::span_of;
 use super::units::{CHIP, CLUSTER, SLICE, count_units};
@@ -19,25 +19,25 @@ pub struct Shape {
     pub memory: Memory,
     /// The type of an element.
     pub element_type: ElementType,
-    /// Over chips.
+    /// The mapping over chips.
     pub chip: &'static Expr,
-    /// Over the clusters of a chip.
+    /// The mapping over the clusters of a chip.
     pub cluster: &'static Expr,
-    /// Over the slices of a cluster.
+    /// The mapping over the slices of a cluster.
     pub slice: &'static Expr,
-    /// Inside a unit.
+    /// The mapping inside a unit.
     pub element: &'static Expr,
 }
 
 const ONE: &Expr = &Expr::Identity;
 
 impl Shape {
-    /// A tensor in HBM.
+    /// The shape of a tensor in HBM.
     pub const fn hbm(element_type: ElementType, chip: &'static Expr, element: &'static Expr) -> Self {
         Self { memory: Memory::Hbm, element_type, chip, cluster: ONE, slice: ONE, element }
     }
 
-    /// A tensor in DM.
+    /// The shape of a tensor in DM.
     pub const fn dm(
         element_type: ElementType,
         chip: &'static Expr,
@@ -48,7 +48,7 @@ impl Shape {
         Self { memory: Memory::Dm, element_type, chip, cluster, slice, element }
     }
 
-    /// A tensor in the VRF.
+    /// The shape of a tensor in the VRF.
     pub const fn vrf(
         element_type: ElementType,
         chip: &'static Expr,
@@ -68,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// Writes `` `DmTensor<m![…], …>` `` after a text.
+    /// Appends `` `DmTensor<m![…], …>` `` to a text.
     pub(crate) const fn notation(&self, text: Text) -> Text {
         let dimensions: [_; 4] = self.dimensions();
         let dimensions = dimensions.split_at(self.levels()).0;
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// How many of [`Self::dimensions`] there are.
+    /// Number of [`Self::dimensions`].
     pub const fn levels(&self) -> usize {
         match self.memory {
             Memory::Hbm => 2,
@@ -103,7 +103,7 @@ impl Shape {
         }
     }
 
-    /// The numbers of chips, clusters, slices and elements per unit, or why no memory holds them.
+    /// The numbers of chips, clusters, slices and elements per unit, or the reason why no memory holds them.
     pub const fn sizes(&self) -> Result<[usize; 4], PlanError> {
         let [chips, clusters, slices, elements] =
             [self.chip.size(), self.cluster.size(), self.slice.size(), self.element.size()];
@@ -141,13 +141,13 @@ impl Shape {
         Ok([chips, clusters, slices, elements])
     }
 
-    /// Elements from the first one to the last one that a unit can hold.
+    /// Number of elements from the first one to the last one that a unit can hold.
     pub(crate) const fn span(element: &'static Expr) -> usize {
         let mut pool = Pool::new();
         span_of(&factorize(&mut pool, element))
     }
 
-    /// The positions of the tensor, or why no memory holds them.
+    /// The positions of the tensor, or the reason why no memory holds them.
     pub const fn footprint(&self) -> Result<Footprint, PlanError> {
         let [chips, clusters, slices, elements] = attempt!(self.sizes());
         let Some(guard) = liveness_of(&[self.chip, self.cluster, self.slice, self.element]) else {

@@ -76,7 +76,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         bytes: (Row::SIZE * Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8),
     };
 
-    /// Using it refuses what no part of the TRF could hold.
+    /// Evaluating it refuses tensors that no part of the TRF can hold.
     const CHECK: () = {
         let _ = Self::GUARD;
         if let Err(error) = crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE) {
@@ -91,7 +91,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         Self { address, fill, types: PhantomData }
     }
 
-    /// A handle to what is in a part of the TRF.
+    /// A handle to the tensor in a part of the TRF.
     ///
     /// # Safety
     /// No memory of the host is at risk. The caller vouches that this part of the TRF holds a tensor of this mapping.
@@ -112,7 +112,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         self.address
     }
 
-    /// Where each element lies in the banks. `None` for types that the TRF has no documented storage for.
+    /// The place of each element in the banks. `None` for types that the TRF has no documented storage for.
     pub fn layout(&self) -> Option<TrfLayout> {
         TrfLayout::new(self.address, Row::SIZE, RegisterType::of(D::ELEMENT_TYPE)?)
     }
@@ -142,7 +142,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    /// What the TRF holds: see [`TrfTensorView::inspect`].
+    /// The content of the TRF: see [`TrfTensorView::inspect`].
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
@@ -177,11 +177,11 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
 {
-    /// What the TRF holds, in any layout: a look past all engines, for tests and for finding mistakes. It is no
-    /// operation of the chip and takes no time. Elements that nobody wrote are `Opt::Uninit`.
+    /// The content of the TRF, in any layout: a look past all engines, for tests and for finding mistakes. It is no
+    /// operation of the chip and takes no time. Elements that were never written are `Opt::Uninit`.
     ///
     /// # Panics
-    /// Where another tensor was written over this one.
+    /// If another tensor was written over this one.
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {

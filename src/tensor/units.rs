@@ -1,7 +1,7 @@
-//! How many chips, clusters and slices a mapping spans, as types.
+//! Numbers of chips, clusters and slices that a mapping spans, as types.
 //!
-//! A constant is refused once for each type, however many tensors and calls name it: a mapping of 257 slices is one
-//! error. Whatever else depends on the units of a mapping names its constant first.
+//! A constant is refused once for each type, in any number of tensors and calls that name it: a mapping of 257 slices
+//! is one error. So everything else that depends on the units of a mapping names its constant first.
 
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, M};
@@ -24,7 +24,7 @@ pub(crate) type Clusters<Cluster> = UnitCount<Cluster, 1>;
 pub(crate) type Slices<Slice> = UnitCount<Slice, 2>;
 
 impl<Mapping: M, const KIND: u8> UnitCount<Mapping, KIND> {
-    /// Using it refuses more units than the chip has.
+    /// Number of units. Evaluating it refuses more units than the chip has.
     pub(crate) const CHECKED: usize = {
         let (name, most) = match KIND {
             0 => CHIP,
@@ -52,7 +52,8 @@ pub(super) const CHIP: (&str, usize) = ("Chip", spec::MAX_CHIPS);
 pub(super) const CLUSTER: (&str, usize) = ("Cluster", spec::CLUSTERS);
 pub(super) const SLICE: (&str, usize) = ("Slice", spec::SLICES);
 
-/// The positions of a mapping over units, or the refusal of more than there are. `owner` is what has the mapping.
+/// Number of positions of a mapping over units, or the refusal of more than there are. `owner` names the owner of the
+/// mapping.
 pub(super) const fn count_units(
     owner: &str,
     expr: &'static Expr,

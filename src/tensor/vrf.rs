@@ -23,8 +23,8 @@ when_late! {
 /// A tensor in the VRF of every slice: element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map` and `Element::map(j)`.
 ///
-/// Elements are `i32` or `f32`. It takes `[address, address + 4 * Element::SIZE)` of the 8192 bytes of every slice.
-/// [`to_vrf`](crate::engine::stream::StreamTensor::to_vrf) makes one.
+/// Elements are `i32` or `f32`. The tensor takes `[address, address + 4 * Element::SIZE)` of the 8192 bytes of every
+/// slice. [`to_vrf`](crate::engine::stream::StreamTensor::to_vrf) makes one.
 pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
@@ -71,7 +71,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         accept(operation, super::check_address(Memory::Vrf, planned!(FOOTPRINT of Self), address));
     }
 
-    /// A handle to what is at an address of the VRF.
+    /// A handle to the tensor at an address of the VRF.
     ///
     /// Refused while compiling: a tensor of more than 8192 bytes per slice.
     ///
@@ -79,7 +79,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     /// No memory of the host is at risk. The caller vouches that the VRF at `address` holds a tensor of this mapping.
     ///
     /// # Panics
-    /// Where `address` is no multiple of 4, or the tensor leaves the VRF.
+    /// If `address` is no multiple of 4, or the tensor exceeds the VRF.
     #[allow(unsafe_code)] // A contract about the memory of the chip; the body is safe.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -106,7 +106,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         VrfTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
     }
 
-    /// What the VRF holds: see [`VrfTensorView::inspect`].
+    /// The content of the VRF: see [`VrfTensorView::inspect`].
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
@@ -114,7 +114,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     }
 }
 
-/// The same register file under the same address: the handle is not its content.
+/// Clones the handle: it has the same address in the same register file, and its content is not copied.
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
     for VrfTensor<D, Chip, Cluster, Slice, Element>
 {
@@ -162,11 +162,11 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
         self.address
     }
 
-    /// What the VRF holds, in any layout: a look past all engines, for tests and for finding mistakes. It is no
-    /// operation of the chip and takes no time. Elements that nobody wrote are `Opt::Uninit`.
+    /// The content of the VRF, in any layout: a look past all engines, for tests and for finding mistakes. It is no
+    /// operation of the chip and takes no time. Elements that were never written are `Opt::Uninit`.
     ///
     /// # Panics
-    /// Where another tensor was written over this one.
+    /// If another tensor was written over this one.
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {

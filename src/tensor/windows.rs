@@ -13,8 +13,8 @@
 //!   H = 5  ■■■■■■■■         [4 : |W|, 3 : |W|, |W| : 1]     two loops with the stride of H
 //! ```
 //!
-//! Behind the fetch, `OH` and `KH` are axes as any: a contraction with weights of `m![…, KH, …]` adds over `KH`. Nothing of
-//! the chip is special here: the strides of a sequencer may overlap, so the windows are two of its loops.
+//! Behind the fetch, `OH` and `KH` are ordinary axes: a contraction with weights of `m![…, KH, …]` adds over `KH`. The
+//! chip needs nothing special: the strides of a sequencer may overlap, so the windows are two of its loops.
 //!
 //! | wanted | call |
 //! |---|---|
@@ -26,9 +26,9 @@
 //! | `H` over several slices | a tile per slice with the neighbours' rows, as an axis of its own, and windows of that axis |
 //! | part of the outputs per slice | `Slice = m![OH / 4 # 256]`, `Element = m![T]`, `.windows::<m![T], m![OH % 4], m![KH], 1, 1>()` |
 //!
-//! A window view is read by `begin` alone. No DMA goes through it, and no commit: two of its positions are one element in
-//! memory. The copy that has a place for each (im2col) is a pass: fetch the view, collect, and commit to a tensor with the
-//! output and the window axis.
+//! Only `begin` reads a window view. No DMA goes through it, and no commit: two of its positions are one element in
+//! memory. A copy with a place for each position (im2col) is a pass: fetch the view, collect, and commit to a tensor
+//! with the output and the window axis.
 
 use super::{DmTensorView, DmTensorViewMut, HbmTensorView, HbmTensorViewMut};
 use crate::engine::copies::SubContext;
@@ -52,7 +52,7 @@ mod sealed {
 pub trait WindowList: sealed::Sealed {
     /// The windows, in the order of the calls. More than [`WINDOWS`] overflow it.
     const LIST: List<Window, { WINDOWS + 1 }>;
-    /// The same, to take along.
+    /// The same list, as a slice.
     const WINDOWS: &'static [Window] = {
         const fn slice(list: &'static List<Window, { WINDOWS + 1 }>) -> &'static [Window] {
             list.as_slice()
@@ -97,7 +97,7 @@ impl<Before: WindowList, Input: M, Output: M, Inside: M, const STRIDE: usize, co
     };
 }
 
-/// The rules of the last window. What the windows before it break was reported where they were made.
+/// The rules of the last window. Violations of the windows before it were reported when they were made.
 struct WindowPlan<Chip, Cluster, Slice, Element, Windows>(
     PhantomData<(Chip, Cluster, Slice, Element, Windows)>,
 );
@@ -130,9 +130,9 @@ when_late! {
 impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowList>
     DmTensorView<'l, D, Chip, Cluster, Slice, Element, Before>
 {
-    /// Reads a digit of the tensor at overlapping positions: where the stream has `Output: o` and `Window: k`, the digit
+    /// Reads a digit of the tensor at overlapping positions: for `Output: o` and `Window: k` in the stream, the digit
     /// `Input` is `o * STRIDE + k * DILATION`. The stream then names `Output` and `Window`, in any order and place, and
-    /// `Input` no more. Called again, it gives another digit windows.
+    /// no longer `Input`. A second call gives windows to another digit.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -176,7 +176,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowLis
     }
 }
 
-/// A view whose positions have bytes of their own.
+/// A view whose positions all have bytes of their own.
 #[diagnostic::on_unimplemented(
     message = "two positions of windows are one element in memory: only a fetch reads through them",
     label = "for a copy, `begin` the view, `.fetch()`, `.collect()` and `.commit()` it to a tensor with the output and the \
@@ -184,14 +184,14 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowLis
 )]
 pub trait HasNoWindows<Parameters> {}
 
-/// A view of which tiles are taken: one without windows.
+/// A view that tiles are taken of: one without windows.
 #[diagnostic::on_unimplemented(
     message = "a tile is taken of a view without windows",
     label = "take the tile first: `.tile::<Index, LEN, Element>(start).windows::<…>()`"
 )]
 pub trait HasTiles<Parameters> {}
 
-/// A call that takes tiles, for a view that has none: see [`HasTiles`].
+/// Declares a call that takes tiles, for a view that has none: see [`HasTiles`].
 macro_rules! no_tiles {
     ($call:ident, $tile:ty $(, $start:ident)?) => {
         #[doc(hidden)]

@@ -17,10 +17,10 @@ use crate::sequencer::{Config, Entry, Request, Stream};
 use crate::spec;
 use crate::text::text;
 
-/// What an accumulate is derived from.
+/// The input of [`derive_accumulate`].
 #[derive(Clone, Copy, Debug)]
 pub struct AccumulateRequest {
-    /// How results leave.
+    /// The order in which results leave.
     pub kind: AccumulationKind,
     /// Rows of the computation.
     pub row: &'static Expr,
@@ -37,25 +37,26 @@ pub struct AccumulateRequest {
 /// The derived configuration of an accumulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccumulateConfig {
-    /// How results leave.
+    /// The order in which results leave.
     pub kind: AccumulationKind,
     /// Columns per row.
     pub columns: usize,
-    /// The slot of each step: entries over time, stride 0 where steps are summed.
+    /// The slot of each step: entries over time, with stride 0 for steps that are summed.
     pub slots: Config,
-    /// Slots: positions of `Time'`.
+    /// Number of slots: positions of `Time'`.
     pub slot_count: usize,
-    /// What the buffer holds at once: columns (interleaved, at most 128) or rows (sequential, at most 32).
+    /// Columns (interleaved, at most 128) or rows (sequential, at most 32) that the buffer holds at once.
     pub buffer: usize,
 }
 
 impl AccumulateConfig {
-    /// Columns (interleaved) or rows (sequential) that the buffer holds at most.
+    /// The most columns (interleaved) or rows (sequential) that the buffer holds.
     pub const fn buffer_limit(&self) -> usize {
         buffer_limit(self.kind)
     }
 
-    /// Cells of 32 bits in use, of [`spec::ACCUMULATOR_CELLS`]: a column has 8 rows, a row 32 columns, used or not.
+    /// Cells of 32 bits in use, of [`spec::ACCUMULATOR_CELLS`]. A column takes 8 rows and a row takes 32 columns, used
+    /// or not.
     pub const fn buffer_cells(&self) -> usize {
         self.buffer * (spec::ACCUMULATOR_CELLS / self.buffer_limit())
     }
@@ -80,7 +81,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// `forms`: what is known of the mappings, in the order of the request.
+    /// Normalises the mappings. `forms` are their known normal forms, in the order of the request.
     const fn new(
         pool: &mut Pool,
         request: &AccumulateRequest,
@@ -96,15 +97,15 @@ impl Sides {
     }
 }
 
-/// Checks the mappings of an accumulate and derives where each step is added.
+/// Checks the mappings of an accumulate and derives the slot of each step.
 pub const fn derive_accumulate(request: &AccumulateRequest) -> Result<AccumulateConfig, PlanError> {
     let mut pool = Pool::new();
     let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 5]));
     accumulate(&mut pool, request, &sides)
 }
 
-/// The configurations of the interleaved and of the sequential kind; of a kind that the mappings do not fit, none. Why they
-/// do not is not put into words, which takes long in const code.
+/// The configurations of the interleaved and of the sequential kind, or `None` for a kind that the mappings do not fit.
+/// The reason is not put into words, which takes long in const code.
 pub(super) const fn derive_kinds(
     interleaved: &AccumulateRequest,
     sequential: &AccumulateRequest,
@@ -126,7 +127,7 @@ pub(super) const fn derive_kinds(
     plans
 }
 
-/// The outgoing packet that a kind asks for.
+/// The outgoing packet that a kind requires.
 const fn lanes(pool: &mut Pool, kind: AccumulationKind, sides: &Sides) -> Factors {
     match kind {
         AccumulationKind::Interleaved => pad_to(&sides.row, spec::BEAT_LANES),
@@ -168,7 +169,7 @@ const fn accumulate(
             number(spec::BEAT_LANES),
         );
     }
-    // The innermost part of OutTime, and OutPacket, that the kind asks for.
+    // The innermost part of OutTime, and OutPacket, must be those that the kind requires.
     let lanes = lanes(pool, request.kind, sides);
     if !lanes.is(out_packet) {
         refuse!(
@@ -204,7 +205,7 @@ const fn accumulate(
         );
     }
     let kept = stride(pool, out_time, tail.size());
-    // Where the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
+    // If the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
     let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
     let innermost = innermost_padding(time) == 1 && stride(pool, time, summed).is(&kept);
@@ -263,7 +264,7 @@ const fn accumulate(
     })
 }
 
-/// Positions of padding without an axis that stand inside everything else; 1 if there is none.
+/// Number of positions of padding without an axis that are innermost; 1 if there is none.
 pub(crate) const fn innermost_padding(factors: &Factors) -> usize {
     if factors.is_empty() {
         return 1;
@@ -274,7 +275,7 @@ pub(crate) const fn innermost_padding(factors: &Factors) -> usize {
     }
 }
 
-/// The loops over the slots as a sequencer would derive them, for explanations: `one` is the mapping `1`.
+/// The loops over the slots as a sequencer would derive them, for explanations. `one` is the mapping `1`.
 pub(crate) const fn slot_loops<'a>(time: Stream<'a>, kept: &'a Factors, one: &'a Factors) -> Request<'a> {
     Request { partial: true, ..Request::new("accumulate, slots", kept, time, Stream::Factors(one)) }
 }
@@ -290,7 +291,7 @@ const RULES: [&str; 7] = [
     "accumulate padding",
 ];
 
-/// How many rules held before the one that was broken.
+/// Number of rules that hold before the broken one.
 pub(super) const fn progress(error: &PlanError) -> usize {
     let mut k = 0;
     while k < RULES.len() && !crate::text::same(RULES[k], error.rule()) {
@@ -306,12 +307,12 @@ const fn kind_name(kind: AccumulationKind) -> &'static str {
     }
 }
 
-/// Where steps are added.
+/// The slots to which steps are added.
 struct Slots {
     slots: Config,
-    /// Positions of kept digits inside the outermost removed one.
+    /// Number of positions of kept digits inside the outermost removed one.
     inside: usize,
-    /// The outermost removed digit, and how many of its values there are.
+    /// The outermost removed digit, and the number of its values.
     outermost: Option<(Term, usize)>,
 }
 
@@ -343,7 +344,7 @@ const fn check_kept(
             );
         }
     }
-    // Pairs come outermost divisor piece first: their dividend pieces must come outermost first, too.
+    // Pairs come with the outermost divisor piece first, so their dividend pieces must come outermost first, too.
     let mut k = 1;
     while k < cut.pairs.len {
         if cut.pairs.items[k].0 >= cut.pairs.items[k - 1].0 {
@@ -375,7 +376,8 @@ const fn check_kept(
                 inside = expected.size();
             }
             Factor::Padding { size, .. } => match loops.pad(size) {
-                // Padding goes with what it pads: a digit, a group of which all is kept or all is summed, or nothing.
+                // Padding goes with the part that it pads: a digit, a group that is kept or summed as a whole, or
+                // nothing.
                 Some(Entry { stride: 0, .. }) => {}
                 Some(Entry { size, stride }) => {
                     expected.push_padding(size * stride as usize);
@@ -415,7 +417,7 @@ const fn check_kept(
 /// The loops over slots under construction, innermost first.
 struct Loops {
     loops: Config,
-    /// Steps that the loops walk over.
+    /// Number of steps of the loops.
     steps: usize,
 }
 
@@ -424,7 +426,7 @@ impl Loops {
         Self { loops: Config::new(1), steps: 1 }
     }
 
-    /// A loop outside everything that is there, joined with it where one loop does for both.
+    /// Adds a loop outside all others. It is joined with the outermost one if a single loop does for both.
     const fn outside(&mut self, size: usize, stride: isize) {
         self.steps *= size;
         if let Some(last) = self.loops.entries.len.checked_sub(1) {
@@ -437,11 +439,11 @@ impl Loops {
         self.loops.entries.push(Entry { size, stride });
     }
 
-    /// Pads what is there to so many steps, by more turns of the outermost loop, and returns that loop. `None`: no number
-    /// of turns makes them.
+    /// Pads the loops to `steps` steps, by more turns of the outermost loop, and returns that loop. `None` if no number
+    /// of turns gives `steps`.
     const fn pad(&mut self, steps: usize) -> Option<Entry> {
         let Some(last) = self.loops.entries.len.checked_sub(1) else {
-            // Padding of nothing: slots of their own, which hold nothing.
+            // Padding of nothing: slots of its own, which hold no element.
             let entry = Entry { size: steps, stride: 1 };
             self.loops.entries.push(entry);
             self.steps = steps;

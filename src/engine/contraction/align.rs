@@ -6,9 +6,8 @@
 //!   TRF     Row × Element ──TRF sequencer───▶ ┘
 //! ```
 //!
-//! The two sides are the stream adapter (`stream_adapter.rs`) and the TRF sequencer (`trf_sequencer.rs`); what concerns
-//! both is here: that rows are on one side only. See
-//! [contraction](crate::guide::contraction).
+//! The two sides are the stream adapter (`stream_adapter.rs`) and the TRF sequencer (`trf_sequencer.rs`); this file has
+//! the rule for both: rows are on one side only. See [contraction](crate::guide::contraction).
 
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};
@@ -17,10 +16,10 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factor, Factors, Pool, UNKNOWN, normal};
 use crate::scalar::ElementType;
 
-/// What an align is derived from.
+/// The input of [`derive_align`].
 #[derive(Clone, Copy, Debug)]
 pub struct AlignRequest {
-    /// The type of data and weights.
+    /// The element type of data and weights.
     pub element: ElementType,
     /// Time of the stream.
     pub time: &'static Expr,
@@ -43,7 +42,7 @@ pub struct AlignConfig {
     pub stream_adapter: StreamAdapterConfig,
     /// The weight side.
     pub trf_sequencer: TrfSequencerConfig,
-    /// Steps of the computation: positions of `OutTime`.
+    /// Number of steps of the computation: positions of `OutTime`.
     pub steps: usize,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// `forms`: what is known of the mappings, in the order of the request.
+    /// Normalises the mappings. `forms` are their known normal forms, in the order of the request.
     pub(super) const fn new(
         pool: &mut Pool,
         request: &AlignRequest,
@@ -82,7 +81,7 @@ pub const fn derive_align(request: &AlignRequest) -> Result<AlignConfig, PlanErr
     align(request, [UNKNOWN; 6])
 }
 
-/// The same with the normal forms of the mappings, in the order of the request.
+/// As [`derive_align`], with the normal forms of the mappings, in the order of the request.
 pub(super) const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Result<AlignConfig, PlanError> {
     let mut pool = Pool::new();
     let sides = attempt!(Sides::new(&mut pool, request, forms));
@@ -93,7 +92,7 @@ pub(super) const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Resul
     Ok(AlignConfig { stream_adapter, trf_sequencer, steps: sides.out_time.size() })
 }
 
-/// Whether two mappings hold parts of one axis that overlap.
+/// True if two mappings hold overlapping parts of one axis.
 pub(super) const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
     let mut i = 0;
     while i < a.len {

@@ -13,10 +13,10 @@ use crate::scalar::ElementType;
 use crate::spec;
 use crate::text::text;
 
-/// What a contract is derived from.
+/// The input of [`derive_contract`].
 #[derive(Clone, Copy, Debug)]
 pub struct ContractRequest {
-    /// The type of data and weights.
+    /// The element type of data and weights.
     pub element: ElementType,
     /// The packet of the computation.
     pub packet: &'static Expr,
@@ -27,7 +27,7 @@ pub struct ContractRequest {
 /// The derived configuration of a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractConfig {
-    /// Levels of the tree.
+    /// Number of levels of the tree.
     pub depth: usize,
     /// Columns per row, outermost padding removed.
     pub columns: usize,
@@ -40,7 +40,7 @@ pub const fn derive_contract(request: &ContractRequest) -> Result<ContractConfig
     contract(request, [UNKNOWN; 2])
 }
 
-/// The same with the normal forms of the mappings, in the order of the request.
+/// As [`derive_contract`], with the normal forms of the mappings, in the order of the request.
 pub(super) const fn contract(
     request: &ContractRequest,
     forms: [&Factors; 2],

@@ -6,8 +6,8 @@
 //!                    └ TrfTensor                          └ adder tree           └ sums over time, rows folded in
 //! ```
 //!
-//! Multiply and add is all that `contract` offers: see [contraction](crate::guide::contraction). The hardware's tree can
-//! also find a maximum, on row 0 alone; nothing in `contract` selects that, so it is left out.
+//! `contract` offers multiply and add, and nothing else: see [contraction](crate::guide::contraction). The hardware's
+//! tree can also find a maximum, on row 0 alone; nothing in `contract` selects that, so it is left out.
 
 mod accumulate;
 mod align;

@@ -43,13 +43,14 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
         out_packet: OutPacket::EXPR,
     };
 
-    /// Which positions of the computation are none of its padding. Variables: step, position in the packet.
+    /// Guard of the positions of the computation that are no padding. Variables: step, position in the packet.
     pub(crate) const STEP_GUARD: &'static Guard = &match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
         Some(guard) => guard,
         None => PlanError::mapping("align", Problem::TooManyFactors).refuse(),
     };
 
-    /// The derived configuration. Using it refuses what stream adapter and TRF sequencer cannot bring together.
+    /// The derived configuration. Evaluating it refuses mappings that stream adapter and TRF sequencer cannot bring
+    /// together.
     pub const CONFIG: AlignConfig = {
         let forms = [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
         match align(&Self::REQUEST, forms) {
@@ -90,7 +91,7 @@ pub struct StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacke
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     StreamAdapterPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
-    /// The derived configuration. Using it refuses what the stream adapter cannot do.
+    /// The derived configuration. Evaluating it refuses mappings that the stream adapter does not support.
     pub const CONFIG: StreamAdapterConfig = match derive_stream_adapter(
         &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
     ) {
@@ -116,7 +117,7 @@ pub struct TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>(
 impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
     TrfSequencerPlan<D, TrfElement, OutTime, OutPacket>
 {
-    /// The derived configuration. Using it refuses what the TRF sequencer cannot do.
+    /// The derived configuration. Evaluating it refuses mappings that the TRF sequencer does not support.
     pub const CONFIG: TrfSequencerConfig = match derive_trf_sequencer(
         &AlignPlan::<D, Identity, Identity, Identity, TrfElement, OutTime, OutPacket>::REQUEST,
     ) {
@@ -129,7 +130,7 @@ impl<D: StreamScalar, TrfElement: M, OutTime: M, OutPacket: M>
 pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)>);
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
-    /// The derived configuration. Using it refuses what the adder tree cannot reduce to.
+    /// The derived configuration. Evaluating it refuses columns that the adder tree cannot produce.
     pub const CONFIG: ContractConfig = {
         let request =
             ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
@@ -150,7 +151,7 @@ when_late! {
     }
 }
 
-/// The plan of an accumulate, as types. The kind is a value, so there is a result for each.
+/// The plan of an accumulate, as types. The kind is a value, so there is a result for each kind.
 pub struct AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>(
     PhantomData<(Row, Time, Packet, OutTime, OutPacket)>,
 );
@@ -176,14 +177,15 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     pub const SEQUENTIAL: Result<AccumulateConfig, PlanError> =
         derive_accumulate(&Self::request(AccumulationKind::Sequential));
 
-    /// The configurations of the interleaved and of the sequential kind, if the mappings fit it.
+    /// The configurations of the interleaved and of the sequential kind, `None` for a kind that the mappings do not
+    /// fit.
     const KINDS: &'static [Option<AccumulateConfig>; 2] = &derive_kinds(
         &Self::request(AccumulationKind::Interleaved),
         &Self::request(AccumulationKind::Sequential),
         [Row::FORM, Time::FORM, Packet::FORM, OutTime::FORM, OutPacket::FORM],
     );
 
-    /// Using it refuses mappings that fit neither kind, with the message of the kind that fits better.
+    /// Evaluating it refuses mappings that fit neither kind, with the message of the kind that fits better.
     pub const CHECK: () = {
         if let Err(error) = Self::check() {
             error.refuse()
@@ -215,7 +217,7 @@ when_late! {
     }
 }
 
-/// The configuration of one of the [`AccumulatePlan::KINDS`]. Stops the call whose mappings fit the other kind only.
+/// The configuration of the requested kind. Stops the call if the mappings fit only the other kind.
 #[track_caller]
 fn of_kind(kinds: &[Option<AccumulateConfig>; 2], request: &AccumulateRequest) -> AccumulateConfig {
     match kinds[request.kind as usize] {
@@ -290,11 +292,11 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
     ///
     /// The innermost part of the packet is summed: [`align`](CollectTensor::align) has an example. See
-    /// [contraction](crate::guide::contraction). Padding in it counts as what it holds: zero where fetch masks it, and
-    /// otherwise what lies in memory, which the check `padding` refuses unless it is zero.
+    /// [contraction](crate::guide::contraction). Padding in it counts with its value: zero if the fetch masks it, and
+    /// otherwise the value in memory, which the check `padding` refuses unless it is zero.
     ///
-    /// Refused while compiling: more than 32 columns, a number of columns that is no power of two, and what is no outer
-    /// part of the packet.
+    /// Refused while compiling: more than 32 columns; a number of columns that is no power of two; columns that are no
+    /// outer part of the packet.
     #[track_caller]
     #[inline(never)]
     pub fn contract<OutPacket: M>(
@@ -323,14 +325,14 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
 {
     /// Adds the results of several steps, and folds the rows into the stream.
     ///
-    /// Axes of `Time` that `OutTime` does not have are summed. The rest keeps its order and padding. `kind` says how
-    /// rows and columns leave: [`align`](CollectTensor::align) has an example. See
+    /// Axes of `Time` that `OutTime` does not have are summed. The rest keeps its order and padding. `kind` selects the
+    /// order in which rows and columns leave: [`align`](CollectTensor::align) has an example. See
     /// [contraction](crate::guide::contraction).
     ///
     /// Refused while compiling: mappings that fit neither kind.
     ///
     /// # Panics
-    /// Where the mappings fit the other kind only.
+    /// If the mappings fit only the other kind.
     #[track_caller]
     #[inline(never)]
     pub fn accumulate<OutTime: M, OutPacket: M>(
@@ -348,7 +350,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
 }
 
 impl<'l, const T: Tu> AlignedStream<'l, T> {
-    /// The pass with its contraction. Without mappings, so that all kernels share it.
+    /// Adds the contraction to the pass. It has no mapping parameters, so that all kernels share it.
     #[inline(never)]
     fn contracted(
         mut self,

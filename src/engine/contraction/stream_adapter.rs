@@ -6,8 +6,8 @@
 //!                      ──▶       [f0 00] [f1 00] …            collect_flits = 1: the upper half is zero
 //! ```
 //!
-//! The order of the stream is fixed. What `OutTime` has and the stream has not stands innermost there: each packet is
-//! repeated over it (tiling): see [contraction](crate::guide::contraction).
+//! The order of the stream is fixed. Axes of `OutTime` that the stream lacks are innermost there: each packet is
+//! repeated over them (tiling). See [contraction](crate::guide::contraction).
 //!
 //! Left out, because no call has a parameter for it: three flits per packet, shifts and transposes inside
 //! a flit.
@@ -26,11 +26,11 @@ pub struct StreamAdapterConfig {
     pub collect_flits: usize,
     /// Bytes of zeros that complete each packet: 32 with one flit, 0 with two.
     pub zero_bytes: usize,
-    /// Packets that are made from the stream: its time steps divided by `collect_flits`.
+    /// Number of packets that are made from the stream: its time steps divided by `collect_flits`.
     pub packets: usize,
-    /// How many times in a row each packet is sent.
+    /// Number of times in a row that each packet is sent.
     pub tile: usize,
-    /// Rows that every packet is sent to: 1, 2, 4 or 8.
+    /// Number of rows that every packet is sent to: 1, 2, 4 or 8.
     pub rows: usize,
 }
 
@@ -95,13 +95,13 @@ pub(super) const fn stream_adapter(
     explain_time(pool, request, sides, &high, is_innermost)
 }
 
-/// Flits in a packet of 64 bytes: one where its upper half is padding.
+/// Flits in a packet of 64 bytes: one if its upper half is padding.
 pub(super) const fn collected_flits(pool: &mut Pool, out_packet: &Factors, flit: usize) -> usize {
     if stride(pool, out_packet, flit).has_terms() { 2 } else { 1 }
 }
 
-/// Why `OutTime` with the collected factor is not `Time` with tiling innermost. `is_innermost` says that what `OutTime` has
-/// more than the stream is its innermost part.
+/// The reason why `OutTime` with the collected factor is not `Time` with tiling innermost. `is_innermost` is true if
+/// the axes that only `OutTime` has are its innermost part.
 const fn explain_time(
     pool: &mut Pool,
     request: &AlignRequest,

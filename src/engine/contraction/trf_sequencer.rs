@@ -8,8 +8,8 @@
 //! ```
 //!
 //! `reg_read_size` is the longest power of two for which the innermost positions of `Element` and `OutPacket` agree.
-//! What `Element` has outside of it is read by loops over `OutTime`, in any order; axes of `OutTime` that the TRF lacks
-//! read the same place again (stride 0): see [contraction](crate::guide::contraction).
+//! Loops over `OutTime`, in any order, read the rest of `Element`. Axes of `OutTime` that the TRF lacks read the same
+//! place again (stride 0): see [contraction](crate::guide::contraction).
 
 use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;
@@ -24,21 +24,21 @@ use crate::spec;
 pub struct TrfSequencerConfig {
     /// Contiguous bytes of one read: 1, 2, 4, 8, 16, 32 or 64.
     pub reg_read_size: usize,
-    /// How often the read stands in the 64 bytes of a packet: `64 / reg_read_size`.
+    /// Number of repetitions of the read in the 64 bytes of a packet: `64 / reg_read_size`.
     pub fill: usize,
     /// The loops over `OutTime` as derived, outermost first. Strides in bytes; `packet_size` in elements.
     pub derived: Config,
-    /// The loops within the limits of the sequencer: merged only where there are more than 8.
+    /// The loops within the limits of the sequencer: merged only if there are more than 8.
     pub config: Config,
 }
 
 impl TrfSequencerConfig {
-    /// What a printed configuration calls the loops.
+    /// Name of the loops in a printed configuration.
     pub(crate) const NAME: &'static str = "align, TRF sequencer";
 }
 
 /// Derives the TRF sequencer alone: the weight side of [`derive_align`](super::derive_align()). Mappings of the stream
-/// are not looked at.
+/// are ignored.
 pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencerConfig, PlanError> {
     let mut pool = Pool::new();
     let sides = attempt!(Sides::new(&mut pool, request, [UNKNOWN; 6]));
@@ -57,10 +57,10 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
     trf_sequencer(&mut pool, request, &sides, collect_flits)
 }
 
-/// The innermost `elements` positions of `trf_element`, if a read of them is what the packet needs.
+/// The innermost `elements` positions of `trf_element`, if reading them gives the data of the packet.
 ///
-/// Where the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), it is the first
-/// positions that count, not a digit.
+/// If the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), the first positions
+/// count, and they are no digit.
 pub(crate) const fn read_block(
     pool: &mut Pool,
     trf_element: &Factors,
@@ -79,10 +79,10 @@ pub(crate) const fn read_block(
     if agrees(pool, &data, &first) { Some(first) } else { None }
 }
 
-/// Whether a read of these weights is what the packet needs: at every position that holds data the same index is on both
-/// sides, and no axis of the weights is read that the data lacks.
+/// True if a read of these weights fits the data of the packet: at every position that holds data, both sides have the
+/// same index, and no axis of the weights is read that the data lacks.
 ///
-/// Where the data is padding, the weights may be anything: nothing is multiplied there.
+/// Weights at padding of the data are arbitrary: nothing is multiplied there.
 const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
     let mut k = 0;
     while k < weights.len() {
@@ -109,7 +109,7 @@ const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
         if resize(pool, &weights, data.size()).is(&data) {
             return true;
         }
-        // Padding between the digits of the packet: what is inside of it, then what is outside.
+        // Padding between the digits of the packet: compare the part inside it, then the part outside.
         let mut inside = 1;
         let mut k = 0;
         while k < data.len() {
@@ -168,7 +168,7 @@ pub(super) const fn trf_sequencer(
             mapping(request.out_packet),
         );
     }
-    // What is left of the packet must be repetition: nothing of it may select other weights.
+    // The rest of the packet must be repetition: none of it may select other weights.
     let mut repeated = Factors::one();
     if read < live {
         let packet = modulo(pool, &sides.out_packet, live);
@@ -238,7 +238,7 @@ pub(super) const fn trf_sequencer(
     let reg_read_size = read * bits / 8;
     let fill = spec::MAC_BYTES / reg_read_size;
     let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));
-    // Merging takes the innermost loop for a packet where it has as many turns as the read has elements.
+    // Merging takes the innermost loop for a packet if it has as many turns as the read has elements.
     within.packet_size = read;
     if within.entries.len == 0 {
         // The sequencer has at least one loop.

@@ -17,20 +17,20 @@
 //! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps position `index[c]` of an axis | `AUTO` |
 //! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps position `index[c]` of an axis | `AUTO` |
 //!
-//! A pattern says for each destination where it takes from. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both.
-//! Positions stay what they are: the result has the types of the source, and chip `k` now holds the elements that chip
+//! A pattern lists the source of each destination. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both. The
+//! mappings do not change: the result has the types of the source, and chip `k` now holds the elements that chip
 //! `pattern[k]` held.
 //!
 //! Calls that name no address put their result at [`AUTO`](crate::runtime::AUTO): the bytes are free again when its handle
 //! ends.
 //!
 //! # Refused while compiling
-//! Another number of clusters or chips than the pattern is for; clusters or chips of which some hold fewer elements than
-//! others; an axis to slice that `Element` does not hold; parallel copies that drop or cut an axis.
+//! A pattern for another number of clusters or chips; clusters or chips some of which hold fewer elements than others;
+//! an axis to slice that `Element` does not hold; parallel copies that drop or cut an axis.
 //!
 //! # Panics
-//! Where a pattern has another length, names a unit or part that is not there, or takes from one that holds no element; where
-//! the memory is full; and where a check of the chip fails.
+//! If a pattern has another length, names a unit or part that does not exist, or takes from one that holds no element;
+//! if the memory is full; and if a check of the chip fails.
 
 mod parallel;
 mod shuffle;
@@ -47,7 +47,7 @@ use crate::sequencer::transfer::Level;
 use crate::spec;
 use crate::tensor::Shape;
 
-/// The units that a copy tells apart.
+/// The units that a copy distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitLevel {
     /// The clusters of each chip.
@@ -57,7 +57,7 @@ pub enum UnitLevel {
 }
 
 impl UnitLevel {
-    /// The dimension of a tensor, as its types name it.
+    /// The name of the dimension in the types of a tensor.
     pub const fn dimension(self) -> &'static str {
         match self {
             UnitLevel::Cluster => "Cluster",
@@ -65,7 +65,7 @@ impl UnitLevel {
         }
     }
 
-    /// One of the units, in words.
+    /// The word for one of the units.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             UnitLevel::Cluster => "cluster",
@@ -73,7 +73,7 @@ impl UnitLevel {
         }
     }
 
-    /// The variable of a tensor's guard.
+    /// The variable of the units in a tensor's guard.
     const fn variable(self) -> usize {
         match self {
             UnitLevel::Chip => 0,
@@ -88,7 +88,7 @@ impl UnitLevel {
         }
     }
 
-    /// Units of a command between two neighbours.
+    /// Distance of two neighbours, in units of a command.
     const fn step(self, memory: Memory) -> usize {
         match (self, memory) {
             (UnitLevel::Chip, Memory::Hbm) => 1,
@@ -97,7 +97,7 @@ impl UnitLevel {
         }
     }
 
-    /// The dimensions of a tensor without this one, innermost first, and their number.
+    /// The dimensions of a tensor without those of this level, innermost first, and their number.
     const fn others(self, shape: &Shape) -> ([(&'static Expr, Level); 4], usize) {
         let mut dimensions = shape.dimensions();
         match (self, shape.memory) {
@@ -111,7 +111,7 @@ impl UnitLevel {
     }
 }
 
-/// The number that a call is written for is that of the types.
+/// Checks that the number in the call is the number of the types.
 const fn check_count(
     operation: &'static str,
     level: UnitLevel,
@@ -138,7 +138,7 @@ const fn check_count(
     )
 }
 
-/// Every unit that holds elements holds them at the same positions.
+/// Checks that all units that hold elements hold them at the same positions.
 const fn check_alike(
     operation: &'static str,
     level: UnitLevel,
@@ -162,7 +162,7 @@ const fn check_alike(
     )
 }
 
-/// One number per unit, in the call.
+/// Checks that the call gives one number per unit.
 fn check_length(
     operation: &'static str,
     level: UnitLevel,
@@ -190,8 +190,10 @@ fn copy_operation(
     [source, destination]: [Region; 2],
     moves: Vec<Transfer>,
 ) -> Operation {
-    let moves =
-        moves.into_iter().map(|own| own.further(Start::of(&source), Start::of(&destination))).collect();
+    let moves = moves
+        .into_iter()
+        .map(|transfer| transfer.further(Start::of(&source), Start::of(&destination)))
+        .collect();
     Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves }))
 }
 

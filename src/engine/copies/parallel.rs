@@ -27,7 +27,7 @@ mod sealed {
     impl Sealed for TuContext<{ Tu::Sub }> {}
 }
 
-/// What copies beside the main context: `ctx.sub`.
+/// The context that copies beside the main context: `ctx.sub`.
 #[diagnostic::on_unimplemented(
     message = "parallel copies are made by the sub context, `ctx.sub`",
     label = "write `&mut ctx.sub`",
@@ -47,15 +47,15 @@ impl SubContext for TuContext<{ Tu::Sub }> {
 
 const CALL: CopyCall = CopyCall::ParallelCopy;
 
-/// Derives the loops of a parallel copy: those of a DMA transfer. As `Chip` and `Cluster` are the same on both sides, nothing
-/// leaves its cluster.
+/// Derives the loops of a parallel copy: those of a DMA transfer. `Chip` and `Cluster` are the same on both sides, so
+/// no element leaves its cluster.
 pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
     let transfer = attempt!(derive_move(CALL.name(), source, destination));
     attempt!(check_cells(CALL.name(), &transfer, source, destination));
     Ok(transfer)
 }
 
-/// The sub context writes 8 bytes at a time. What it writes beside the bytes of a run must be padding.
+/// Checks that units of 8 bytes, which the sub context writes, hold only a run and padding.
 pub(super) const fn check_cells(
     operation: &'static str,
     transfer: &Transfer,
@@ -110,7 +110,7 @@ when_late! {
 pub struct ParallelCopyPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
-    /// The loops. Using it refuses what the sub context cannot copy.
+    /// The loops. Evaluating it refuses copies that the sub context does not support.
     pub const TRANSFER: Transfer = {
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
         match derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE) {
@@ -120,7 +120,7 @@ impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> 
     };
 }
 
-/// The sub context writes units of 8 bytes.
+/// Checks that the destination starts at a multiple of 8 bytes.
 fn check_address(address: Address) -> Result<(), PlanError> {
     let unit = spec::COMMIT_ALIGN_BYTES;
     if (address as usize).is_multiple_of(unit) {
@@ -151,12 +151,12 @@ fn copied(
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and the main
-    /// context go on meanwhile. Axes that only the destination has are broadcast. Its padding stays as it is, but for what shares
-    /// 8 bytes with elements.
+    /// Copies the tensor to another one of the same clusters, in any layout, by the sub context: the DMA engines and
+    /// the main context continue meanwhile. Axes that only the destination has are broadcast. Its padding stays as it
+    /// is, except padding that shares 8 bytes with elements.
     ///
-    /// Every slice reads and writes 8 bytes per cycle. The destination lies at a multiple of 8 bytes, and of the 8 bytes that are
-    /// written at once all come from one run of the source, or are padding. See
+    /// Every slice reads and writes 8 bytes per cycle. The destination lies at a multiple of 8 bytes. The 8 bytes that
+    /// are written at once come from one run of the source, or are padding. See
     /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
@@ -179,12 +179,12 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// # });
     /// ```
     ///
-    /// Refused while compiling: a destination that `has no place for` an axis, or that wants a part that is not there
-    /// (`insufficient input`); single bytes, whose neighbours the sub context `would overwrite`; tensors of other clusters; the
-    /// main context (`parallel copies are made by the sub context`).
+    /// Refused while compiling: a destination that `has no place for` an axis, or that wants a part that the source
+    /// lacks (`insufficient input`); single bytes, whose neighbours the sub context `would overwrite`; tensors of other
+    /// clusters; the main context (`parallel copies are made by the sub context`).
     ///
     /// # Panics
-    /// Where the destination is at no multiple of 8, or its bytes are read by the same copy.
+    /// If the destination is at no multiple of 8, or its bytes are read by the same copy.
     #[track_caller]
     #[inline(never)]
     pub fn to_dm_pcopy<Slice2: M, Element2: M>(

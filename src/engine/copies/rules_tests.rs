@@ -1,4 +1,4 @@
-//! The rules of shuffles and parallel copies, each with a neighbour that is accepted.
+//! Tests of the rules of shuffles and parallel copies, each with a neighbour that is accepted.
 
 use super::*;
 use crate::mapping::M;
@@ -56,7 +56,7 @@ fn clusters_hold_as_much_as_each_other() {
         "help: choose sizes that fill every cluster, or pad the axis outermost in `Cluster` alone",
     ];
     refused(clusters(&ragged), "ragged units", &parts);
-    // Ragged in another dimension, padded, and a cluster that holds nothing.
+    // Tensors that are ragged in another dimension or padded, and one with an empty cluster.
     assert!(clusters(&dm::<m![C], m![A # 48 / 16 # 256], m![A # 48 % 16]>(I8)).is_ok());
     assert!(clusters(&dm::<m![1 # 2], m![A # 256], m![B # 16]>(I8)).is_ok());
     let ragged = hbm::<m![R # 4 / 2], m![R # 4 % 2, B]>(I8);
@@ -69,8 +69,10 @@ fn patterns_name_what_holds_elements() {
     let config = clusters(&dm::<m![C], m![1 # 256], m![B]>(I8)).expect("it is legal");
     for pattern in [[0, 1], [1, 0], [0, 0], [1, 1]] {
         let moves = config.moves(&pattern).expect("both hold elements");
-        let starts: Vec<_> =
-            moves.iter().map(|own| [own.source_start.units, own.destination_start.units]).collect();
+        let starts: Vec<_> = moves
+            .iter()
+            .map(|transfer| [transfer.source_start.units, transfer.destination_start.units])
+            .collect();
         assert_eq!(starts, [[256 * pattern[0] as isize, 0], [256 * pattern[1] as isize, 256]]);
     }
     let part = "dm_cluster_shuffle: the pattern has 3 numbers, but the tensor has 2 clusters; \
@@ -80,10 +82,10 @@ fn patterns_name_what_holds_elements() {
     let part =
         "the pattern gives cluster 1 what cluster 2 has, but the tensor has 2 clusters; help: use 0 to 1";
     refused(config.moves(&[0, 2]), "pattern bounds", &[part]);
-    // Cluster 1 holds nothing: it gets nothing, whatever its entry is, and gives nothing.
+    // Cluster 1 holds no element: it gets and gives nothing, whatever its entry is.
     let config = clusters(&dm::<m![1 # 2], m![1 # 256], m![B]>(I8)).expect("it is legal");
     assert_eq!(
-        [config.moves(&[0, 0]), config.moves(&[0, 1])].map(|own| own.map(|moves| moves.len())),
+        [config.moves(&[0, 0]), config.moves(&[0, 1])].map(|moves| moves.map(|moves| moves.len())),
         [Ok(1), Ok(1)]
     );
     let part = "the pattern gives cluster 0 what cluster 1 has, but that one holds no element: it is padding of Cluster; \
@@ -91,8 +93,12 @@ fn patterns_name_what_holds_elements() {
     refused(config.moves(&[1, 0]), "pattern of padding", &[part]);
     refused(config.moves(&[0, 2]), "pattern bounds", &["what cluster 2 has"]);
     let config = chips(&hbm::<m![R # 4], m![B]>(F32)).expect("it is legal");
-    let starts: Vec<_> =
-        config.moves(&[2, 0, 1, 3]).expect("it is legal").iter().map(|own| own.source_start).collect();
+    let starts: Vec<_> = config
+        .moves(&[2, 0, 1, 3])
+        .expect("it is legal")
+        .iter()
+        .map(|transfer| transfer.source_start)
+        .collect();
     assert_eq!(starts, [2, 0, 1].map(|units| Start { units, elements: 0 }));
 }
 
@@ -103,7 +109,7 @@ fn shuffles_move_whole_bytes() {
     assert!(clusters(&dm::<m![C], m![1 # 256], m![B / 2, B % 2 # 4]>(I4)).is_ok());
 }
 
-/// `Slice` and `Element` before and after.
+/// Derives a copy with `Slice` and `Element` before and after.
 fn copy<Cluster: M, Slice: M, Element: M, Slice2: M, Element2: M>() -> Result<Transfer, PlanError> {
     derive_parallel_copy(&dm::<Cluster, Slice, Element>(I8), &dm::<Cluster, Slice2, Element2>(I8))
 }
@@ -114,7 +120,7 @@ fn parallel_copies_stay_in_their_cluster() {
     assert!(copy::<m![1 # 2], m![A # 256], m![B], m![A # 256], m![R, B]>().is_ok(), "a broadcast");
     let dropped = copy::<m![C], m![B # 256], m![A], m![B # 256], m![1]>();
     refused(dropped, "not covered", &["to_dm_pcopy: ", "has no place for"]);
-    // What tells clusters apart may be wanted inside of each: it is repeated there, from the same cluster.
+    // The axis of the clusters may be wanted inside each cluster: it is repeated there, from the same cluster.
     for transfer in [
         copy::<m![C], m![B # 256], m![A], m![C, B # 128], m![A]>(),
         copy::<m![C], m![B # 256], m![A], m![B # 256], m![C, A]>(),
@@ -122,7 +128,7 @@ fn parallel_copies_stay_in_their_cluster() {
     ] {
         let transfer = transfer.expect("it is a broadcast");
         let clusters: Vec<_> = (transfer.loops.iter())
-            .map(|own| [own.source.units, own.destination.units])
+            .map(|axis| [axis.source.units, axis.destination.units])
             .filter(|units| units.iter().any(|&units| units >= crate::spec::SLICES))
             .collect();
         assert_eq!(clusters, [[256, 256]], "{transfer}");
@@ -147,7 +153,7 @@ fn parallel_copies_write_whole_cells() {
     refused(copy::<m![C], m![1 # 256], m![A, B], m![1 # 256], m![B, A]>(), "parallel copy cells", &text);
     let four = copy::<m![C], m![1 # 256], m![A, W # 8], m![1 # 256], m![A, W]>();
     refused(four, "parallel copy cells", &["moves 4 bytes at a time, to places 4 bytes apart"]);
-    // A step of whole bytes that is no multiple of 8.
+    // The step is a number of whole bytes, but no multiple of 8.
     let twelve = copy::<m![C], m![1 # 256], m![A, W # 12], m![1 # 256], m![A, W # 12]>();
     refused(twelve, "parallel copy cells", &["moves 4 bytes at a time, to places 12 bytes apart"]);
     let late = copy::<m![C], m![1 # 256], m![A, B], m![1 # 256], m![# 3 + A, B % 8]>();
@@ -162,7 +168,7 @@ fn parallel_copies_write_whole_cells() {
     refused(broadcast, "parallel copy cells", &["moves 1 byte at a time", "3 bytes apart"]);
 }
 
-/// A part of `Element` for each cluster.
+/// Derives a copy of a part of `Element` for each cluster.
 fn parts<Cluster: M, Element: M, Axis: M, Sliced: M, Element2: M>() -> Result<SliceCopyConfig, PlanError> {
     derive_slice_copy(&SliceCopyRequest {
         call: CopyCall::ClusterSliceCopy,
@@ -178,15 +184,16 @@ fn parts<Cluster: M, Element: M, Axis: M, Sliced: M, Element2: M>() -> Result<Sl
 fn an_axis_is_sliced() {
     let starts = |config: &SliceCopyConfig, index: [usize; 2]| {
         let moves = config.moves(&index).expect("both hold elements");
-        moves.iter().map(|own| own.source_start.elements).collect::<Vec<_>>()
+        moves.iter().map(|transfer| transfer.source_start.elements).collect::<Vec<_>>()
     };
     let config = parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![B]>().expect("it is legal");
     assert_eq!((config.parts, config.count, starts(&config, [6, 1])), (7, 2, vec![48, 8]));
-    // Its outer part, also padded; and a broadcast of the part.
+    // The part is the outer part of the axis, also padded; then a broadcast of the part.
     assert!(parts::<m![C], m![A, B], m![A / 8], m![1 # 5, A % 8, B], m![B, A % 8, 1 # 8]>().is_ok());
     assert!(parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().is_ok());
     assert!(parts::<m![C], m![V, B], m![V], m![1 # 7, B], m![R, B]>().is_ok());
-    // An inner one; a part in the middle of one; its inner part; two parts that are apart; and without its padding.
+    // The part is an inner axis, then the middle of an axis, its inner part, two parts that are apart, and a part
+    // without its padding.
     let config = parts::<m![C], m![V, B], m![B], m![V, 1 # 8], m![V, 1 # 8]>().expect("it is legal");
     assert_eq!((config.parts, starts(&config, [7, 0])), (8, vec![7, 0]));
     let config =
@@ -244,7 +251,7 @@ fn parts_hold_as_much_as_each_other() {
     refused(odd(I4), "whole bytes", &["parallel_copy_chip_slice"]);
 }
 
-/// Clusters that share their padding with slices: the parts are alike, the clusters are not.
+/// Clusters share their padding with slices: the parts are alike, the clusters are not.
 #[test]
 fn parts_of_ragged_clusters() {
     let cut = |cluster: &'static Expr, slice: &'static Expr| {
@@ -287,7 +294,9 @@ fn parts_start_at_whole_bytes() {
 fn indices_name_parts_that_hold_elements() {
     let config = parts::<m![C], m![V # 8, B], m![V # 8], m![1 # 8, B], m![B]>().expect("it is legal");
     let starts: Vec<_> = (config.moves(&[6, 0]).expect("both hold elements").iter())
-        .map(|own| (own.source_start.units, own.source_start.elements, own.destination_start.units))
+        .map(|transfer| {
+            (transfer.source_start.units, transfer.source_start.elements, transfer.destination_start.units)
+        })
         .collect();
     assert_eq!(starts, [(0, 48, 0), (256, 0, 256)]);
     let part = "parallel_copy_cluster_slice: cluster 1 is to keep part 8, but AxisToSlice has 8 positions; help: use 0 to 7";

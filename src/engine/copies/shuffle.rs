@@ -1,4 +1,4 @@
-//! Shuffles: clusters or chips exchange what they hold.
+//! Shuffles: clusters or chips exchange their elements.
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
@@ -24,13 +24,13 @@ when_late! {
 pub struct ShuffleConfig {
     /// The call.
     pub call: CopyCall,
-    /// What is exchanged.
+    /// The units that are exchanged.
     pub level: UnitLevel,
     /// The number of clusters or chips, padding included.
     pub count: usize,
-    /// Units of a command from one to the next.
+    /// Distance from one cluster or chip to the next, in units of a command.
     pub step: usize,
-    /// The loops inside of one cluster or chip.
+    /// The loops inside one cluster or chip.
     pub transfer: Transfer,
     /// The live positions of the tensor.
     guard: Guard,
@@ -60,7 +60,7 @@ pub const fn derive_shuffle(
 }
 
 impl ShuffleConfig {
-    /// Whether a cluster or chip holds elements.
+    /// Tells if a cluster or chip holds elements.
     fn holds(&self, unit: usize) -> bool {
         self.guard.holds_alone(self.level.variable(), unit)
     }
@@ -68,7 +68,7 @@ impl ShuffleConfig {
     /// The loops for each destination that holds elements.
     ///
     /// # Errors
-    /// The pattern has another length, or names what is not there or holds nothing.
+    /// If the pattern has another length, or names a unit that does not exist or holds no element.
     pub fn moves(&self, pattern: &[usize]) -> Result<Vec<Transfer>, PlanError> {
         let (operation, count, noun) = (self.call.name(), self.count, self.level.noun());
         check_length(operation, self.level, "pattern", count, pattern.len())?;
@@ -115,10 +115,10 @@ impl ShuffleConfig {
 pub struct ShufflePlan<Tensor>(PhantomData<Tensor>);
 
 impl<Tensor: AtRest> ShufflePlan<Tensor> {
-    /// A shuffle of clusters. Using it refuses a tensor whose clusters are not alike.
+    /// A shuffle of clusters. Evaluating it refuses a tensor whose clusters are not alike.
     pub const CLUSTERS: ShuffleConfig = Self::derived(CopyCall::DmClusterShuffle, UnitLevel::Cluster);
 
-    /// A shuffle of chips. Using it refuses a tensor whose chips are not alike.
+    /// A shuffle of chips. Evaluating it refuses a tensor whose chips are not alike.
     pub const CHIPS: ShuffleConfig = Self::derived(
         match Tensor::SHAPE.memory {
             Memory::Hbm => CopyCall::HbmChipShuffle,
@@ -190,11 +190,10 @@ impl DmaContext<{ Dma::Tensor }> {
     /// assert_eq!((y[0], y[64]), (Opt::Init(64), Opt::Init(0)));
     /// ```
     ///
-    /// Refused while compiling: another `CLUSTER_DIM`, and clusters of which some hold fewer elements.
+    /// Refused while compiling: another `CLUSTER_DIM`, and clusters some of which hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern has another length, names no cluster of the tensor or one without elements, or DM is
-    /// full.
+    /// If the pattern has another length, names no cluster of the tensor or one without elements, or DM is full.
     #[track_caller]
     #[inline(never)]
     pub fn dm_cluster_shuffle<
@@ -231,10 +230,10 @@ impl DmaContext<{ Dma::Tensor }> {
     ///
     /// It is called as [`dm_cluster_shuffle`](Self::dm_cluster_shuffle), which has an example.
     ///
-    /// Refused while compiling: another `CHIP_DIM`, and chips of which some hold fewer elements.
+    /// Refused while compiling: another `CHIP_DIM`, and chips some of which hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern names no chip of the tensor or one without elements, or DM is full.
+    /// If the pattern names no chip of the tensor or one without elements, or DM is full.
     #[track_caller]
     #[inline(never)]
     pub fn dm_chip_shuffle<D: Scalar, const CHIP_DIM: usize, Chip: M, Cluster: M, Slice: M, Element: M>(
@@ -281,11 +280,11 @@ impl<const DMA: Dma> DmaContext<DMA> {
     ///
     /// It is called as [`dm_cluster_shuffle`](DmaContext::dm_cluster_shuffle), which has an example, without the size.
     ///
-    /// Refused while compiling: chips of which some hold fewer elements.
+    /// Refused while compiling: chips some of which hold fewer elements.
     ///
     /// # Panics
-    /// Where the pattern has another length than there are chips, names no chip of the tensor or one without elements, or HBM is
-    /// full.
+    /// If the length of the pattern is not the number of chips, if it names no chip of the tensor or one without
+    /// elements, or if HBM is full.
     #[track_caller]
     #[inline(never)]
     pub fn hbm_chip_shuffle<D: Scalar, Chip: M, Element: M>(
@@ -303,7 +302,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         result
     }
 
-    /// Nothing: HBM has chips and no clusters. The compiler says so.
+    /// Never compiles: HBM has chips and no clusters, and the compiler tells the user so.
     #[doc(hidden)]
     pub fn hbm_cluster_shuffle<D: Scalar, Chip: M, Element: M>(
         &mut self,
@@ -318,7 +317,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
     }
 }
 
-/// Of tensors that lie in clusters: those in DM.
+/// Tensors that lie in clusters: those in DM.
 #[diagnostic::on_unimplemented(
     message = "a tensor in HBM has no clusters to shuffle",
     label = "`hbm_chip_shuffle` exchanges chips",

@@ -1,4 +1,4 @@
-//! Copies of a part per cluster or chip: each keeps one position of an axis of what it holds.
+//! Copies of a part per cluster or chip: each keeps one position of an axis of the tensor.
 //!
 //! ```text
 //!   Element m![V / 2, V % 2] with V = 8, AxisToSlice m![V / 2], index [3, 0]
@@ -33,16 +33,16 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a copy of parts is derived from.
+/// The input of [`derive_slice_copy`].
 #[derive(Clone, Copy, Debug)]
 pub struct SliceCopyRequest {
     /// The call.
     pub call: CopyCall,
-    /// What the parts are chosen for.
+    /// The units that the parts are chosen for.
     pub level: UnitLevel,
     /// The tensor.
     pub source: Shape,
-    /// The axis of which each keeps one position: `AxisToSlice`.
+    /// The axis to slice, `AxisToSlice`: each unit keeps one position of it.
     pub axis: &'static Expr,
     /// `Element` of the tensor with `1 # n` for that axis: `AxisSlicedElement`.
     pub sliced: &'static Expr,
@@ -55,19 +55,19 @@ pub struct SliceCopyRequest {
 pub struct SliceCopyConfig {
     /// The call.
     pub call: CopyCall,
-    /// What the parts are chosen for.
+    /// The units that the parts are chosen for.
     pub level: UnitLevel,
     /// The number of clusters or chips, padding included.
     pub count: usize,
-    /// Units of a command from one to the next.
+    /// Distance from one cluster or chip to the next, in units of a command.
     pub step: usize,
-    /// Positions of the axis: the parts that there are, padding included.
+    /// Number of parts, padding included: positions of the axis.
     pub parts: usize,
-    /// Where each part starts.
+    /// The start of each part.
     pub tile: TileConfig,
     /// The loops of the first part of the first cluster or chip.
     pub transfer: Transfer,
-    /// The live positions. Variables: chip, cluster, slice, part, element of the part.
+    /// Guard of the live positions. Variables: chip, cluster, slice, part, element of the part.
     guard: Guard,
 }
 
@@ -133,7 +133,8 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
     Ok(SliceCopyConfig { call, level, count, step, parts, tile, transfer, guard })
 }
 
-/// Checks that an axis is a part of `Element`, and what is left of it. Returns where the parts start, and their number.
+/// Checks that an axis is a part of `Element`, and checks the rest of `Element`. Returns the starts of the parts, and
+/// their number.
 const fn check_axis(
     operation: &'static str,
     element: &'static Expr,
@@ -142,9 +143,9 @@ const fn check_axis(
 ) -> Result<(TileConfig, usize), PlanError> {
     let mut pool = Pool::new();
     let whole = attempt!(factors_of(operation, &mut pool, element));
-    let own = attempt!(factors_of(operation, &mut pool, axis));
+    let axis_factors = attempt!(factors_of(operation, &mut pool, axis));
     let left = attempt!(factors_of(operation, &mut pool, sliced));
-    let Some(found) = attempt!(locate(operation, &pool, &whole, &own)) else {
+    let Some(found) = attempt!(locate(operation, &pool, &whole, &axis_factors)) else {
         refuse!(
             "slice axis",
             "{}: AxisToSlice {} is not a part of Element {}; help: name an axis, or a part of one, that Element holds",
@@ -154,7 +155,7 @@ const fn check_axis(
         )
     };
     attempt!(no_lead(operation, axis, &found));
-    let parts = own.size();
+    let parts = axis_factors.size();
     let expected = rest(&pool, &found, 1);
     if !expected.is(&left) {
         refuse!(
@@ -176,7 +177,7 @@ impl SliceCopyConfig {
     /// The loops for each cluster or chip that holds elements.
     ///
     /// # Errors
-    /// There is another number of indices, or one is no part that holds elements.
+    /// If the number of indices is wrong, or one is no part that holds elements.
     pub fn moves(&self, index: &[usize]) -> Result<Vec<Transfer>, PlanError> {
         let (operation, noun) = (self.call.name(), self.level.noun());
         check_length(operation, self.level, "index", self.count, index.len())?;
@@ -218,17 +219,17 @@ impl SliceCopyConfig {
 
 /// A copy of parts, as types.
 pub struct SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>(
-    #[allow(clippy::type_complexity)] // The types that decide, in a row.
+    #[allow(clippy::type_complexity)] // One parameter per type that decides.
     PhantomData<(D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2)>,
 );
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisSlicedElement: M, Element2: M>
     SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>
 {
-    /// A part for each cluster. Using it refuses what the sub context cannot copy.
+    /// A part for each cluster. Evaluating it refuses copies that the sub context does not support.
     pub const CLUSTERS: SliceCopyConfig = Self::derived(CopyCall::ClusterSliceCopy, UnitLevel::Cluster);
 
-    /// A part for each chip. Using it refuses what the sub context cannot copy.
+    /// A part for each chip. Evaluating it refuses copies that the sub context does not support.
     pub const CHIPS: SliceCopyConfig = Self::derived(CopyCall::ChipSliceCopy, UnitLevel::Chip);
 
     const fn derived(call: CopyCall, level: UnitLevel) -> SliceCopyConfig {
@@ -281,12 +282,12 @@ when_late! {
 }
 
 impl TuContext<{ Tu::Sub }> {
-    /// Each cluster `c` keeps position `index[c]` of an axis of `Element`; the others are left behind.
+    /// Copies a part per cluster: each cluster `c` keeps position `index[c]` of an axis of `Element`, and drops the
+    /// others.
     ///
-    /// `AxisToSlice` is that axis, or a part of one, anywhere in `Element`. `AxisSlicedElement` is `Element` with `1 # n` in
-    /// its place, and `Element2` what the result has in each slice: usually `Element` without it. An outermost axis leaves
-    /// parts in one piece, which are copied fastest.
-    /// `CLUSTER_DIM` is the size of `Cluster`.
+    /// `AxisToSlice` is that axis, or a part of one, anywhere in `Element`. `AxisSlicedElement` is `Element` with
+    /// `1 # n` in its place. `Element2` is the mapping of the result in each slice: usually `Element` without the axis.
+    /// An outermost axis leaves parts in one piece, which are copied fastest. `CLUSTER_DIM` is the size of `Cluster`.
     ///
     /// The result lies at [`AUTO`](crate::runtime::AUTO), a multiple of 8 bytes. See
     /// [memories_and_dma](crate::guide::memories_and_dma).
@@ -303,11 +304,11 @@ impl TuContext<{ Tu::Sub }> {
     /// # let _ = rows as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: another `CLUSTER_DIM`, an axis that `Element` does not hold, another `AxisSlicedElement`, and
-    /// parts of which some hold fewer elements.
+    /// Refused while compiling: another `CLUSTER_DIM`, an axis that `Element` does not hold, another
+    /// `AxisSlicedElement`, and parts some of which hold fewer elements.
     ///
     /// # Panics
-    /// Where an index is no part that holds elements, or DM is full.
+    /// If an index is no part that holds elements, or DM is full.
     #[track_caller]
     #[inline(never)]
     pub fn parallel_copy_cluster_slice<
@@ -352,8 +353,8 @@ impl TuContext<{ Tu::Sub }> {
         self.sliced(tensor, config, index)
     }
 
-    /// Each chip `c` keeps position `index[c]` of an axis of `Element`:
-    /// see [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice).
+    /// Copies a part per chip, as [`parallel_copy_cluster_slice`](Self::parallel_copy_cluster_slice) does per cluster:
+    /// each chip `c` keeps position `index[c]` of an axis of `Element`.
     #[track_caller]
     #[inline(never)]
     pub fn parallel_copy_chip_slice<

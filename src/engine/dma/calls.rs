@@ -1,4 +1,4 @@
-//! The calls that move tensors: between the host and HBM, between HBM and DM, and inside of each.
+//! The calls that move tensors: between the host and HBM, between HBM and DM, and inside each.
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
@@ -20,7 +20,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// Copies the tensor to HBM, in any layout, in every chip at byte `address`, a multiple of the element's size or
     /// [`AUTO`]. Axes that only the destination has are broadcast. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Runs may have any number of whole bytes. Those of less than 256 bytes are slow: HBM reads, changes and writes a unit.
+    /// Runs may have any number of whole bytes. Runs of less than 256 bytes are slow: HBM reads, changes and writes a
+    /// whole unit.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -38,7 +39,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// does not hold; a move by `ctx.pdma`.
     ///
     /// # Panics
-    /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
+    /// If `address` is no multiple of the element's size, or the tensor exceeds HBM.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm<Element2: M>(
@@ -72,11 +73,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// # let _ = turn as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: what [`to_hbm`](Self::to_hbm) refuses, with the 512 KiB and 256 slices of DM in the place
-    /// of HBM.
+    /// Refused while compiling: everything that [`to_hbm`](Self::to_hbm) refuses, with the 512 KiB and 256 slices of DM
+    /// in the place of HBM.
     ///
     /// # Panics
-    /// Where `address` is no multiple of the element's size, or the tensor leaves the 512 KiB of a slice.
+    /// If `address` is no multiple of the element's size, or the tensor exceeds the 512 KiB of a slice.
     #[track_caller]
     #[inline(never)]
     pub fn to_dm<Slice2: M, Element2: M>(
@@ -113,7 +114,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// # let _ = store as fn(_, _, _, _);
     /// ```
     ///
-    /// Refused while compiling: what [`DmTensor::to_hbm`] refuses.
+    /// Refused while compiling: everything that [`DmTensor::to_hbm`] refuses.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm_view<Element2: M>(
@@ -145,7 +146,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 }
 
-/// From HBM to HBM.
+/// Moves from HBM to HBM.
 #[track_caller]
 fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     source: HbmTensorView<'_, D, Chip, Element>,
@@ -158,7 +159,7 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     tensor
 }
 
-/// From HBM to DM.
+/// Moves from HBM to DM.
 #[track_caller]
 fn into_dm<D: Scalar, Chip: M, Cluster: M, Slice: M, Element2: M>(
     source: Region,
@@ -184,8 +185,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// Refused while compiling: a host tensor that `has no place for` an axis, or wants a part of one that the tensor does
     /// not hold (`insufficient input`); `ctx.tdma` in the place of `ctx.pdma`; a call that is not awaited.
     ///
-    /// # Panics
-    /// When it is awaited and elements of the tensor were never written, or were overwritten by another tensor.
+    /// If it is awaited and elements of the tensor were never written, or were overwritten by another tensor.
     #[track_caller]
     #[inline(never)]
     pub fn to_host<Element2: M>(
@@ -199,7 +199,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 
     /// Copies the tensor to another place in HBM, in any layout, in every chip at byte `address`, a multiple of the
     /// element's size or [`AUTO`]. Axes that only the destination has are broadcast. Runs may have any number of whole
-    /// bytes: this is the way to another order of the axes. See [memories_and_dma](crate::guide::memories_and_dma).
+    /// bytes, so this call can change the order of the axes. See [memories_and_dma](crate::guide::memories_and_dma).
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -210,10 +210,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// # let _ = transposed as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: what [`DmTensor::to_hbm`] refuses; `ctx.pdma` may do this one.
+    /// Refused while compiling: everything that [`DmTensor::to_hbm`] refuses, except a move by `ctx.pdma`, which may do
+    /// this one.
     ///
     /// # Panics
-    /// Where `address` is no multiple of the element's size, or the tensor leaves HBM.
+    /// If `address` is no multiple of the element's size, or the tensor exceeds HBM.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm<const DMA: Dma, Element2: M>(
@@ -228,13 +229,13 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         in_hbm(self.view(), dma, address, transfer)
     }
 
-    /// Copies the tensor to DM, in any layout, in every slice at byte `address`, a multiple of 8 or [`AUTO`]. The tensor
-    /// lies at a multiple of 8, too. Axes that only the destination has are broadcast. See
+    /// Copies the tensor to DM, in any layout, in every slice at byte `address`, a multiple of 8 or [`AUTO`]. The
+    /// source lies at a multiple of 8, too. Axes that only the destination has are broadcast. See
     /// [memories_and_dma](crate::guide::memories_and_dma).
     ///
-    /// Runs in the same order on both sides begin at multiples of 8 bytes, and no other run begins in their last 8 bytes, of
-    /// which the destination has all: a single `f32`, `m![1]`, goes to `m![1 # 2]`. Where that is not so,
-    /// [`to_hbm`](Self::to_hbm) to the order of the destination comes first, or both sides are padded.
+    /// Runs in the same order on both sides begin at multiples of 8 bytes. The destination has all of the last 8 bytes
+    /// of a run, and no other run begins in them: a single `f32`, `m![1]`, goes to `m![1 # 2]`. If that is not so, use
+    /// [`to_hbm`](Self::to_hbm) to the order of the destination first, or pad both sides.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -247,13 +248,14 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// # let _ = load as fn(_, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: shorter runs (`4 contiguous bytes on both sides, but a transfer from HBM to DM moves
-    /// multiples of 8`), other steps (`steps by a number of bytes that is no multiple of 8`), dead positions in front that
-    /// are no multiple of 8 bytes; a destination that `has no place for` an axis of the source or wants a part that it
-    /// does not hold (`insufficient input`); more than 512 KiB per slice, 256 slices or 2 clusters.
+    /// Refused while compiling: shorter runs
+    /// (`4 contiguous bytes on both sides, but a transfer from HBM to DM moves multiples of 8`), other steps
+    /// (`steps by a number of bytes that is no multiple of 8`), padding positions in front that are no multiple of 8
+    /// bytes; a destination that `has no place for` an axis of the source or wants a part that it does not hold
+    /// (`insufficient input`); more than 512 KiB per slice, 256 slices or 2 clusters.
     ///
     /// # Panics
-    /// Where `address`, or that of the source, is no multiple of 8, or the tensor leaves the 512 KiB of a slice.
+    /// If `address`, or that of the source, is no multiple of 8, or the tensor exceeds the 512 KiB of a slice.
     #[track_caller]
     #[inline(never)]
     pub fn to_dm<Cluster: M, Slice: M, Element2: M>(
@@ -347,7 +349,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
     /// address is that of the view, a multiple of 8 bytes, as is that of the source.
     ///
     /// # Panics
-    /// Where an address is no multiple of 8, or the tile of the view starts in a slice or cluster that the move cannot
+    /// If an address is no multiple of 8, or the tile of the view starts in a slice or cluster that the move cannot
     /// name.
     #[track_caller]
     #[inline(never)]
@@ -391,8 +393,8 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
     /// is not awaited.
     ///
     /// # Panics
-    /// Where `address` is no multiple of the element's size, or lies outside of HBM; and when it is awaited, where the
-    /// tensor leaves HBM.
+    /// If `address` is no multiple of the element's size, or lies outside HBM; and, when it is awaited, if the tensor
+    /// exceeds HBM.
     #[track_caller]
     #[inline(never)]
     pub fn to_hbm<Chip: M, Element2: M>(
@@ -401,7 +403,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         address: Address,
     ) -> NeedsAwait<impl Future<Output = HbmTensor<D, Chip, Element2>>> {
         let _ = planned!(const UPLOAD of HostPlan<D, Element, Chip, Element2>);
-        // Here, not when it is awaited: the line of the call is known.
+        // Done here, not when it is awaited: the line of the call is known.
         let bytes = planned!(FOOTPRINT of HbmTensor<D, Chip, Element2>).bytes();
         let place = dma.system().place(address, Memory::Hbm, bytes, "to_hbm");
         HbmTensor::<D, Chip, Element2>::accept_address("to_hbm", place.address);

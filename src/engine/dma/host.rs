@@ -32,7 +32,7 @@ pub struct HostPlan<D, Host, Chip, Element>(PhantomData<(D, Host, Chip, Element)
 impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
     const HBM: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
 
-    /// From the host's buffer to HBM.
+    /// The move from the host's buffer to HBM.
     pub const UPLOAD: Transfer = {
         let _ = HbmTensor::<D, Chip, Element>::FOOTPRINT;
         match derive_storage_transfer("to_hbm", Host::EXPR, &Self::HBM, true) {
@@ -41,7 +41,7 @@ impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
         }
     };
 
-    /// From HBM to the host's buffer.
+    /// The move from HBM to the host's buffer.
     pub const DOWNLOAD: Transfer = {
         let _ = HbmTensor::<D, Chip, Element>::FOOTPRINT;
         match derive_storage_transfer("to_host", Host::EXPR, &Self::HBM, false) {
@@ -54,7 +54,7 @@ impl<D: Scalar, Host: M, Chip: M, Element: M> HostPlan<D, Host, Chip, Element> {
     pub const HOST_ELEMENTS: usize = crate::engine::inspect::host_elements::<Host>();
 }
 
-/// Derives the loops between the packed buffer of a host tensor and HBM. `upload`: from the host.
+/// Derives the loops between the packed buffer of a host tensor and HBM. `upload` is true for a move from the host.
 pub const fn derive_storage_transfer(
     operation: &'static str,
     host: &'static Expr,
@@ -67,7 +67,8 @@ pub const fn derive_storage_transfer(
     derive_host_transfer(operation, host, &chip, upload)
 }
 
-/// Derives the loops between the packed buffer of a host tensor and a tensor of the chip. `upload`: from the host.
+/// Derives the loops between the packed buffer of a host tensor and a tensor of the chip. `upload` is true for a move
+/// from the host.
 pub(crate) const fn derive_host_transfer(
     operation: &'static str,
     host: &'static Expr,

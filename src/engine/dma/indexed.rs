@@ -20,14 +20,14 @@ when_late! {
 pub struct IndexedConfig {
     /// The call.
     pub call: IndexedCall,
-    /// The loops over rows, and those inside of a row.
+    /// The loops over rows, and those inside a row.
     pub loops: RowLoops,
     /// The bits of an element.
     bits: usize,
     table: Shape,
 }
 
-/// Derives a gather or a scatter. `table` is in HBM, `side` in DM; `index` holds `i32` in either.
+/// Derives a gather or a scatter. `table` is in HBM, `side` in DM; `index` holds `i32` in HBM or DM.
 pub const fn derive_indexed(
     call: IndexedCall,
     table: &Shape,
@@ -65,8 +65,8 @@ pub const fn derive_indexed(
 }
 
 impl IndexedConfig {
-    /// The bytes of a row of the table: what byte offsets are multiples of. Refused where rows do not lie one after another
-    /// without padding: there the bytes of a row are not those from one row to the next.
+    /// The bytes of a row of the table: byte offsets are multiples of it. Refused if rows do not lie one after another
+    /// without padding: then the bytes of a row differ from the distance of two rows.
     pub const fn row_bytes(&self) -> Result<usize, PlanError> {
         let RowLoops { stride, elements, .. } = self.loops;
         if stride != elements {
@@ -100,8 +100,8 @@ pub const fn check_key(
         let mut same = loops.source_start.is_first() && loops.destination_start.is_first();
         let mut k = 0;
         while k < loops.loops.len() {
-            let own = loops.loops.at(k);
-            same = same && (own.size == 1 || own.source.elements == own.destination.elements);
+            let key_loop = loops.loops.at(k);
+            same = same && (key_loop.size == 1 || key_loop.source.elements == key_loop.destination.elements);
             k += 1;
         }
         if same {
@@ -123,7 +123,7 @@ pub const fn check_key(
 pub struct IndexedPlan<Table, Index, Side>(PhantomData<(Table, Index, Side)>);
 
 impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side> {
-    /// A gather by byte offsets. Using it refuses what the DMA engines cannot do.
+    /// A gather by byte offsets. Evaluating it refuses moves that the DMA engines do not support.
     pub const GATHER: IndexedConfig = Self::derived(IndexedCall::Gather);
     /// A gather by row numbers.
     pub const GATHER_ROWS: IndexedConfig = Self::derived(IndexedCall::GatherRows);

@@ -16,7 +16,7 @@ use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
 
-/// What names rows by their numbers: a tensor of `i32`, or a view of one, in HBM or DM.
+/// A tensor of `i32`, or a view of one, in HBM or DM, that names rows by their numbers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name rows",
     label = "rows are named by a tensor of `i32` in HBM or DM",
@@ -26,7 +26,7 @@ pub trait RowIndex<Chip: M>: sealed::Index {
     /// The tensor.
     type Tensor: AtRest;
 
-    /// Where it lies.
+    /// The region of the tensor.
     #[doc(hidden)]
     fn index_region(&self) -> Region;
 }
@@ -53,7 +53,7 @@ row_index! {
         => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
 }
 
-/// Rows go from and to the first slice on.
+/// Refuses tiles that start in another unit than the first: rows are moved from the first slice on.
 fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanError> {
     for region in regions {
         if !region.part.starts_in_first_unit() {
@@ -69,7 +69,7 @@ fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanErro
     Ok(())
 }
 
-/// The command.
+/// The command of a gather or a scatter.
 #[track_caller]
 fn indexed(
     config: &IndexedConfig,
@@ -93,7 +93,7 @@ fn indexed(
     }))
 }
 
-/// A gather into a region of DM, all of a tensor or a tile of it.
+/// Gathers into a region of DM: all of a tensor, or a tile.
 #[track_caller]
 fn gather(
     dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -110,7 +110,7 @@ fn gather(
     dma.execute(operation);
 }
 
-/// A gather into a new tensor in DM.
+/// Gathers into a new tensor in DM.
 #[track_caller]
 fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
     dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -124,7 +124,7 @@ fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
     tensor
 }
 
-/// A scatter into a region of HBM.
+/// Scatters into a region of HBM.
 #[track_caller]
 fn scatter(
     dma: &mut DmaContext<{ Dma::Tensor }>,
@@ -144,10 +144,10 @@ const fn keyed(key: &'static crate::mapping::Expr, index: &'static crate::mappin
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    /// Copies rows of the tensor to DM: row `k` of the result is the row that element `k` of the index names. One axis of the
-    /// tensor is indexed: the one that the result lacks. The axes of the index take its place.
+    /// Copies rows of the tensor to DM: row `k` of the result is the row that element `k` of the index names. One axis
+    /// of the tensor is indexed: the one that the result lacks. The axes of the index take its place.
     ///
-    /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
+    /// The call names no context: the DMA engines of its kernel's context run it, in program order.
     ///
     /// The index holds **byte offsets** of rows: the number of a row times the bytes of a row.
     /// [`dma_gather_rows`](Self::dma_gather_rows) takes the numbers. `address` counts bytes in every slice, a multiple of 8
@@ -178,16 +178,16 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// assert_eq!([0, 64, 128, 192].map(|k| y[k]), [7, 99, 0, 7].map(Opt::Init));
     /// ```
     ///
-    /// Refused while compiling: no axis, or more than one, without a place in the result (`one axis is indexed`); an index
-    /// with an axis that the result lacks (`has no place for`); runs inside of a row of less than 8 bytes, or that step by
-    /// other multiples; rows that hold another number of elements, padding not counted, than there are from one row to
-    /// the next: `byte offsets do not say which row is meant`. Padded rows and rows that are not outermost are refused so,
-    /// unless the two numbers happen to agree: `m![A, V, B # 16]` with `A = 2` and `B = 8` has rows of 16 elements that
-    /// start 16 apart.
+    /// Refused while compiling: no axis, or more than one, without a place in the result (`one axis is indexed`); an
+    /// index with an axis that the result lacks (`has no place for`); runs inside a row of less than 8 bytes, or runs
+    /// that step by no multiple of 8 bytes; rows that hold another number of elements, padding not counted, than there
+    /// are from one row to the next: `byte offsets do not say which row is meant`. Padded rows, and rows that are not
+    /// outermost, are refused for this reason, unless the two numbers happen to agree: `m![A, V, B # 16]` with `A = 2`
+    /// and `B = 8` has rows of 16 elements that start 16 apart.
     ///
     /// # Panics
-    /// Where an element of the index names no row, is no multiple of the bytes of a row, or was never written; where an
-    /// address is no multiple of 8, or the result leaves the 512 KiB of a slice; outside of a kernel.
+    /// If an element of the index names no row, is no multiple of the bytes of a row, or was never written; if an
+    /// address is no multiple of 8, or the result exceeds the 512 KiB of a slice; outside a kernel.
     #[track_caller]
     #[inline(never)]
     pub fn dma_gather<Cluster2: M, Slice2: M, Element2: M, Element3: M>(
@@ -204,16 +204,17 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         gathered(dma, config, [self.view().region(), index.view().region()], address)
     }
 
-    /// The same by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`]. Rows may be padded and lie
-    /// anywhere in the tensor. `address` counts bytes in every slice, a multiple of 8 or [`AUTO`](crate::runtime::AUTO). See
-    /// [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index", whose program has this call.
+    /// Copies rows of the tensor to DM by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`].
+    /// Rows may be padded and lie anywhere in the tensor. `address` counts bytes in every slice, a multiple of 8 or
+    /// [`AUTO`](crate::runtime::AUTO). See [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index",
+    /// whose program has this call.
     ///
-    /// Refused while compiling: what `dma_gather` refuses, but for the place of rows; an index of other than `i32`
-    /// (`does not name rows`); rows of which some hold fewer elements.
+    /// Refused while compiling: everything that `dma_gather` refuses, except the place of rows; an index of another
+    /// type than `i32` (`does not name rows`); rows some of which hold fewer elements.
     ///
     /// # Panics
-    /// Where an element of the index names no row or was never written; where an address is no multiple of 8, or the result
-    /// leaves the 512 KiB of a slice.
+    /// If an element of the index names no row or was never written; if an address is no multiple of 8, or the result
+    /// exceeds the 512 KiB of a slice.
     #[track_caller]
     #[inline(never)]
     pub fn dma_gather_rows<Cluster2: M, Slice2: M, Element2: M, Index: RowIndex<Chip>>(
@@ -304,14 +305,14 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    /// Copies the rows of the tensor to rows of a tensor in HBM: what the tensor holds at position `k` of `Key` goes to the
-    /// row that element `k` of the index names. Rows that no element names keep what they hold.
+    /// Copies the rows of the tensor to rows of a tensor in HBM: the row at position `k` of `Key` goes to the row that
+    /// element `k` of the index names. Rows that no element names stay unchanged.
     ///
-    /// The call names no context: the DMA engines of the context of its kernel do it, in program order.
+    /// The call names no context: the DMA engines of its kernel's context run it, in program order.
     ///
-    /// `scaled`: the index holds byte offsets of rows, multiples of the bytes of a row; otherwise numbers of rows. Runs may
-    /// have any number of whole bytes, and the table lies at a multiple of the element's size. See
-    /// [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index".
+    /// If `scaled` is true, the index holds byte offsets of rows, which are multiples of the bytes of a row; otherwise
+    /// it holds numbers of rows. Runs may have any number of whole bytes, and the table lies at a multiple of the
+    /// element's size. See [memories_and_dma](crate::guide::memories_and_dma), "Rows by an index".
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -339,14 +340,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
     /// assert_eq!([7, 99, 0, 8, 1].map(|row| y[row * 64]), [0, 1, 2, 3, -1].map(Opt::Init));
     /// ```
     ///
-    /// Refused while compiling: a key that is not in `Slice` and `Element` (`a key must be in its slices and elements`); an
-    /// index with other elements than the key has positions; an output that `has no place for` an axis of a row, or that has
-    /// more than one axis besides.
+    /// Refused while compiling: a key that is not in `Slice` and `Element`
+    /// (`a key must be in its slices and elements`); an index whose elements do not fit the positions of the key; an
+    /// output that `has no place for` an axis of a row, or that has more than one other axis.
     ///
     /// # Panics
-    /// Where an element of the index names no row or was never written; where it names a row a second time, with another
-    /// content ([`dma_scatter_rows`](Self::dma_scatter_rows) can be told which one wins); where `scaled` offsets are no multiples of the
-    /// bytes of a row, or rows are padded.
+    /// If an element of the index names no row or was never written; if it names a row a second time, with another
+    /// content ([`dma_scatter_rows`](Self::dma_scatter_rows) can be told which one wins); if `scaled` offsets are no
+    /// multiples of the bytes of a row, or rows are padded.
     #[track_caller]
     #[inline(never)]
     pub fn dma_scatter<Key: M, Element2: M, Element3: M>(
@@ -369,8 +370,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         scatter(dma, config, regions, (scaled, Duplicates::Equal));
     }
 
-    /// The same by numbers of rows, which are in HBM or in DM: see [`Self::dma_scatter`]. The key is all axes of the index.
-    /// `duplicates` says what happens where a row is named twice.
+    /// Copies the rows of the tensor to rows of a tensor in HBM, as [`Self::dma_scatter`] does, by numbers of rows,
+    /// which are in HBM or in DM. The key is all axes of the index. `duplicates` decides the outcome if a row is named
+    /// twice.
     #[track_caller]
     #[inline(never)]
     pub fn dma_scatter_rows<Element2: M, Index: RowIndex<Chip>>(

@@ -1,4 +1,4 @@
-//! Which DMA context moves tensors from and to DM, in words where a call names the other one.
+//! The DMA context that moves tensors from and to DM, with an explanation for calls that name the other one.
 
 use crate::runtime::{Dma, DmaContext, DmaValues as _};
 
@@ -8,7 +8,7 @@ mod sealed {
     impl Sealed for DmaContext<{ Dma::Tensor }> {}
 }
 
-/// What moves tensors between HBM and DM: `ctx.tdma`.
+/// The context that moves tensors between HBM and DM: `ctx.tdma`.
 #[diagnostic::on_unimplemented(
     message = "moves from and to DM are made by the DMA engines of the chip, `ctx.tdma`",
     label = "write `&mut ctx.tdma`",

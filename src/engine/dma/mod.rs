@@ -12,15 +12,16 @@
 //! | `dma_scatter`, `dma_scatter_rows` | the same from DM to HBM: whole bytes, in runs of any length | multiples of the element's size |
 //! | `to_dm` from HBM | runs that step by multiples of 8 bytes, each with its last 8 bytes in DM to itself | multiples of 8, on both sides |
 //!
-//! The chip moves whole units of 8 bytes to DM. A run that ends inside of one is read to the end of it, past its tensor, too, and
-//! what was read along lands in padding: a single `f32`, `m![1]`, goes to `m![1 # 2]`.
+//! The chip moves whole units of 8 bytes to DM. A run that ends inside a unit is read to the end of that unit, even
+//! past its tensor, and the extra bytes land in padding: a single `f32`, `m![1]`, goes to `m![1 # 2]`.
 //!
-//! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call is there for
+//! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call exists for
 //! tensors and views; the `…_view` calls write into a tensor that exists.
 //!
 //! # Rows by an index
-//! A gather copies rows of a tensor in HBM, the table, to DM; a scatter copies rows in DM to a table. An index, a tensor of
-//! `i32` in HBM or DM, says which: its axes take the place of the one axis of the table that the other side lacks.
+//! A gather copies rows of a tensor in HBM, the table, to DM; a scatter copies rows in DM to a table. An index, a
+//! tensor of `i32` in HBM or DM, names the rows: its axes take the place of the one axis of the table that the other
+//! side lacks.
 //!
 //! ```text
 //!   table m![V, H] in HBM       index m![S]      DM, Slice m![S # 256], Element m![H]
@@ -31,8 +32,8 @@
 //!     3  ········                  1               slice 3  ········
 //! ```
 //!
-//! `dma_gather`, and `dma_scatter` where it is told so, take byte offsets of rows; the others take their numbers. A part of an
-//! axis may be indexed, too: with `R % 16` in the rows, `R / 16` is. Rows stay in their chip.
+//! `dma_gather` takes byte offsets of rows, and so does `dma_scatter` on request; the others take row numbers. A part
+//! of an axis may be indexed, too: with `R % 16` in the rows, `R / 16` is indexed. Rows stay in their chip.
 //!
 //! # Refused while compiling
 //! An axis of the source that the destination drops; a part of an axis that the source does not hold; runs and steps
@@ -40,8 +41,8 @@
 //! has no place on the other side.
 //!
 //! # Panics
-//! Where an address is no such multiple, or lies outside of the memory; where the tensor would leave the memory; and
-//! where a check of the chip fails, for example when what is read was never written, or was overwritten.
+//! If an address is no such multiple, or lies outside the memory; if the tensor would exceed the memory; and if a check
+//! of the chip fails, for example because the source was never written, or was overwritten.
 
 mod calls;
 mod host;
@@ -82,10 +83,10 @@ pub trait AtRest {
     /// The mappings of the dimensions, innermost first: an HBM tensor has two.
     #[doc(hidden)]
     type Dimensions: Dimensions;
-    /// The same, counted. Using it refuses what the memory cannot hold.
+    /// The footprint of the shape. Evaluating it refuses a tensor that the memory cannot hold.
     const FOOTPRINT: &'static Footprint;
     when_late! {
-        /// The same as a result.
+        /// The footprint, as a result.
         #[doc(hidden)]
         const LATE_FOOTPRINT: Refusable<&'static Footprint>;
     }
@@ -123,7 +124,7 @@ impl<A: M, B: M, C: M, D: M> Dimensions for (A, B, C, D) {
     type Fourth = D;
 }
 
-/// The normal forms of a tensor's dimensions. A function: as a constant they would be looked at once more.
+/// The normal forms of a tensor's dimensions. This is a function: a constant would be evaluated once more.
 const fn forms<T: AtRest>() -> [&'static Factors; 4] {
     [
         <T::Dimensions as Dimensions>::First::FORM,
@@ -158,7 +159,7 @@ when_late! {
 pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
-    /// The loops. Using it refuses what the DMA engine cannot do.
+    /// The loops. Evaluating it refuses transfers that the DMA engine does not support.
     pub const TRANSFER: &'static Transfer = &{
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
@@ -183,7 +184,7 @@ const fn dma_name(destination: &Shape) -> &'static str {
     }
 }
 
-/// The same for any call that moves a tensor as a DMA transfer does.
+/// As [`derive_dma`], for any call that moves a tensor as a DMA transfer does.
 pub(crate) const fn derive_move(
     operation: &'static str,
     source: &Shape,
@@ -192,7 +193,7 @@ pub(crate) const fn derive_move(
     derive_move_of(operation, source, destination, [&[UNKNOWN; 4]; 2])
 }
 
-/// The same with the normal forms of the dimensions of source and destination.
+/// As [`derive_move`], with the normal forms of the dimensions of source and destination.
 const fn derive_move_of(
     operation: &'static str,
     source: &Shape,
@@ -226,7 +227,7 @@ const fn derive_move_of(
     Ok(transfer)
 }
 
-/// The dimensions that a tensor has: two in HBM, and all four elsewhere.
+/// The dimensions that a tensor has: two in HBM, and four elsewhere.
 const fn first_levels<'a>(
     all: &'a [(&'static Expr, Level); 4],
     levels: usize,
@@ -237,23 +238,23 @@ const fn first_levels<'a>(
     }
 }
 
-/// The command of a transfer. Without types, so that all kernels share it.
+/// The command of a transfer. It has no type parameters, so that all kernels share it.
 #[inline(never)]
 pub(crate) fn dma_operation(source: Region, destination: Region, transfer: &Transfer) -> Operation {
     let transfer = transfer.further(Start::of(&source), Start::of(&destination));
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
-/// A transfer from HBM to DM and a copy by the sub context write whole units of 8 bytes: into a tile only where they hold no
-/// element of another one.
+/// Checks a move that writes whole units of 8 bytes into a tile: a transfer from HBM to DM, or a copy by the sub
+/// context. The units must hold no element of another tile.
 pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
     let (name, source, tile, transfer, inner) = match operation {
-        Operation::Dma(own) => ("to_dm", &own.source, &own.destination, &own.transfer, &own.transfer),
-        Operation::Indexed(own) => {
-            (own.call.name(), &own.source, &own.destination, &own.spread(), &own.payload)
+        Operation::Dma(dma) => ("to_dm", &dma.source, &dma.destination, &dma.transfer, &dma.transfer),
+        Operation::Indexed(indexed) => {
+            (indexed.call.name(), &indexed.source, &indexed.destination, &indexed.spread(), &indexed.payload)
         }
-        Operation::UnitCopy(own) if own.call.is_parallel() && own.moves.len() == 1 => {
-            (own.call.name(), &own.source, &own.destination, &own.moves[0], &own.moves[0])
+        Operation::UnitCopy(copy) if copy.call.is_parallel() && copy.moves.len() == 1 => {
+            (copy.call.name(), &copy.source, &copy.destination, &copy.moves[0], &copy.moves[0])
         }
         Operation::TensorUnit(_) | Operation::UnitCopy(_) => return Ok(()),
     };
@@ -274,8 +275,8 @@ pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> 
             let end = strip.destination.position + k * strip.destination.stride + strip.run;
             let last = (end * bits).next_multiple_of(unit) / bits;
             for position in end..last {
-                let own = [at[0] - first[0], at[1] - first[1], at[2] - first[2], position];
-                if position < tile.footprint.elements && tile.footprint.guard.holds(&own) {
+                let place = [at[0] - first[0], at[1] - first[1], at[2] - first[2], position];
+                if position < tile.footprint.elements && tile.footprint.guard.holds(&place) {
                     continue;
                 }
                 let there = [at[0], at[1], at[2], before + position];
@@ -298,7 +299,7 @@ pub(crate) fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> 
     )
 }
 
-/// What the rules of a DMA transfer look at.
+/// The input of [`check_dma`].
 #[derive(Clone, Copy, Debug)]
 pub struct DmaRules {
     /// The call, for messages.
@@ -307,7 +308,7 @@ pub struct DmaRules {
     pub source: (Shape, usize),
     /// The destination and its elements per unit.
     pub destination: (Shape, usize),
-    /// Whether it moves rows by an index, so that the order of one side cannot be that of the other.
+    /// True for a move of rows by an index, in which the order of one side cannot be that of the other.
     pub by_index: bool,
 }
 
@@ -341,7 +342,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let unit = spec::DMA_HBM_TO_DM_BYTES;
     let bytes = run * bits / 8;
     let rounded = bytes.div_ceil(unit) * unit;
-    // A run may go on where nothing else begins on either side. What is read behind the source lands in padding.
+    // A run may be read past its end if no other run begins there on either side. The extra bytes land in padding.
     let lead = transfer.destination_start.elements;
     let end = if lead > 0 { rules.destination.1.saturating_sub(lead as usize) } else { rules.destination.1 };
     let there = least(end, next_run(transfer, run, false));
@@ -379,8 +380,8 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     Ok(())
 }
 
-/// The edit for short runs where the order of the source is the reason: HBM to HBM moves runs of any length. The order of
-/// the destination helps where all that it has in a slice is more than the run, and whole units.
+/// The edit for short runs if the order of the source is the reason: HBM to HBM moves runs of any length. The order of
+/// the destination helps if its part in a slice is longer than the run, and consists of whole units.
 const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
     let inside = rules.destination.1;
     if rules.by_index || run >= inside || !(inside * bits).is_multiple_of(8 * spec::DMA_HBM_TO_DM_BYTES) {
@@ -392,7 +393,7 @@ const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
     )
 }
 
-/// Dead positions before an axis move the start of the loops, which is aligned as their steps are.
+/// Checks the start of the loops, which padding positions before an axis move. It must be aligned like their steps.
 const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Result<(), PlanError> {
     let unit = match (rules.source.0.memory, rules.destination.0.memory) {
         (Memory::Hbm, Memory::Dm) => spec::DMA_HBM_TO_DM_BYTES,
@@ -420,14 +421,14 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
     Ok(())
 }
 
-/// Elements from the start of a run to that of the next one on a side. Of a single run: no limit.
+/// Elements from the start of a run to the start of the next one on a side. No limit for a single run.
 const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
     let mut next = usize::MAX / 64;
     let mut k = 0;
     while k < transfer.loops.len {
-        let own = transfer.loops.items[k];
-        let step = if of_source { own.source.elements } else { own.destination.elements };
-        if own.size > 1 && step >= run {
+        let axis = transfer.loops.items[k];
+        let step = if of_source { axis.source.elements } else { axis.destination.elements };
+        if axis.size > 1 && step >= run {
             next = least(next, step);
         }
         k += 1;
@@ -439,18 +440,18 @@ const fn least(a: usize, b: usize) -> usize {
     if a < b { a } else { b }
 }
 
-/// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0: there is none.
+/// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0 if there is none.
 const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
     let mut shortest = 0;
     let mut k = 0;
     while k < transfer.loops.len {
-        let own = transfer.loops.items[k];
-        let steps = [own.source.elements, own.destination.elements];
+        let axis = transfer.loops.items[k];
+        let steps = [axis.source.elements, axis.destination.elements];
         let inside =
-            steps[0] == steps[1] && steps[0] < run && own.source.units == 0 && own.destination.units == 0;
+            steps[0] == steps[1] && steps[0] < run && axis.source.units == 0 && axis.destination.units == 0;
         let mut s = 0;
         while s < steps.len() {
-            let odd = own.size > 1 && !inside && !(steps[s] * bits).is_multiple_of(unit);
+            let odd = axis.size > 1 && !inside && !(steps[s] * bits).is_multiple_of(unit);
             if odd && (shortest == 0 || steps[s] < shortest) {
                 shortest = steps[s];
             }

@@ -1,4 +1,4 @@
-//! What a fetch asks of DM: one address per cycle.
+//! The requests of a fetch to DM: one address per cycle.
 
 use super::{FetchConfig, FetchPlan, stages::Stages};
 use crate::mapping::M;
@@ -7,16 +7,16 @@ use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::Config;
 use crate::tensor::WindowList;
 
-/// One fetch: so many bytes from an address on.
+/// One fetch: `bytes` bytes from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchAddress {
     /// The tensor: 0, or 1 for the second one of an interleaved fetch.
     pub tensor: usize,
-    /// The first byte, counted from the start of the tensor in each slice. Padding may lie outside of it.
+    /// The first byte, counted from the start of the tensor in each slice. Padding may lie outside the tensor.
     pub byte: isize,
-    /// Bytes that are read.
+    /// Number of bytes that are read.
     pub bytes: usize,
-    /// How often they are delivered: more than once for one element that is repeated. `bytes * repeat` is
+    /// Number of times that the bytes are delivered: more than one if a single element is repeated. `bytes * repeat` is
     /// [`FetchConfig::fetch_size`].
     pub repeat: usize,
 }

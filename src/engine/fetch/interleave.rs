@@ -5,7 +5,8 @@
 //!                          Time = m![I, A]     lhs 0, lhs 1, lhs 2, lhs 3, rhs 0, …     I outermost: one after the other
 //! ```
 //!
-//! Both tensors have the same mapping and are read with the same sequencer; for it the axis `I` is a broadcast.
+//! Both tensors have the same mapping and are read with the same sequencer. For the sequencer the axis `I` is a
+//! broadcast.
 
 use super::plan::FetchRequest;
 use crate::engine::stream::{BeginTensor, Pass, StreamTensor};
@@ -23,10 +24,10 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// Tensors that one fetch can interleave (guide: fetch).
+/// Number of tensors that one fetch can interleave (guide: fetch).
 const TENSORS: usize = 2;
 
-/// Refuses an axis that is not one of two positions, or that the tensors have themselves.
+/// Refuses an axis whose size is not two, or that the tensors have themselves.
 pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<(), PlanError> {
     if axis.size != TENSORS {
         refuse!(
@@ -57,7 +58,7 @@ pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<
     Ok(())
 }
 
-/// Whether `begin_interleaved` refuses the axis for the tensors of this fetch.
+/// True if `begin_interleaved` refuses the axis for the tensors of this fetch.
 pub(super) const fn begin_is_refused(request: &FetchRequest) -> bool {
     match request.begin {
         Expr::Symbol(axis) => check_interleave(*axis, &[request.element]).is_err(),
@@ -65,7 +66,7 @@ pub(super) const fn begin_is_refused(request: &FetchRequest) -> bool {
     }
 }
 
-/// Time steps between the tensors of an interleaved fetch. `None`: there is one tensor.
+/// Time steps between the tensors of an interleaved fetch. `None` if there is one tensor.
 pub(super) const fn interleave_period(
     pool: &mut Pool,
     request: &FetchRequest,
@@ -109,7 +110,7 @@ pub(super) const fn interleave_period(
     )
 }
 
-/// The steps inside a whole axis of two, if it alternates all the way through.
+/// The steps inside a whole axis of two, if it alternates evenly through all of time.
 const fn period_of(time: &Factors, axis: &Axis) -> Option<usize> {
     let factors = time.as_slice();
     let mut found = None;
@@ -122,7 +123,7 @@ const fn period_of(time: &Factors, axis: &Axis) -> Option<usize> {
             {
                 found = Some(base);
             }
-            // Outside, the tensors take turns from the start again.
+            // Outside the axis, the tensors take turns from the start again.
             (Some(period), Factor::Term { .. }) if !base.is_multiple_of(TENSORS * period) => return None,
             _ => {}
         }
@@ -158,8 +159,8 @@ when_late! {
 impl<const T: Tu> TuContext<T> {
     /// Starts a stream of two tensors, `lhs` where the axis `I` is 0, `rhs` where it is 1.
     ///
-    /// The fetch puts `I` into its time; where it stands there decides how the tensors alternate. They have the same
-    /// element type and mapping, and may lie anywhere.
+    /// The fetch puts `I` into its time, and its place there decides how the tensors alternate. The tensors have the
+    /// same element type and mapping, and may lie anywhere.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;

@@ -1,4 +1,4 @@
-//! Masking: which padding of a stream the adapter replaces.
+//! Masking: the padding of a stream that the adapter replaces.
 //!
 //! The mask knows sequencer entries, not axes ([`MaskConfig`]). Padding of the innermost axis becomes one of three cases
 //! (see [fetch](crate::guide::fetch), "Padding and masks"):
@@ -14,8 +14,8 @@
 //!    last_dim 0, counts [26]
 //! ```
 //!
-//! Dead positions before the axis are the first elements where the index of `last_dim` is 0. Both the sequencer and the
-//! mask begin with them:
+//! Padding positions before the axis are the first elements at index 0 of `last_dim`. Both the sequencer and the mask
+//! begin with them:
 //!
 //! ```text
 //! axes![A = 32, B = 90], B' = # 2 + B + # 4
@@ -23,12 +23,13 @@
 //! 2  Time m![B' / 32, A], Packet m![B' % 32]     [3 : 32, 32 : 96, 32 : 1] @ base -2     last_dim 0, left_pad 2, counts [28]
 //! ```
 //!
-//! In cases 1 and 2 only the last index of one entry is cut. In case 3 an entry has at most 8 indices, each with a count of
-//! its own; the dimension `1 : 0` makes every index a last one. It also serves an axis that has no outer part.
+//! In cases 1 and 2 only the last index of one entry is cut. In case 3 an entry has at most 8 indices, each with a
+//! count of its own. The dimension `1 : 0` makes every index a last one. Case 3 also serves an axis that has no outer
+//! part.
 //!
-//! What is not masked, and stays without meaning: padding of other axes, padding whose packets differ in more than one
-//! entry, more than 8 counts, counts of more than 255 units of 4 bits, dead positions before an axis that are more than
-//! one packet or meet case 3, everything in the sub context.
+//! Other padding is not masked, and stays without meaning: padding of other axes, padding whose packets differ in more
+//! than one entry, more than 8 counts, counts of more than 255 units of 4 bits, padding positions before an axis that
+//! are more than one packet or meet case 3, everything in the sub context.
 
 use super::plan::FetchRequest;
 use crate::command::{MASK_COUNTS, MaskConfig};
@@ -45,14 +46,14 @@ pub(super) struct Masking {
     pub(super) unmasked_padding: bool,
 }
 
-/// `weight` times the index of an entry.
+/// A term of a sum: `weight` times the index of an entry.
 #[derive(Clone, Copy)]
 struct Part {
     entry: usize,
     weight: usize,
 }
 
-/// A sum of entry indices that must be from `start` to before `end`.
+/// A sum of entry indices, with the condition `start <= sum < end`.
 #[derive(Clone, Copy)]
 struct Sum {
     parts: List<Part, { spec::SEQUENCER_ENTRIES }>,
@@ -82,7 +83,7 @@ pub(super) const fn derive_mask(request: &FetchRequest, pool: &mut Pool, config:
     }
 }
 
-/// Positions of everything inside an entry.
+/// Number of positions inside an entry.
 const fn inside(config: &Config, entry: usize) -> usize {
     let mut positions = 1;
     let mut k = config.entries.len();
@@ -93,7 +94,8 @@ const fn inside(config: &Config, entry: usize) -> usize {
     positions
 }
 
-/// Entries with outer parts of the packet's innermost axis: those inside its block, and those of its other digits.
+/// Marks the entries with outer parts of the packet's innermost axis: those inside its block, and those of its other
+/// digits.
 const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool; DERIVED_ENTRIES] {
     let mut outer = [false; DERIVED_ENTRIES];
     let mut atom: Option<Atom> = None;
@@ -130,23 +132,24 @@ const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool
     outer
 }
 
-/// Marks the entries with positions between these.
+/// Marks the entries whose positions lie between `start` and `end`.
 const fn mark(config: &Config, start: usize, end: usize, entries: &mut [bool; DERIVED_ENTRIES]) {
     let mut k = config.entries.len();
-    let mut own = 1;
+    let mut inside = 1;
     while k > 0 {
         k -= 1;
         let size = config.entries.get(k).size;
-        if own >= start && own * size <= end {
+        if inside >= start && inside * size <= end {
             entries[k] = true;
         }
-        own *= size;
+        inside *= size;
     }
 }
 
 type Sums = List<Sum, 8>;
 
-/// The conditions on the innermost axis, and whether there are others. `None`: they are not about entries.
+/// The conditions on the innermost axis, and a flag that is true if there are others. `None` if a condition cannot be
+/// expressed by entries.
 const fn innermost_sums(
     guard: &Guard,
     config: &Config,
@@ -158,12 +161,12 @@ const fn innermost_sums(
     let mut others = false;
     let mut k = 0;
     while k < guard.sums.len() {
-        let own = guard.sums.get(k);
+        let condition = guard.sums.get(k);
         k += 1;
-        if own.limit == usize::MAX {
+        if condition.limit == usize::MAX {
             continue;
         }
-        let Some(mut sum) = entry_sum(guard, own, config, packet.size()) else {
+        let Some(mut sum) = entry_sum(guard, condition, config, packet.size()) else {
             others = true;
             continue;
         };
@@ -189,16 +192,17 @@ const fn holds(sum: &Sum, entry: usize) -> bool {
     false
 }
 
-/// A condition on time and packet positions as one on entry indices. `None` where a digit starts or ends inside an entry.
-const fn entry_sum(guard: &Guard, own: &GuardSum, config: &Config, packet: usize) -> Option<Sum> {
+/// Translates a condition on time and packet positions to one on entry indices. `None` if a digit starts or ends inside
+/// an entry.
+const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet: usize) -> Option<Sum> {
     let mut parts = List::new(Part { entry: 0, weight: 0 });
-    let (mut from, mut to) = (own.start, own.end());
-    let mut d = own.first;
-    while d < own.first + own.len {
+    let (mut from, mut to) = (condition.start, condition.end());
+    let mut d = condition.first;
+    while d < condition.first + condition.len {
         let mut digit = guard.digits.at(d);
         d += 1;
         // A digit alone is a range of positions: `2 <= v / 3` is `6 <= v`.
-        if own.len == 1
+        if condition.len == 1
             && digit.weight > 0
             && let Some(extent) = digit.extent.checked_mul(digit.base)
         {
@@ -219,21 +223,22 @@ const fn entry_sum(guard: &Guard, own: &GuardSum, config: &Config, packet: usize
         let mut k = config.entries.len();
         while k > 0 {
             k -= 1;
-            let (own, size) = (inside(config, k), config.entries.get(k).size);
-            if size == 1 || own * size <= start || own >= end {
+            let (base, size) = (inside(config, k), config.entries.get(k).size);
+            if size == 1 || base * size <= start || base >= end {
                 continue;
             }
-            if own != reached || !end.is_multiple_of(own * size) {
+            if base != reached || !end.is_multiple_of(base * size) {
                 return None;
             }
-            parts.push(Part { entry: k, weight: digit.weight * (own / start) });
-            reached = own * size;
+            parts.push(Part { entry: k, weight: digit.weight * (base / start) });
+            reached = base * size;
         }
     }
     if parts.overflowed() { None } else { Some(Sum { parts, start: from, end: to }) }
 }
 
-/// Removes parts that cannot decide: all other weights and both bounds are multiples of more than they add.
+/// Removes parts that cannot change the result: all other weights and both bounds are multiples of a number that is
+/// greater than the sum of the removed parts.
 const fn reduce(sum: &mut Sum, config: &Config) {
     let mut dropped = 0;
     loop {
@@ -265,8 +270,8 @@ const fn reduce(sum: &mut Sum, config: &Config) {
     }
 }
 
-/// The elements of the innermost entry up to the last live one, and the dead ones before the first, at an index of the
-/// outer entry.
+/// Number of elements of the innermost entry up to the last live one, and number of padding positions before the first
+/// one, at an index of the outer entry.
 const fn live_part(sums: &Sums, innermost: usize, size: usize, index: usize) -> (usize, usize) {
     let (mut count, mut left) = (size, 0);
     let mut k = 0;
@@ -292,7 +297,7 @@ const fn live_part(sums: &Sums, innermost: usize, size: usize, index: usize) -> 
     (count, left)
 }
 
-/// How many of `size` elements have `outside + weight * element` below a bound.
+/// Number of elements, of `size`, for which `outside + weight * element` is below a bound.
 const fn elements_below(bound: usize, outside: usize, weight: usize, size: usize) -> usize {
     let below = match (bound.checked_sub(outside), weight) {
         (None | Some(0), _) => 0,
@@ -302,7 +307,7 @@ const fn elements_below(bound: usize, outside: usize, weight: usize, size: usize
     if below < size { below } else { size }
 }
 
-/// The mask of these conditions. `None` if the hardware has none.
+/// The mask of these conditions. `None` if the hardware has no such mask.
 const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfig, Config)> {
     let innermost = config.entries.len() - 1;
     let mut outer: Option<usize> = None;
@@ -343,7 +348,7 @@ const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfi
         }
         _ => {
             let too_many = indices > MASK_COUNTS || config.entries.len() == spec::SEQUENCER_ENTRIES;
-            // Every index of `1 : 0` is the first one.
+            // Every index of `1 : 0` is a first one, so left padding would repeat at each index.
             if too_many || mask.left_pad > 0 && indices > 1 {
                 return None;
             }

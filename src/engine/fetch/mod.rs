@@ -8,10 +8,10 @@
 //!
 //! The plan follows from the mappings and the element types (see [fetch](crate::guide::fetch)):
 //!
-//! * [`FetchConfig`]: sequencer, fetch size, cycles; its [`addresses`](FetchConfig::addresses) are what DM sees.
+//! * [`FetchConfig`]: sequencer, fetch size, cycles. Its [`addresses`](FetchConfig::addresses) are the requests to DM.
 //! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
 //!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
-//! * [`stages`]: which stages there are, in which context.
+//! * [`stages`]: the stages of each context.
 //! * [windows](crate::tensor::windows): axes that are read at overlapping positions, for convolutions.
 
 pub mod stages;
@@ -51,7 +51,7 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// A stream exists in every slice of every cluster of its chips.
+/// Checks that a stream exists in every slice of every cluster of its chips.
 pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
     attempt!(check_count(cluster, "Cluster", spec::CLUSTERS));
     check_count(slice, "Slice", spec::SLICES)
@@ -80,10 +80,10 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
     }
 }
 
-/// The plan of a fetch, as types. Does not ask for 2 clusters and 256 slices, so that the configuration of any mapping
-/// can be looked at.
+/// The plan of a fetch, as types. It does not require 2 clusters and 256 slices, so that the configuration of any
+/// mapping can be examined.
 ///
-/// `Begin` is the time of the begin tensor: `m![1]`, or `m![I]` where two tensors are interleaved. `Adapter` names the
+/// `Begin` is the time of the begin tensor: `m![1]`, or `m![I]` if two tensors are interleaved. `Adapter` names the
 /// [stages] that a call adds, and `Windows` those of the view.
 ///
 /// ```
@@ -131,7 +131,8 @@ impl<
         windows: Windows::WINDOWS,
     };
 
-    /// The derived configuration. Using it refuses mappings that no sequencer reads, and stages that the context lacks.
+    /// The derived configuration. Evaluating it refuses mappings that no sequencer reads, and stages that the context
+    /// lacks.
     pub const CONFIG: FetchConfig =
         match plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]) {
             Ok(config) => config,
@@ -151,7 +152,7 @@ impl<Cluster: M, Slice: M> FetchUnits<Cluster, Slice> {
     };
 }
 
-/// The configuration of a fetch whose `begin_interleaved` or `windows` is refused. Nothing runs it.
+/// A configuration in place of that of a fetch whose `begin_interleaved` or `windows` is refused. It never runs.
 const NEVER_RUN: FetchConfig = {
     const ONE: &Expr = &Expr::Identity;
     match derive_fetch(&FetchRequest::new(ElementType::I8, ElementType::I8, ONE, ONE, ONE)) {
@@ -160,7 +161,7 @@ const NEVER_RUN: FetchConfig = {
     }
 };
 
-/// All rules of a fetch, in the order in which they are reported. What `begin_interleaved` and `windows` refuse is not
+/// All rules of a fetch, in the order in which they are reported. Refusals of `begin_interleaved` and `windows` are not
 /// reported again.
 struct CheckedFetch<
     D,
@@ -209,7 +210,7 @@ impl<
         }
     };
 
-    /// A function, because constants of a branch that is not taken are evaluated as well.
+    /// This is a function, because constants of a branch that is not taken are evaluated as well.
     const fn plan() -> FetchConfig {
         FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::CONFIG
     }
@@ -246,7 +247,7 @@ when_late! {
     }
 }
 
-/// Adds the fetch to a pass. The stored type of the tensor is that of `pass.source`.
+/// Adds the fetch to a pass. The stored type is that of `pass.source`.
 #[track_caller]
 fn add_fetch(
     pass: &mut Pass,
@@ -258,7 +259,7 @@ fn add_fetch(
     accept(OPERATION, check_pad_value(pass.pad_value, plan));
     let stored = pass.source.footprint.element;
     let mask = plan.mask.map(|mask| {
-        // What leaves the adapter is 0: the zero points are subtracted after the mask.
+        // Masked padding must leave the adapter as 0, and zero points are subtracted after the mask.
         let neutral = zero_points.unwrap_or([0; 2]).map(|zero_point| low_bits(zero_point, stored));
         MaskConfig { pad_value: pass.pad_value.map_or(neutral, |value| [value; 2]), ..mask }
     });
@@ -278,7 +279,7 @@ fn low_bits(value: i32, element: ElementType) -> u32 {
     value as u32 & (u32::MAX >> (32 - element.bits()))
 }
 
-/// A pad value needs padding that the hardware masks, or none at all.
+/// Checks that a pad value has padding that the hardware masks, or that there is no padding.
 fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
     if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
         return Ok(());
@@ -337,10 +338,10 @@ impl<
         StreamTensor::new(self.context, pass)
     }
 
-    /// The value that masked padding has, as it is stored: the mask is the first stage of the adapter.
+    /// Sets the value of masked padding, in the stored type: the mask is the first stage of the adapter.
     ///
-    /// Without this call it is what leaves the adapter as 0: 0, or the zero point where one is subtracted. With a table
-    /// it is the entry of 0.
+    /// Without this call masked padding leaves the adapter as 0: the value is 0, or the zero point if one is
+    /// subtracted. With a table, masked padding is the entry of 0.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -354,7 +355,7 @@ impl<
     /// ```
     ///
     /// # Panics
-    /// The fetch panics where the stream has padding that the hardware does not mask.
+    /// The fetch panics if the stream has padding that the hardware does not mask.
     pub fn pad_value(mut self, value: D) -> Self {
         self.pass.pad_value = Some(value.to_bits());
         self

@@ -15,20 +15,20 @@ use crate::text::text;
 
 pub(super) const OPERATION: &str = "fetch";
 
-/// What a fetch is derived from.
+/// The input of [`derive_fetch`].
 #[derive(Clone, Copy, Debug)]
 pub struct FetchRequest {
-    /// Whether the sub context fetches.
+    /// True if the sub context fetches.
     pub sub_context: bool,
-    /// The stored type.
+    /// The stored element type.
     pub input: ElementType,
-    /// The type of a table's entries, if elements are looked up in one.
+    /// The element type of a table's entries, if elements are looked up in one.
     pub table: Option<ElementType>,
-    /// Whether a zero point is subtracted.
+    /// True if a zero point is subtracted.
     pub zero_point: bool,
-    /// The type in the stream.
+    /// The element type in the stream.
     pub output: ElementType,
-    /// What the begin tensor has as time: `1`, or the axis of two interleaved tensors.
+    /// Time of the begin tensor: `1`, or the axis of two interleaved tensors.
     pub begin: &'static Expr,
     /// The mapping of the tensor in each slice.
     pub element: &'static Expr,
@@ -41,7 +41,7 @@ pub struct FetchRequest {
 }
 
 impl FetchRequest {
-    /// A fetch of one tensor in the main context that reads and casts. Other stages are fields.
+    /// A fetch of one tensor in the main context that reads and casts. Fields of the request add other stages.
     pub const fn new(
         input: ElementType,
         output: ElementType,
@@ -54,7 +54,7 @@ impl FetchRequest {
         Self { sub_context, input, table, zero_point, output, begin, element, time, packet, windows }
     }
 
-    /// Whether the request asks for this stage of the adapter. Masking and batching follow from the mappings.
+    /// Tells if the request asks for this stage of the adapter. Masking and batching follow from the mappings.
     pub(super) const fn asks_for(&self, stage: AdapterStage) -> bool {
         match stage {
             AdapterStage::Table => self.table.is_some(),
@@ -64,7 +64,7 @@ impl FetchRequest {
         }
     }
 
-    /// The type before the cast.
+    /// The element type before the cast.
     pub(super) const fn looked_up(&self) -> ElementType {
         match self.table {
             Some(entries) => entries,
@@ -76,43 +76,43 @@ impl FetchRequest {
 /// The derived configuration of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// The sequencer as derived: an entry per digit, or per member where the members of the lists are more than the entries
-    /// that the hardware takes. Strides in elements.
+    /// The sequencer as derived. It has an entry per digit, or an entry per member of the lists if these members are
+    /// more than the entries that the hardware takes. Strides in elements.
     pub derived: Config,
-    /// The sequencer as the hardware is told it: within its limits, and as the mask needs it. That is with the entry `1 : 0`,
-    /// or with an entry per member of the lists where only these have a mask. The entries of the mask are counted here.
+    /// The sequencer within the limits of the hardware, and in the form that the mask needs: with the entry `1 : 0`, or
+    /// with an entry per member of the lists if only these have a mask. The entries of the mask are counted here.
     pub config: Config,
-    /// Time steps.
+    /// Number of time steps.
     pub time: usize,
     /// Elements per packet.
     pub packet: usize,
     /// Bytes of a packet as stored.
     pub packet_bytes: usize,
-    /// Contiguous bytes of memory that the sequencer walks over.
+    /// Number of contiguous bytes of memory that the sequencer walks over.
     pub contiguous_sram_access_size: usize,
     /// Bytes of one fetch.
     pub fetch_size: usize,
-    /// Fetches that make one packet.
+    /// Number of fetches that make one packet.
     pub fetches_per_packet: usize,
     /// Cycles of the sequencer: one fetch per cycle. No stage of the adapter adds to them.
     pub cycles: usize,
-    /// Cycles that the stages of the adapter delay the first packet by.
+    /// Number of cycles by which the stages of the adapter delay the first packet.
     pub latency: usize,
-    /// What the adapter replaces as it reads. `None`: nothing.
+    /// The mask that the adapter applies as it reads. `None` if nothing is replaced.
     pub mask: Option<MaskConfig>,
-    /// Whether the stream has padding that is not masked. Its values mean nothing.
+    /// True if the stream has padding that is not masked. The values of such padding are meaningless.
     pub unmasked_padding: bool,
-    /// Time steps between two tensors that are interleaved. `None`: there is one tensor.
+    /// Time steps between two tensors that are interleaved. `None` if there is one tensor.
     pub interleave_period: Option<usize>,
 }
 
-/// Derives the sequencer and the fetch size. Does not ask for 2 clusters and 256 slices: see
+/// Derives the sequencer and the fetch size. It does not require 2 clusters and 256 slices: see
 /// [`check_units`](super::check_units).
 pub const fn derive_fetch(request: &FetchRequest) -> Result<FetchConfig, PlanError> {
     fetch(request, [UNKNOWN; 3])
 }
 
-/// The same with the normal forms of tensor, time and packet.
+/// As [`derive_fetch`], with the normal forms of tensor, time and packet.
 pub(super) const fn fetch(request: &FetchRequest, forms: [&Factors; 3]) -> Result<FetchConfig, PlanError> {
     attempt!(check_stages(request));
     attempt!(check_sizes(request));
@@ -158,7 +158,7 @@ pub(super) const fn fetch(request: &FetchRequest, forms: [&Factors; 3]) -> Resul
     let time = derived.positions() / packet;
     let fetches_per_packet = packet_bytes / fetch_size;
     let mut masking = derive_mask(request, &mut pool, limited);
-    // Where the padding has no mask, it may have one in the parts that the user wrote.
+    // If the padding has no mask, it may have one with an entry per part that the user wrote.
     if masking.mask.is_none()
         && masking.unmasked_padding
         && let Ok(members) = derive_members(&mut pool, &loops)
@@ -196,7 +196,7 @@ const fn stream<'a>(expr: &'a Expr, form: &'a Factors) -> Stream<'a> {
 /// calculate with.
 const POSITIONS: u64 = 1 << 48;
 
-/// Mappings with a size, of at most [`POSITIONS`].
+/// Checks that mappings have a size, of at most [`POSITIONS`].
 const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
     let exprs = [request.begin, request.element, request.time, request.packet];
     let mut sizes = [1; 4];
@@ -231,7 +231,7 @@ const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
     }
 }
 
-/// Whether no operand has more than [`POSITIONS`].
+/// True if no operand has more than [`POSITIONS`].
 const fn is_countable(expr: &Expr) -> bool {
     match expr {
         Expr::Identity => true,
@@ -256,7 +256,7 @@ const fn is_countable(expr: &Expr) -> bool {
     }
 }
 
-/// A fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes. See
+/// Checks that each fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes. See
 /// [fetch](crate::guide::fetch).
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
@@ -297,7 +297,7 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
     Ok(())
 }
 
-/// What the stages between sequencer and packets take until the first element is out.
+/// Cycles that the stages between sequencer and packets take until the first element is out.
 const fn latency(request: &FetchRequest) -> usize {
     let mut cycles = 0;
     let mut k = 0;
@@ -342,7 +342,7 @@ const fn fetch_size(request: &FetchRequest, common: usize) -> Result<usize, Plan
     Ok(1)
 }
 
-/// The rules of the output packet: whole multiples of 8 bytes.
+/// Checks the output packet: whole multiples of 8 bytes.
 pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
     let elements = match request.packet.checked_size() {
         Ok(size) => size,
@@ -403,7 +403,7 @@ mod tests {
         derive_fetch(&request).expect_err("refused").rule()
     }
 
-    /// 2^48 positions are refused by the sequencer's own limits, one more before anything is calculated.
+    /// 2^48 positions are refused by the sequencer's own limits; one position more is refused before any calculation.
     #[test]
     fn huge_mappings_are_refused() {
         assert_eq!(rule(LARGEST, LARGEST, ONE), "iteration limit");

@@ -28,21 +28,21 @@ mod sealed {
 
 /// Stages that a call adds to a fetch, as a type: [`Plain`], [`Lookup`] or [`ZeroPoint`].
 pub trait Stages: sealed::Sealed {
-    /// The type of the table's entries.
+    /// The element type of the table's entries.
     const TABLE: Option<ElementType>;
-    /// Whether a zero point is subtracted.
+    /// True if a zero point is subtracted.
     const ZERO_POINT: bool;
 }
 
-/// `fetch`: nothing but what follows from the types.
+/// The stages of `fetch`: only those that follow from the types.
 #[derive(Debug)]
 pub enum Plain {}
 
-/// `fetch_with_table`, with entries of type `X`.
+/// The stages of `fetch_with_table`, with entries of type `X`.
 #[derive(Debug)]
 pub struct Lookup<X>(PhantomData<X>);
 
-/// `fetch_with_zero_point` and `fetch_with_zero_points`.
+/// The stages of `fetch_with_zero_point` and `fetch_with_zero_points`.
 #[derive(Debug)]
 pub enum ZeroPoint {}
 

@@ -19,7 +19,7 @@ mod sealed {
 pub trait IndexedTable<D>: sealed::Sealed {
     /// The type of the entries.
     type Entry: Scalar;
-    /// The table as the chip is told it.
+    /// The table in the form that the chip takes.
     fn data(&self) -> Table;
 }
 
@@ -61,8 +61,8 @@ impl<
     /// }
     /// ```
     ///
-    /// Refused while compiling: the sub context, which has no tables, and all that [`fetch`](Self::fetch) refuses. A fetch
-    /// takes at most as many elements as make 32 bytes, as entries and as elements of `D2`. See
+    /// Refused while compiling: the sub context, which has no tables, and everything that [`fetch`](Self::fetch)
+    /// refuses. The elements of one fetch make at most 32 bytes, both as entries and as elements of `D2`. See
     /// [fetch](crate::guide::fetch), "Tables".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.

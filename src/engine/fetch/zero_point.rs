@@ -1,10 +1,10 @@
-//! Zero points: what asymmetric quantisation adds is subtracted as elements are read.
+//! Zero points: the offset of asymmetric quantisation is subtracted as elements are read.
 //!
 //! ```text
 //!   stored i8  7, zero point 10  ──▶  i32  -3
 //! ```
 //!
-//! The stream must hold every difference: the output types are those of more bits.
+//! The stream must hold every difference, so the output types have more bits.
 
 use super::stages::ZeroPoint;
 use super::{CheckedFetch, add_fetch};
@@ -93,7 +93,7 @@ impl<
     /// # let _ = centred as fn(_, _, _) -> _;
     /// ```
     ///
-    /// Refused while compiling: what [`fetch`](Self::fetch) refuses, and pairs of types that are not in
+    /// Refused while compiling: everything that [`fetch`](Self::fetch) refuses, and pairs of types that are not in
     /// [`ZeroPointCast`]. See [fetch](crate::guide::fetch), "Zero points".
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.

@@ -7,9 +7,9 @@ use crate::runtime::fault::accept;
 use crate::text::Text;
 use core::fmt;
 
-/// How the Switch Engine redistributes packets: a generator of router settings, with its sizes.
+/// A redistribution of packets by the Switch Engine: a generator of router settings, with its sizes.
 ///
-/// A slice has the number `(s2 * slice1 + s1) * slice0 + s0`, and so each cluster is cut into `s2` sub-rings of
+/// Slices are numbered `(s2 * slice1 + s1) * slice0 + s0`, so each cluster is cut into `s2` sub-rings of
 /// `slice1 * slice0` slices. `x` and `y` are new axes, or padding `1 # n`. See the [module](super) for pictures.
 ///
 /// | variant | `Slice2` | `Time2` | every slice gets of its sub-ring |
@@ -19,7 +19,7 @@ use core::fmt;
 /// | `Transpose` | `s2, s0, s1` | `time` | one of `slice1 * slice0` |
 /// | `InterTranspose` | `s2, t1, s0` | `time2, time0, s1` | one of `slice1 * slice0` |
 /// | `TransposedBroadcast1` | `s2, x, s1` | `time, s0` | one of `slice1` |
-/// | `CustomBroadcast` | any digits, in any order | `time`, and moved digits innermost | what it asks for |
+/// | `CustomBroadcast` | any digits, in any order | `time`, and moved digits innermost | those that it needs |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchConfig {
     /// All slices of a sub-ring get all of its packets.
@@ -28,7 +28,7 @@ pub enum SwitchConfig {
         slice1: usize,
         /// Values of the inner slice digit that becomes time, innermost.
         slice0: usize,
-        /// Time steps for which the slices of an `s0` take turns before those of the next `s1`.
+        /// Number of time steps in which the slices of an `s0` take turns before those of the next `s1`.
         time0: usize,
     },
     /// The outer slice digit becomes time, innermost.
@@ -49,15 +49,15 @@ pub enum SwitchConfig {
     InterTranspose {
         /// Values of both digits.
         slice1: usize,
-        /// Slices inside of the slice digit.
+        /// Slices inside the slice digit.
         slice0: usize,
-        /// Time steps inside of the time digit.
+        /// Time steps inside the time digit.
         time0: usize,
     },
-    /// Slice digits become time, stay or move, as the mappings say. In use, it keeps the DMA engines and the sub context
-    /// waiting while the sets of the routers are written.
+    /// Slice digits become time, stay or move, as the mappings define. In use, it makes the DMA engines and the sub
+    /// context wait while the sets of the routers are written.
     CustomBroadcast {
-        /// Slices of a sub-ring: exactly as many as the mappings need.
+        /// Slices of a sub-ring: exactly the number that the mappings need.
         ring_size: usize,
     },
     /// The inner slice digit becomes time, innermost, and the outer one takes its place.
@@ -85,19 +85,19 @@ impl SwitchConfig {
     /// Refuses mappings that the configuration does not connect. [`derive_switch`] gives the same verdict as a value.
     ///
     /// # Panics
-    /// With the rule that they break.
+    /// If the mappings break a rule. The message names the rule.
     #[track_caller]
     pub fn verify<InSlice: M, InTime: M, OutSlice: M, OutTime: M>(&self) {
         let request = SwitchRequest::new(InSlice::EXPR, InTime::EXPR, OutSlice::EXPR, OutTime::EXPR);
         accept(super::OPERATION, derive_switch(&request, self).map(|_| ()));
     }
 
-    /// Writes the configuration after a text, as a kernel writes it.
+    /// Appends the configuration to a text, as a kernel writes it.
     pub(crate) const fn notation(&self, text: Text) -> Text {
         self.sizes(text.str("SwitchConfig::"))
     }
 
-    /// The same without the name of the type.
+    /// Appends the configuration without the name of its type.
     pub(super) const fn sizes(&self, text: Text) -> Text {
         let text = text.str(self.variant().name()).str(" { ");
         let text = match self {

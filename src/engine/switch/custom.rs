@@ -1,4 +1,4 @@
-//! `CustomBroadcast`: which digits stay, move or are new, the ring that they need, and the sets that follow.
+//! `CustomBroadcast`: the digits that stay, move or are new, the ring that they need, and the sets that follow.
 
 use super::{Mappings, Reason, broken, same};
 use crate::command::{Switch, SwitchVariant};
@@ -9,34 +9,34 @@ use crate::mapping::{
     stride,
 };
 
-/// The level of the digits that are innermost in time, and that of the slices that receive.
+/// The level of the digits that are innermost in time. `OUT_SLICE` is the level of the slices that receive.
 const MOVED: usize = 0;
 const OUT_SLICE: usize = 1;
 
 /// A digit that becomes time.
 #[derive(Clone, Copy)]
 struct Move {
-    /// Time steps, those of padding included.
+    /// Number of time steps, including those of padding.
     size: usize,
-    /// Slices per value, before.
+    /// Slices per value, before the switch.
     weight: usize,
-    /// Slices that there are for it, those of padding included, in values.
+    /// Number of slices of the digit, including padding, in values of the digit.
     room: usize,
-    /// Its piece before. `None`: padding alone.
+    /// Its piece before the switch. `None` for padding alone.
     piece: Option<usize>,
 }
 
-/// All digits of a custom switch, before and after.
+/// All digits of a custom switch, before and after it.
 struct Digits {
     matched: Matched,
-    /// Innermost first.
+    /// The digits that become time, innermost first.
     moves: List<Move, PIECES>,
 }
 
-/// Checks the mappings against `CustomBroadcast`. `ring_size` of `None` takes the ring that they need.
+/// Checks the mappings against `CustomBroadcast`. A `ring_size` of `None` takes the ring that they need.
 pub(super) const fn derive_custom(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     ring_size: Option<usize>,
 ) -> Result<Switch, Reason> {
     if let Some(ring) = ring_size
@@ -49,39 +49,39 @@ pub(super) const fn derive_custom(
             number(ring),
         );
     }
-    let (in_time, out_time) = (own.in_time.size(), own.out_time.size());
+    let (in_time, out_time) = (mappings.in_time.size(), mappings.out_time.size());
     let divides = out_time.is_multiple_of(in_time);
-    let inner = if divides { modulo(pool, &own.out_time, out_time / in_time) } else { Factors::one() };
-    let sides = (Pieces::new(&[&own.in_slice]), Pieces::new(&[&inner, &own.out_slice]));
+    let inner = if divides { modulo(pool, &mappings.out_time, out_time / in_time) } else { Factors::one() };
+    let sides = (Pieces::new(&[&mappings.in_slice]), Pieces::new(&[&inner, &mappings.out_slice]));
     let matched = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
-    attempt!(check_tiles(pool, own, &matched));
+    attempt!(check_tiles(pool, mappings, &matched));
     if !divides {
         broken!(
             "switch custom time division",
             "append the digits that leave the slices to `InTime`, and nothing else",
             "`InTime::SIZE`, {} of {}, does not divide `OutTime::SIZE`, {} of {}",
             number(in_time),
-            mapping(own.request.in_time),
+            mapping(mappings.request.in_time),
             number(out_time),
-            mapping(own.request.out_time),
+            mapping(mappings.request.out_time),
         );
     }
-    let outer = stride(pool, &own.out_time, out_time / in_time);
-    if !same(&outer, &own.in_time) {
+    let outer = stride(pool, &mappings.out_time, out_time / in_time);
+    if !same(&outer, &mappings.in_time) {
         broken!(
             "switch moved innermost",
             "write `InTime` first, and the digits that leave the slices after it",
             "axes that move from slice to time must be innermost in `OutTime` {}: its outer part has to be `InTime` {}, but is {}",
-            mapping(own.request.out_time),
-            mapping(own.request.in_time),
+            mapping(mappings.request.out_time),
+            mapping(mappings.request.in_time),
             factors(pool, &outer),
         );
     }
-    let moves = attempt!(moves(pool, own, &matched, &inner));
+    let moves = attempt!(moves(pool, mappings, &matched, &inner));
     let digits = Digits { matched, moves };
-    attempt!(check_order(pool, own, &digits));
-    attempt!(check_dropped(pool, own, &digits));
-    let expected = ring(own, &digits);
+    attempt!(check_order(pool, mappings, &digits));
+    attempt!(check_dropped(pool, mappings, &digits));
+    let expected = ring(mappings, &digits);
     if let Some(given) = ring_size
         && given != expected
     {
@@ -89,17 +89,18 @@ pub(super) const fn derive_custom(
             "switch ring size",
             "use the expected ring size",
             "the ring of `InSlice` {} and `OutSlice` {} has {}, but the ring size is {}",
-            mapping(own.request.in_slice),
-            mapping(own.request.out_slice),
+            mapping(mappings.request.in_slice),
+            mapping(mappings.request.out_slice),
             count(expected, "slice"),
             number(given),
         );
     }
-    Ok(routes(own, &digits, expected))
+    Ok(routes(mappings, &digits, expected))
 }
 
-/// Digits of `OutSlice` that the slices had not before are new, each axis once, and not padded.
-const fn check_tiles(pool: &Pool, own: &Mappings, matched: &Matched) -> Result<(), Reason> {
+/// Checks the digits of `OutSlice` that the slices did not have before: they are new, each axis occurs once, and they
+/// are not padded.
+const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Result<(), Reason> {
     let mut k = matched.divisor.list.len();
     while k > 0 {
         k -= 1;
@@ -109,27 +110,27 @@ const fn check_tiles(pool: &Pool, own: &Mappings, matched: &Matched) -> Result<(
             continue;
         }
         if piece.matched {
-            attempt!(check_kept_whole(pool, own, matched, k));
+            attempt!(check_kept_whole(pool, mappings, matched, k));
             continue;
         }
-        if overlaps(pool, &term, &own.in_slice) || overlaps(pool, &term, &own.in_time) {
+        if overlaps(pool, &term, &mappings.in_slice) || overlaps(pool, &term, &mappings.in_time) {
             broken!(
                 "switch custom new axes",
                 "declare an axis for the copies; a digit of time becomes a slice digit in `InterTranspose` only",
                 "the tile {} of `OutSlice` {} must be new with respect to `InSlice` {} and `InTime` {}",
                 term(pool, &term, resize),
-                mapping(own.request.out_slice),
-                mapping(own.request.in_slice),
-                mapping(own.request.in_time),
+                mapping(mappings.request.out_slice),
+                mapping(mappings.request.in_slice),
+                mapping(mappings.request.in_time),
             );
         }
-        if uses(pool, &own.out_slice, &term) > 1 {
+        if uses(pool, &mappings.out_slice, &term) > 1 {
             broken!(
                 "switch tile once",
                 "declare an axis for each place in which copies lie",
                 "the axis of the tile {} must have exactly one use in `OutSlice` {}",
                 term(pool, &term, resize),
-                mapping(own.request.out_slice),
+                mapping(mappings.request.out_slice),
             );
         }
         if k + 1 < matched.divisor.list.len()
@@ -141,28 +142,29 @@ const fn check_tiles(pool: &Pool, own: &Mappings, matched: &Matched) -> Result<(
                 "give the axis of the copies its full size",
                 "the tile {} must not be padded, but `OutSlice` {} pads it",
                 term(pool, &term, resize),
-                mapping(own.request.out_slice),
+                mapping(mappings.request.out_slice),
             );
         }
-        attempt!(check_elsewhere(pool, own, &term, resize));
+        attempt!(check_elsewhere(pool, mappings, &term, resize));
     }
     Ok(())
 }
 
-/// The digit of the copies is none of the chips, the clusters or the packet. Other digits of its axis may be.
-const fn check_elsewhere(pool: &Pool, own: &Mappings, tile: &Term, resize: usize) -> Result<(), Reason> {
+/// Checks that chips, clusters and the packet do not have the digit of the copies. They may have other digits of its
+/// axis.
+const fn check_elsewhere(pool: &Pool, mappings: &Mappings, tile: &Term, resize: usize) -> Result<(), Reason> {
     const NAMES: [&str; 3] = ["Chip", "Cluster", "Packet"];
     let mut k = 0;
     while k < NAMES.len() {
-        if overlaps(pool, tile, &own.others[k]) {
+        if overlaps(pool, tile, &mappings.others[k]) {
             broken!(
                 "switch custom new axes",
                 "declare an axis for the copies, or take a digit that stands nowhere else",
                 "the tile {} of `OutSlice` {} must be new, but `{}` {} has coordinates of it already",
                 term(pool, tile, resize),
-                mapping(own.request.out_slice),
+                mapping(mappings.request.out_slice),
                 str(NAMES[k]),
-                mapping(own.request.others[k]),
+                mapping(mappings.request.others[k]),
             );
         }
         k += 1;
@@ -170,8 +172,13 @@ const fn check_elsewhere(pool: &Pool, own: &Mappings, tile: &Term, resize: usize
     Ok(())
 }
 
-/// A digit that stays among the slices keeps its values.
-const fn check_kept_whole(pool: &Pool, own: &Mappings, matched: &Matched, k: usize) -> Result<(), Reason> {
+/// Checks that a digit that stays among the slices keeps its values.
+const fn check_kept_whole(
+    pool: &Pool,
+    mappings: &Mappings,
+    matched: &Matched,
+    k: usize,
+) -> Result<(), Reason> {
     let (Some((term, resize)), Some(partner)) = (matched.divisor.digit(k), matched.partner_of_divisor(k))
     else {
         return Ok(());
@@ -184,14 +191,14 @@ const fn check_kept_whole(pool: &Pool, own: &Mappings, matched: &Matched, k: usi
         "switch kept whole",
         "keep all of it, or move it to time, where `= n` cuts it",
         "`OutSlice` {} keeps {} of the {} values of {}",
-        mapping(own.request.out_slice),
+        mapping(mappings.request.out_slice),
         number(resize),
         number(values),
         term(pool, &term, values),
     )
 }
 
-/// Whether a digit has coordinates in common with a digit of a mapping.
+/// True if a digit has coordinates in common with a digit of a mapping.
 const fn overlaps(pool: &Pool, term: &Term, factors: &Factors) -> bool {
     let list = factors.as_slice();
     let mut k = 0;
@@ -206,15 +213,16 @@ const fn overlaps(pool: &Pool, term: &Term, factors: &Factors) -> bool {
     false
 }
 
-/// In how many digits of a mapping the axes of a digit are; of several axes, the one that is in the most.
+/// Number of digits of a mapping in which the axis of a digit occurs. If the digit has several axes, the greatest
+/// number counts.
 const fn uses(pool: &Pool, factors: &Factors, term: &Term) -> usize {
     if let Atom::Composite(composite) = term.atom {
         let (content, mut most) = (pool.content(composite), 0);
         let mut k = 0;
         while k < content.len() {
             if let Factor::Term { term, .. } = &content[k] {
-                let own = uses(pool, factors, term);
-                most = if own > most { own } else { most };
+                let count = uses(pool, factors, term);
+                most = if count > most { count } else { most };
             }
             k += 1;
         }
@@ -231,11 +239,11 @@ const fn uses(pool: &Pool, factors: &Factors, term: &Term) -> usize {
     count
 }
 
-/// The slices after piece `k` up to the next digit, in values of it.
-const fn room(own: &Mappings, pieces: &Pieces, k: usize) -> usize {
+/// Number of slices after piece `k` up to the next digit, in values of the piece.
+const fn room(mappings: &Mappings, pieces: &Pieces, k: usize) -> usize {
     let base = pieces.list.get(k).base;
     let end = if k + 1 == pieces.list.len() {
-        own.in_slice.size()
+        mappings.in_slice.size()
     } else {
         let next = pieces.list.get(k + 1);
         match next.factor {
@@ -246,10 +254,10 @@ const fn room(own: &Mappings, pieces: &Pieces, k: usize) -> usize {
     end / base
 }
 
-/// The digits that are innermost in `OutTime`: each comes from a digit of the slices, or from their padding.
+/// The digits that are innermost in `OutTime`. Each comes from a digit of the slices, or from their padding.
 const fn moves(
     pool: &Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     matched: &Matched,
     inner: &Factors,
 ) -> Result<List<Move, PIECES>, Reason> {
@@ -267,13 +275,13 @@ const fn moves(
                         "the innermost digits of `OutTime` must come from the input slice and not stay there, but {} of {} \
                          are no digits of `InSlice` {} that `OutSlice` {} leaves",
                         factors(pool, inner),
-                        mapping(own.request.out_time),
-                        mapping(own.request.in_slice),
-                        mapping(own.request.out_slice),
+                        mapping(mappings.request.out_time),
+                        mapping(mappings.request.in_slice),
+                        mapping(mappings.request.out_slice),
                     );
                 };
                 let weight = matched.dividend.list.get(partner).base;
-                let room = room(own, &matched.dividend, partner);
+                let room = room(mappings, &matched.dividend, partner);
                 moves.push(Move { size: resize, weight, room, piece: Some(partner) });
                 size = piece.base * resize;
             }
@@ -298,8 +306,8 @@ const fn moves(
                         "cut the padding off: a digit that leaves the slices may be trimmed with `= n`",
                         "the innermost digits of `OutTime`, {} of {}, have padding for which `InSlice` {} has no slices",
                         factors(pool, inner),
-                        mapping(own.request.out_time),
-                        mapping(own.request.in_slice),
+                        mapping(mappings.request.out_time),
+                        mapping(mappings.request.in_slice),
                     );
                 };
                 moves.push(own_move);
@@ -311,13 +319,13 @@ const fn moves(
     Ok(moves)
 }
 
-/// Padding of the slices that can be `values` time steps of padding, with at least `least` slices inside.
+/// Finds padding of the slices that can become `values` time steps of padding, with at least `least` slices inside.
 const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
     let (mut inside, mut k) = (1usize, 0);
     while k < pieces.list.len() {
         let piece = pieces.list.get(k);
         if let Factor::Padding { size } = piece.factor {
-            // What is inside may be padded to a power of two first.
+            // The digits inside may be padded to a power of two first.
             let weight = inside.next_power_of_two();
             if weight >= least && size.is_multiple_of(weight) && values <= size / weight {
                 return Some(Move { size: values, weight, room: size / weight, piece: None });
@@ -329,8 +337,8 @@ const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
     None
 }
 
-/// Sources of one time step are delivered in ascending order.
-const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(), Reason> {
+/// Checks that the sources of one time step are delivered in ascending order.
+const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Result<(), Reason> {
     let mut k = 1;
     while k < digits.moves.len() {
         let (inner, outer) = (digits.moves.at(k - 1), digits.moves.at(k));
@@ -340,8 +348,8 @@ const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(),
                     "switch moved padding",
                     "cut the padding off",
                     "padding that moves from slice to time keeps its place, but `OutTime` {} has it elsewhere than `InSlice` {}",
-                    mapping(own.request.out_time),
-                    mapping(own.request.in_slice),
+                    mapping(mappings.request.out_time),
+                    mapping(mappings.request.in_slice),
                 );
             };
             let pieces = &digits.matched.dividend;
@@ -353,9 +361,9 @@ const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(),
                      the outer one in `InSlice` {}",
                     term(pool, &first, n),
                     term(pool, &second, m),
-                    mapping(own.request.out_time),
+                    mapping(mappings.request.out_time),
                     term(pool, &second, m),
-                    mapping(own.request.in_slice),
+                    mapping(mappings.request.in_slice),
                 );
             }
         }
@@ -364,8 +372,9 @@ const fn check_order(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(),
     Ok(())
 }
 
-/// Of a digit that neither stays nor moves, coordinate 0 is left. A part of a block has no such coordinate of its own.
-const fn check_dropped(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(), Reason> {
+/// Checks digits that neither stay nor move: such a digit is left at coordinate 0, and a part of a block has no such
+/// coordinate of its own.
+const fn check_dropped(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Result<(), Reason> {
     let pieces = &digits.matched.dividend;
     let mut k = 0;
     while k < pieces.list.len() {
@@ -378,9 +387,9 @@ const fn check_dropped(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(
                 "keep it in `OutSlice`, or append it to `OutTime`",
                 "{} of `InSlice` {} is neither in `OutSlice` {} nor in `OutTime` {}, and has no coordinate 0 by itself",
                 term(pool, &term, resize),
-                mapping(own.request.in_slice),
-                mapping(own.request.out_slice),
-                mapping(own.request.out_time),
+                mapping(mappings.request.in_slice),
+                mapping(mappings.request.out_slice),
+                mapping(mappings.request.out_time),
             );
         }
         k += 1;
@@ -390,11 +399,11 @@ const fn check_dropped(pool: &Pool, own: &Mappings, digits: &Digits) -> Result<(
 
 /// The ring that the digits need.
 ///
-/// The *span* is how far a packet can travel: digits that are not where they were, before and after, and copies. The ring is
-/// the least power of two at which a digit stays in place, from the span on, or all slices. (The vendor's rule counts the
-/// places before alone, and so gives rings that a digit leaves where padding lets it jump outwards, or where copies lie on
-/// what was padding.)
-const fn ring(own: &Mappings, digits: &Digits) -> usize {
+/// The *span* is the greatest distance that a packet can travel: by digits that change their place, before and after
+/// the switch, and by copies. The ring is the least power of two, from the span on, at which a digit stays in place, or
+/// else all slices. (The vendor's rule counts only the places before. So it gives rings that a digit leaves if padding
+/// lets it jump outwards, or if copies lie on former padding.)
+const fn ring(mappings: &Mappings, digits: &Digits) -> usize {
     let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
     let mut span = 0;
     let mut k = 0;
@@ -423,11 +432,11 @@ const fn ring(own: &Mappings, digits: &Digits) -> usize {
     }
     let mut k = 0;
     while k < digits.moves.len() {
-        let own = digits.moves.get(k);
-        span = greatest(span, own.weight * own.size);
+        let moved = digits.moves.get(k);
+        span = greatest(span, moved.weight * moved.size);
         k += 1;
     }
-    let mut expected = own.in_slice.size().next_power_of_two();
+    let mut expected = mappings.in_slice.size().next_power_of_two();
     let mut k = 0;
     while k < before.list.len() {
         let base = before.list.get(k).base;
@@ -448,7 +457,7 @@ const fn greatest(a: usize, b: usize) -> usize {
     if a < b { b } else { a }
 }
 
-/// Whether a digit is among the same slices as before.
+/// True if a digit is among the same slices as before.
 const fn is_direct(digits: &Digits, k: usize) -> bool {
     let after = &digits.matched.divisor;
     match digits.matched.partner(k) {
@@ -460,7 +469,7 @@ const fn is_direct(digits: &Digits, k: usize) -> bool {
     }
 }
 
-/// Whether digits outside of a sub-ring go from sub-ring to sub-ring.
+/// True if digits outside a sub-ring lead from sub-ring to sub-ring.
 const fn cuts_all(digits: &Digits, ring: usize) -> bool {
     let before = &digits.matched.dividend;
     let mut k = 0;
@@ -474,9 +483,9 @@ const fn cuts_all(digits: &Digits, ring: usize) -> bool {
     true
 }
 
-/// What the routers are told, and what arrives.
-const fn routes(own: &Mappings, digits: &Digits, ring: usize) -> Switch {
-    let mut switch = Switch::blank(SwitchVariant::CustomBroadcast, ring, own.in_time.size());
+/// The settings of the routers, and the packets that arrive.
+const fn routes(mappings: &Mappings, digits: &Digits, ring: usize) -> Switch {
+    let mut switch = Switch::blank(SwitchVariant::CustomBroadcast, ring, mappings.in_time.size());
     let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
     let mut k = after.list.len();
     while k > 0 {
@@ -490,7 +499,7 @@ const fn routes(own: &Mappings, digits: &Digits, ring: usize) -> Switch {
             switch.push_digit(piece.base, piece.factor.values(), weight);
         }
     }
-    switch.push_time(own.in_time.size(), 0, 1);
+    switch.push_time(mappings.in_time.size(), 0, 1);
     let mut k = digits.moves.len();
     while k > 0 {
         k -= 1;
@@ -509,14 +518,14 @@ mod tests {
 
     axes![Z = 128, Y = 2, P = 8, Q = 3, T = 4, X = 16];
 
-    /// A digit of an axis may be that of the copies where chips, clusters or packets have other digits of it.
+    /// Chips, clusters or packets may have other digits of the axis that the digit of the copies is from.
     #[test]
     fn copies_of_a_digit_whose_axis_is_elsewhere() {
         fn copied<Tile: M>(others: [&'static crate::mapping::Expr; 3]) -> Result<(), (&'static str, String)> {
             let (time, after) = (<m![T]>::EXPR, <m![T, Y]>::EXPR);
             let out = <m![Z, { Tile }]>::EXPR;
-            let own = SwitchRequest::new(<m![Z, Y]>::EXPR, time, out, after);
-            let request = SwitchRequest { others, ..own };
+            let plain = SwitchRequest::new(<m![Z, Y]>::EXPR, time, out, after);
+            let request = SwitchRequest { others, ..plain };
             let derived = derive_switch(&request, &SwitchConfig::CustomBroadcast { ring_size: 2 });
             derived.map(|_| ()).map_err(|error| (error.rule(), error.to_string()))
         }
@@ -538,7 +547,7 @@ mod tests {
         assert!(chips.is_err_and(|(_, text)| text.contains("`Chip` `m![X % 4]` has coordinates of it")));
     }
 
-    /// Of an axis that goes coordinate 0 is left; a part of a product that is cut across its axes has none.
+    /// A dropped axis is left at coordinate 0. A part of a product that is cut across its axes has no such coordinate.
     #[test]
     fn a_part_of_a_block_is_not_dropped() {
         fn dropped<InSlice: M>() -> Result<(), (&'static str, String)> {

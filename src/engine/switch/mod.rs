@@ -4,8 +4,9 @@
 //!   fetch ──▶ switch ──▶ collect          Slice and Time change; packets stay as they are
 //! ```
 //!
-//! Slices form rings, and each packet goes around its ring once. A slice takes those that it wants, in the order in which
-//! they come by. So slice digits become time, innermost and in their order, and slice digits trade places.
+//! Slices form rings, and each packet goes around its ring once. A slice takes the packets that it needs, in the order
+//! in which they pass. So slice digits can become time, innermost and in their order, and slice digits can trade
+//! places.
 //!
 //! The pictures have 8 slices `m![A]` with 2 packets each. `a3` is packet 0 of slice 3, `b3` its packet 1. `X` and `Y` are
 //! new axes.
@@ -31,8 +32,8 @@
 //!             b0 b1  b2 b3  b0 b1  b2 b3  b4 b5  b6 b7  b4 b5  b6 b7
 //! ```
 //!
-//! [`SwitchConfig::Broadcast01`]` { slice1: 2, slice0: 2, time0: 2 }`: both become time. `time0` packets of the slices of one
-//! `s1` come before those of the next.
+//! [`SwitchConfig::Broadcast01`]` { slice1: 2, slice0: 2, time0: 2 }`: both digits become time. `time0` packets of the
+//! slices of one `s1` come before those of the next.
 //!
 //! ```text
 //!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, X, Y], m![A / 2 % 2, T, A % 2]
@@ -40,7 +41,7 @@
 //!   after     a0 a1 b0 b1 a2 a3 b2 b3   in slices 0 to 3      a4 a5 b4 b5 a6 a7 b6 b7   in slices 4 to 7
 //! ```
 //!
-//! [`SwitchConfig::Transpose`]` { slice1: 2, slice0: 2 }`: both stay and trade places.
+//! [`SwitchConfig::Transpose`]` { slice1: 2, slice0: 2 }`: both digits stay and trade places.
 //!
 //! ```text
 //!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, A % 2, A / 2 % 2], m![T]
@@ -67,20 +68,22 @@
 //!
 //! # Time
 //!
-//! ring size × `|InTime|` × flits of a packet, however much of it each slice takes. The number of sub-rings does not matter:
-//! they work side by side. [`FetchTensor::switch_to`] derives the configuration with the smallest ring.
+//! The cycles are ring size × `|InTime|` × flits of a packet, independent of the number of packets that each slice
+//! takes. The number of sub-rings does not matter: they work side by side. [`FetchTensor::switch_to`] derives the
+//! configuration with the smallest ring.
 //!
-//! # What holds data
+//! # Positions that hold data
 //!
-//! With a new axis `X` all copies hold data. With padding, `1 # n`, the copy at 0 does; with `X # n` the first `|X|`. A digit
-//! that `CustomBroadcast` drops, because neither `Slice2` nor `Time2` has it, leaves its coordinate 0. A digit that becomes
-//! time may be cut with `= n`.
+//! With a new axis `X` all copies hold data. With padding, `1 # n`, only the copy at 0 does; with `X # n` the first
+//! `|X|` copies. A digit that `CustomBroadcast` drops, because neither `Slice2` nor `Time2` has it, leaves its
+//! coordinate 0. A digit that becomes time may be cut with `= n`.
 //!
 //! # Limits
 //!
-//! Clusters exchange nothing: that is for the DMA engines. The ring of `CustomBroadcast` is a power of two from which on all
-//! digits are where they were, counted before and after and with copies. The vendor's rule counts places
-//! before alone: it gives the same rings, but for padding that lets a digit jump outwards, and for copies on former padding.
+//! Clusters exchange nothing: use the DMA engines for that. The ring of `CustomBroadcast` is a power of two from which
+//! on all digits keep their places, counted before and after the switch and with copies. The vendor's rule counts only
+//! the places before: it gives the same rings, except for padding that lets a digit jump outwards, and for copies on
+//! former padding.
 
 mod config;
 mod custom;
@@ -122,12 +125,12 @@ pub struct SwitchRequest {
     pub out_slice: &'static Expr,
     /// Time of the outgoing stream.
     pub out_time: &'static Expr,
-    /// What the switch leaves alone: chips, clusters, and the packet. New axes are none of theirs.
+    /// Mappings that the switch does not change: chips, clusters, and the packet. They contain no new axis.
     pub others: [&'static Expr; 3],
 }
 
 impl SwitchRequest {
-    /// A switch of a stream of which nothing else is known.
+    /// A switch of a stream with unknown chips, clusters and packet.
     pub const fn new(
         in_slice: &'static Expr,
         in_time: &'static Expr,
@@ -138,16 +141,16 @@ impl SwitchRequest {
     }
 }
 
-/// A configuration with what follows from it.
+/// A configuration, and the router settings that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchDerivation {
     /// The configuration.
     pub config: SwitchConfig,
-    /// What the routers are told.
+    /// The settings of the routers.
     pub switch: Switch,
 }
 
-/// Why a configuration is refused. The configuration and the operation are named by who reports it.
+/// The reason for refusing a configuration. The code that reports it adds the configuration and the operation.
 #[derive(Clone, Copy)]
 struct Reason {
     rule: &'static str,
@@ -155,7 +158,7 @@ struct Reason {
     help: &'static str,
 }
 
-/// An early return with a reason: the rule, the edit, and the text as in `text!`.
+/// Returns early with a reason: the rule, the edit, and the text as in `text!`.
 macro_rules! broken {
     ($rule:expr, $help:expr, $($text:tt)+) => {
         return Err($crate::engine::switch::Reason {
@@ -193,7 +196,7 @@ impl Mappings {
         })
     }
 
-    /// The condition of all variants.
+    /// Checks the condition of all variants: the number of slices stays the same.
     const fn check_slices(&self) -> Result<(), Reason> {
         let (before, after) = (self.in_slice.size(), self.out_slice.size());
         if before == after {
@@ -210,7 +213,7 @@ impl Mappings {
         )
     }
 
-    /// A new axis is none of the chips, the clusters or the packet.
+    /// Checks that chips, clusters and the packet do not have a new axis.
     const fn check_unused(&self, pool: &Pool, tile: &Factors) -> Result<(), Reason> {
         const NAMES: [&str; 3] = ["Chip", "Cluster", "Packet"];
         let mut k = 0;
@@ -232,12 +235,12 @@ impl Mappings {
     }
 }
 
-/// Whether two mappings are the same, and could be derived.
+/// True if two mappings are the same, and could be derived.
 const fn same(a: &Factors, b: &Factors) -> bool {
     a.problem().is_none() && b.problem().is_none() && a.is(b)
 }
 
-/// An axis of a mapping, by itself or in a product, that one of others has.
+/// Finds an axis of a mapping, by itself or in a product, that one of `others` has.
 const fn shared_axis(pool: &Pool, factors: &Factors, others: &[&Factors]) -> Option<Axis> {
     let list = factors.as_slice();
     let mut k = 0;
@@ -285,16 +288,18 @@ const fn axis_in(pool: &Pool, atom: &Atom, others: &[&Factors]) -> Option<Axis> 
     }
 }
 
-/// All rules of a configuration, in order.
-const fn derive(pool: &mut Pool, own: &Mappings, config: &SwitchConfig) -> Result<Switch, Reason> {
-    attempt!(own.check_slices());
+/// Checks all rules of a configuration, in order, and derives the router settings.
+const fn derive(pool: &mut Pool, mappings: &Mappings, config: &SwitchConfig) -> Result<Switch, Reason> {
+    attempt!(mappings.check_slices());
     match config {
-        SwitchConfig::CustomBroadcast { ring_size } => custom::derive_custom(pool, own, Some(*ring_size)),
-        _ => regular::derive_regular(pool, own, config),
+        SwitchConfig::CustomBroadcast { ring_size } => {
+            custom::derive_custom(pool, mappings, Some(*ring_size))
+        }
+        _ => regular::derive_regular(pool, mappings, config),
     }
 }
 
-/// Checks the mappings of a switch against a configuration, and gives what the routers are told.
+/// Checks the mappings of a switch against a configuration, and derives the settings of the routers.
 ///
 /// ```
 /// use furiosa_visa_std::engine::switch::{SwitchConfig, SwitchRequest, derive_switch};
@@ -318,8 +323,8 @@ pub const fn derive_switch(
     config: &SwitchConfig,
 ) -> Result<SwitchDerivation, PlanError> {
     let mut pool = Pool::new();
-    let own = attempt!(Mappings::of(&mut pool, request));
-    let derived = derive(&mut pool, &own, config);
+    let mappings = attempt!(Mappings::of(&mut pool, request));
+    let derived = derive(&mut pool, &mappings, config);
     if pool.factors.overflowed() {
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
     }
@@ -350,7 +355,7 @@ impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet
         ..SwitchRequest::new(InSlice::EXPR, InTime::EXPR, OutSlice::EXPR, OutTime::EXPR)
     };
 
-    /// The legal configuration with the smallest ring. Using it refuses mappings for which there is none.
+    /// The legal configuration with the smallest ring. Evaluating it refuses mappings for which there is none.
     pub const CHEAPEST: SwitchDerivation = match derive_switch_to(&Self::REQUEST) {
         Ok(derivation) => derivation,
         Err(error) => error.refuse(),
@@ -366,7 +371,7 @@ when_late! {
     }
 }
 
-/// A configuration of the call, or what the call should have said.
+/// Derives the configuration of the call. The error names the configuration that the call should have.
 fn derive_given(
     request: &SwitchRequest,
     config: &SwitchConfig,
@@ -382,8 +387,8 @@ fn derive_given(
 impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// Redistributes packets over the slices, as the configuration says. `Slice2` and `Time2` are what comes out. See
-    /// [switch](crate::guide::switch).
+    /// Redistributes packets over the slices by a configuration. `Slice2` and `Time2` are the mappings of the result.
+    /// See [switch](crate::guide::switch).
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -410,7 +415,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// Refused while compiling: mappings for which there is no configuration.
     ///
     /// # Panics
-    /// Where `config` is none that connects the mappings. The message names one that does.
+    /// If `config` does not connect the mappings. The message names a configuration that does.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn switch<Slice2: M, Time2: M>(
@@ -440,7 +445,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     /// }
     /// ```
     ///
-    /// Refused while compiling: mappings for which there is no configuration, with what keeps each variant from it.
+    /// Refused while compiling: mappings for which there is no configuration. The message gives the reason for each
+    /// variant.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn switch_to<Slice2: M, Time2: M>(

@@ -6,7 +6,7 @@ use crate::error::attempt;
 use crate::mapping::{Factors, Pool, modulo, product, stride, strip};
 use crate::spec::SLICES;
 
-/// The sizes of a regular variant. `time0` is 1 where the variant has none.
+/// The sizes of a regular variant. `time0` is 1 if the variant has none.
 #[derive(Clone, Copy)]
 struct Sizes {
     slice1: usize,
@@ -22,13 +22,13 @@ impl Sizes {
             SwitchConfig::Broadcast1 { slice1, slice0 }
             | SwitchConfig::Transpose { slice1, slice0 }
             | SwitchConfig::TransposedBroadcast1 { slice1, slice0 } => Self { slice1, slice0, time0: 1 },
-            // Has rules of its own.
+            // This variant has rules of its own.
             SwitchConfig::CustomBroadcast { .. } => Self { slice1: 1, slice0: 1, time0: 1 },
         }
     }
 }
 
-/// `[slice2, slice1, slice0]` of a mapping of slices.
+/// The parts `[slice2, slice1, slice0]` of a mapping of slices.
 struct Parts {
     slice2: Factors,
     slice1: Factors,
@@ -46,31 +46,32 @@ impl Parts {
     }
 }
 
-/// Checks the mappings against a regular variant. The four have sizes, and as many slices before as after.
+/// Checks the mappings against a regular variant. The four mappings must have sizes, and the same number of slices
+/// before and after.
 pub(super) const fn derive_regular(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     config: &SwitchConfig,
 ) -> Result<Switch, Reason> {
     let sizes = Sizes::of(config);
-    attempt!(check_sizes(own, config.variant(), &sizes));
+    attempt!(check_sizes(mappings, config.variant(), &sizes));
     let Sizes { slice1, slice0, .. } = sizes;
-    let before = Parts::of(pool, &own.in_slice, slice1, slice0);
+    let before = Parts::of(pool, &mappings.in_slice, slice1, slice0);
     match config.variant() {
-        SwitchVariant::Broadcast01 => attempt!(check_broadcast01(pool, own, &before, &sizes)),
-        SwitchVariant::Broadcast1 => attempt!(check_broadcast1(pool, own, &before, &sizes)),
-        SwitchVariant::Transpose => attempt!(check_transpose(pool, own, &before)),
-        SwitchVariant::InterTranspose => attempt!(check_inter_transpose(pool, own, &before, &sizes)),
+        SwitchVariant::Broadcast01 => attempt!(check_broadcast01(pool, mappings, &before, &sizes)),
+        SwitchVariant::Broadcast1 => attempt!(check_broadcast1(pool, mappings, &before, &sizes)),
+        SwitchVariant::Transpose => attempt!(check_transpose(pool, mappings, &before)),
+        SwitchVariant::InterTranspose => attempt!(check_inter_transpose(pool, mappings, &before, &sizes)),
         SwitchVariant::TransposedBroadcast1 => {
-            attempt!(check_transposed_broadcast1(pool, own, &before, &sizes));
+            attempt!(check_transposed_broadcast1(pool, mappings, &before, &sizes));
         }
         SwitchVariant::CustomBroadcast => {}
     }
-    Ok(routes(config.variant(), own.in_slice.size(), own.in_time.size(), &sizes))
+    Ok(routes(config.variant(), mappings.in_slice.size(), mappings.in_time.size(), &sizes))
 }
 
-/// Sizes are at least 1 and divide what they cut.
-const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> Result<(), Reason> {
+/// Checks that sizes are at least 1 and divide the mappings that they cut.
+const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> Result<(), Reason> {
     let Sizes { slice1, slice0, time0 } = *sizes;
     if slice1 == 0 || slice0 == 0 || time0 == 0 {
         broken!(
@@ -79,7 +80,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
             "All dimensions must be greater than 0"
         );
     }
-    let slices = own.in_slice.size();
+    let slices = mappings.in_slice.size();
     let ring = match slice1.checked_mul(slice0) {
         Some(ring) => ring,
         None => usize::MAX,
@@ -90,26 +91,26 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
             "use sizes whose product divides the number of slices",
             "InSlice::SIZE must be divisible by (slice1 * slice0), but {} of {} is not by {} * {}",
             number(slices),
-            mapping(own.request.in_slice),
+            mapping(mappings.request.in_slice),
             number(slice1),
             number(slice0),
         );
     }
     if matches!(variant, SwitchVariant::Transpose) {
-        let (before, after) = (own.in_time.size(), own.out_time.size());
+        let (before, after) = (mappings.in_time.size(), mappings.out_time.size());
         if before != after {
             broken!(
                 "switch time size",
                 "change time in `.fetch()` or `.commit()`, or use a variant that moves slices to time",
                 "input and output time must have the same size, but {} has {} steps and {} has {}",
-                mapping(own.request.in_time),
+                mapping(mappings.request.in_time),
                 number(before),
-                mapping(own.request.out_time),
+                mapping(mappings.request.out_time),
                 number(after),
             );
         }
     }
-    let time = own.in_time.size();
+    let time = mappings.in_time.size();
     match variant {
         SwitchVariant::Broadcast01 if !time.is_multiple_of(time0) => {
             broken!(
@@ -117,7 +118,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
                 "cut time where one of its digits ends",
                 "`InTime::SIZE`, {} of {}, is not divisible by `time0`, {}",
                 number(time),
-                mapping(own.request.in_time),
+                mapping(mappings.request.in_time),
                 number(time0),
             );
         }
@@ -132,7 +133,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
                     "the digit that leaves time has `slice1` values and `time0` steps inside",
                     "`InTime::SIZE`, {} of {}, is not divisible by `(slice1 * time0)`, {} * {}",
                     number(time),
-                    mapping(own.request.in_time),
+                    mapping(mappings.request.in_time),
                     number(slice1),
                     number(time0),
                 );
@@ -143,7 +144,7 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
                     "pad the slices with `# 256`",
                     "the three slice dimensions must multiply to {}, but {} has {} slices",
                     number(SLICES),
-                    mapping(own.request.in_slice),
+                    mapping(mappings.request.in_slice),
                     number(slices),
                 );
             }
@@ -153,8 +154,13 @@ const fn check_sizes(own: &Mappings, variant: SwitchVariant, sizes: &Sizes) -> R
     Ok(())
 }
 
-/// The outer slices stay what they are.
-const fn check_slice2(pool: &Pool, own: &Mappings, before: &Factors, after: &Factors) -> Result<(), Reason> {
+/// Checks that the outer slices do not change.
+const fn check_slice2(
+    pool: &Pool,
+    mappings: &Mappings,
+    before: &Factors,
+    after: &Factors,
+) -> Result<(), Reason> {
     if same(before, after) {
         return Ok(());
     }
@@ -163,16 +169,16 @@ const fn check_slice2(pool: &Pool, own: &Mappings, before: &Factors, after: &Fac
         "keep the outer digits of the slices, or choose sizes that reach further out",
         "OutSlice must preserve slice2 from InSlice, but it is {} in {} and {} in {}",
         factors(pool, before),
-        mapping(own.request.in_slice),
+        mapping(mappings.request.in_slice),
         factors(pool, after),
-        mapping(own.request.out_slice),
+        mapping(mappings.request.out_slice),
     )
 }
 
-/// The slices inside of what moves stay what they are.
+/// Checks that the slices inside the moved digits do not change.
 const fn check_kept(
     pool: &Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     (name, before): (&'static str, &Factors),
     after: &Factors,
 ) -> Result<(), Reason> {
@@ -185,100 +191,100 @@ const fn check_kept(
         "`OutSlice` must preserve `{}` of `InSlice`, but it is {} in {} and {} in {}",
         str(name),
         factors(pool, before),
-        mapping(own.request.in_slice),
+        mapping(mappings.request.in_slice),
         factors(pool, after),
-        mapping(own.request.out_slice),
+        mapping(mappings.request.out_slice),
     )
 }
 
-/// Slices that get copies are told apart by axes that nothing else has.
-const fn check_new(pool: &Pool, own: &Mappings, tile: &Factors) -> Result<(), Reason> {
-    if let Some(axis) = shared_axis(pool, tile, &[&own.in_slice, &own.in_time]) {
+/// Checks that the axes that number the copies are new: no other mapping has them.
+const fn check_new(pool: &Pool, mappings: &Mappings, tile: &Factors) -> Result<(), Reason> {
+    if let Some(axis) = shared_axis(pool, tile, &[&mappings.in_slice, &mappings.in_time]) {
         broken!(
             "switch new axes",
             "declare an axis for the copies, or pad with `1 # n`",
             "`OutSlice` broadcast axes must be new axes, but `{}` of {} is in `InSlice` {} or `InTime` {} already",
             str(axis.name.as_str()),
             factors(pool, tile),
-            mapping(own.request.in_slice),
-            mapping(own.request.in_time),
+            mapping(mappings.request.in_slice),
+            mapping(mappings.request.in_time),
         );
     }
-    own.check_unused(pool, tile)
+    mappings.check_unused(pool, tile)
 }
 
-/// The time that leaves is the one that the variant gives.
+/// Checks that the outgoing time is the one that the variant gives.
 const fn check_time(
     pool: &Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     digits: &'static str,
     expected: &Factors,
 ) -> Result<(), Reason> {
-    if same(expected, &own.out_time) {
+    if same(expected, &mappings.out_time) {
         return Ok(());
     }
     broken!(
         "switch output time",
         "use the expected mapping",
         "OutTime does not match expected layout: it is {}, but {} is {} for `InSlice` {} and `InTime` {}",
-        mapping(own.request.out_time),
+        mapping(mappings.request.out_time),
         str(digits),
         factors(pool, expected),
-        mapping(own.request.in_slice),
-        mapping(own.request.in_time),
+        mapping(mappings.request.in_slice),
+        mapping(mappings.request.in_time),
     )
 }
 
 const fn check_broadcast01(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     before: &Parts,
     sizes: &Sizes,
 ) -> Result<(), Reason> {
     let Sizes { slice1, slice0, time0 } = *sizes;
-    let after = stride(pool, &own.out_slice, slice1 * slice0);
-    attempt!(check_slice2(pool, own, &before.slice2, &after));
-    let tile = modulo(pool, &own.out_slice, slice1 * slice0);
-    attempt!(check_new(pool, own, &tile));
-    let (outer, inner) = (stride(pool, &own.in_time, time0), modulo(pool, &own.in_time, time0));
+    let after = stride(pool, &mappings.out_slice, slice1 * slice0);
+    attempt!(check_slice2(pool, mappings, &before.slice2, &after));
+    let tile = modulo(pool, &mappings.out_slice, slice1 * slice0);
+    attempt!(check_new(pool, mappings, &tile));
+    let (outer, inner) = (stride(pool, &mappings.in_time, time0), modulo(pool, &mappings.in_time, time0));
     let mut expected = product(pool, &inner, &before.slice0);
     expected = product(pool, &before.slice1, &expected);
     expected = product(pool, &outer, &expected);
-    check_time(pool, own, "`[time1, slice1, time0, slice0]`", &expected)
+    check_time(pool, mappings, "`[time1, slice1, time0, slice0]`", &expected)
 }
 
 const fn check_broadcast1(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     before: &Parts,
     sizes: &Sizes,
 ) -> Result<(), Reason> {
-    let after = Parts::of(pool, &own.out_slice, sizes.slice1, sizes.slice0);
-    attempt!(check_slice2(pool, own, &before.slice2, &after.slice2));
-    attempt!(check_new(pool, own, &after.slice1));
-    attempt!(check_kept(pool, own, ("slice0", &before.slice0), &after.slice0));
-    let expected = product(pool, &own.in_time, &before.slice1);
-    check_time(pool, own, "`[time0, slice1]`", &expected)
+    let after = Parts::of(pool, &mappings.out_slice, sizes.slice1, sizes.slice0);
+    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
+    attempt!(check_new(pool, mappings, &after.slice1));
+    attempt!(check_kept(pool, mappings, ("slice0", &before.slice0), &after.slice0));
+    let expected = product(pool, &mappings.in_time, &before.slice1);
+    check_time(pool, mappings, "`[time0, slice1]`", &expected)
 }
 
 const fn check_transposed_broadcast1(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     before: &Parts,
     sizes: &Sizes,
 ) -> Result<(), Reason> {
     // The outer digit has taken the place of the inner one.
-    let after = Parts::of(pool, &own.out_slice, sizes.slice0, sizes.slice1);
-    attempt!(check_slice2(pool, own, &before.slice2, &after.slice2));
-    attempt!(check_new(pool, own, &after.slice1));
-    attempt!(check_kept(pool, own, ("slice1", &before.slice1), &after.slice0));
-    let expected = product(pool, &own.in_time, &before.slice0);
-    check_time(pool, own, "`[time0, slice0]`", &expected)
+    let after = Parts::of(pool, &mappings.out_slice, sizes.slice0, sizes.slice1);
+    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
+    attempt!(check_new(pool, mappings, &after.slice1));
+    attempt!(check_kept(pool, mappings, ("slice1", &before.slice1), &after.slice0));
+    let expected = product(pool, &mappings.in_time, &before.slice0);
+    check_time(pool, mappings, "`[time0, slice0]`", &expected)
 }
 
-const fn check_transpose(pool: &mut Pool, own: &Mappings, before: &Parts) -> Result<(), Reason> {
-    let request = &own.request;
-    if !strip(&own.in_time).is(&strip(&own.out_time)) {
+const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -> Result<(), Reason> {
+    let request = &mappings.request;
+    if !strip(&mappings.in_time).is(&strip(&mappings.out_time)) {
         broken!(
             "switch time layout",
             "keep time, or change it in `.fetch()` or `.commit()`",
@@ -289,7 +295,7 @@ const fn check_transpose(pool: &mut Pool, own: &Mappings, before: &Parts) -> Res
     }
     let inner = product(pool, &before.slice0, &before.slice1);
     let expected = product(pool, &before.slice2, &inner);
-    if !same(&expected, &own.out_slice) {
+    if !same(&expected, &mappings.out_slice) {
         broken!(
             "switch transposed slices",
             "swap the two digits of the innermost `slice1 * slice0` slices, and nothing else",
@@ -304,16 +310,16 @@ const fn check_transpose(pool: &mut Pool, own: &Mappings, before: &Parts) -> Res
 
 const fn check_inter_transpose(
     pool: &mut Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     before: &Parts,
     sizes: &Sizes,
 ) -> Result<(), Reason> {
     let Sizes { slice1, slice0, time0 } = *sizes;
-    let request = &own.request;
-    let after = Parts::of(pool, &own.out_slice, slice1, slice0);
-    attempt!(check_slice2(pool, own, &before.slice2, &after.slice2));
-    attempt!(check_kept(pool, own, ("slice0", &before.slice0), &after.slice0));
-    let time = Parts::of(pool, &own.in_time, slice1, time0);
+    let request = &mappings.request;
+    let after = Parts::of(pool, &mappings.out_slice, slice1, slice0);
+    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
+    attempt!(check_kept(pool, mappings, ("slice0", &before.slice0), &after.slice0));
+    let time = Parts::of(pool, &mappings.in_time, slice1, time0);
     if !same(&after.slice1, &time.slice1) {
         broken!(
             "switch inserted time",
@@ -325,19 +331,19 @@ const fn check_inter_transpose(
             mapping(request.in_time),
         );
     }
-    // The slice digit is innermost, and what was inside of the time digit comes next.
-    if own.out_time.size() != own.in_time.size() {
+    // The slice digit is innermost, and the part inside the time digit comes next.
+    if mappings.out_time.size() != mappings.in_time.size() {
         broken!(
             "switch time2",
             "keep the number of time steps: two digits of the same size trade places",
             "`OutTime` must preserve `time2` from `InTime`, but `InTime` {} has {} steps and `OutTime` {} has {}",
             mapping(request.in_time),
-            number(own.in_time.size()),
+            number(mappings.in_time.size()),
             mapping(request.out_time),
-            number(own.out_time.size()),
+            number(mappings.out_time.size()),
         );
     }
-    let end = Parts::of(pool, &own.out_time, time0, slice1);
+    let end = Parts::of(pool, &mappings.out_time, time0, slice1);
     let pairs = [
         ("time2", "InTime", request.in_time, &time.slice2, &end.slice2),
         ("time0", "InTime", request.in_time, &time.slice0, &end.slice1),
@@ -364,7 +370,7 @@ const fn check_inter_transpose(
     Ok(())
 }
 
-/// What the routers are told, and what arrives.
+/// The settings of the routers, and the packets that arrive.
 const fn routes(variant: SwitchVariant, slices: usize, in_time: usize, sizes: &Sizes) -> Switch {
     let Sizes { slice1, slice0, time0 } = *sizes;
     let ring = slice1 * slice0;
@@ -410,7 +416,7 @@ const fn routes(variant: SwitchVariant, slices: usize, in_time: usize, sizes: &S
             switch.push_time(in_time, 0, 1);
             switch.push_time(slice0, 1, 0);
         }
-        // Has routes of its own.
+        // This variant has routes of its own.
         SwitchVariant::CustomBroadcast => {}
     }
     switch

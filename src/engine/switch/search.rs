@@ -1,7 +1,7 @@
-//! The cheapest configuration: the smallest ring. Time and flits are the same for all configurations.
+//! The cheapest configuration: the smallest ring. Time and flits are the same for all of them.
 //!
-//! Few sizes can be meant. What time grows by is the product of the digits that become time; from where the outer slices
-//! stay what they are on, the ring may end; and `time0` ends where a digit of time does.
+//! Only a few sizes are possible. The growth of time is the product of the digits that become time. The ring may end
+//! only where all slices outside it keep their places. And `time0` ends at the end of a digit of time.
 
 use super::{
     Mappings, OPERATION, Reason, SwitchConfig, SwitchDerivation, SwitchRequest, SwitchVariant, custom,
@@ -13,36 +13,42 @@ use crate::list::List;
 use crate::mapping::{Factor, Factors, Pool, Problem};
 use crate::text::text;
 
-/// Powers of two up to 256 slices.
+/// Number of powers of two up to 256 slices.
 const RINGS: usize = 9;
-/// Places in time at which `time0` may end.
+/// The most places in time at which `time0` may end.
 const PLACES: usize = 40;
 
-/// Which parts of the slices stay what they are.
+/// The parts of the slices that do not change.
 struct Kept {
-    /// All but the innermost `2^k` slices.
+    /// True at `k` if all slices but the innermost `2^k` do not change.
     outer: [bool; RINGS],
-    /// The innermost `2^k` slices.
+    /// True at `k` if the innermost `2^k` slices do not change.
     inner: [bool; RINGS],
 }
 
 impl Kept {
-    const fn of(pool: &Pool, own: &Mappings) -> Self {
+    const fn of(pool: &Pool, mappings: &Mappings) -> Self {
         let (mut outer, mut inner) = ([false; RINGS], [false; RINGS]);
         let mut k = 0;
-        while k < RINGS && own.in_slice.size().is_multiple_of(1 << k) {
-            // A cut may leave products in the pool: each starts with its own.
+        while k < RINGS && mappings.in_slice.size().is_multiple_of(1 << k) {
+            // A cut may leave products in the pool, so each cut starts with a pool of its own.
             let mut pool = *pool;
-            let parts = (stride(&mut pool, &own.in_slice, 1 << k), stride(&mut pool, &own.out_slice, 1 << k));
+            let parts = (
+                stride(&mut pool, &mappings.in_slice, 1 << k),
+                stride(&mut pool, &mappings.out_slice, 1 << k),
+            );
             outer[k] = same(&parts.0, &parts.1);
-            let parts = (modulo(&mut pool, &own.in_slice, 1 << k), modulo(&mut pool, &own.out_slice, 1 << k));
+            let parts = (
+                modulo(&mut pool, &mappings.in_slice, 1 << k),
+                modulo(&mut pool, &mappings.out_slice, 1 << k),
+            );
             inner[k] = same(&parts.0, &parts.1);
             k += 1;
         }
         Self { outer, inner }
     }
 
-    /// The least ring, as a power of two, outside of which the slices stay what they are.
+    /// The exponent of the least ring outside which the slices do not change.
     const fn least_ring(&self) -> usize {
         let mut k = 0;
         while k + 1 < RINGS && !self.outer[k] {
@@ -52,7 +58,8 @@ impl Kept {
     }
 }
 
-/// Adds the places at which digits of time end, in steps of `unit`, and the same without `less` values outside.
+/// Adds the places at which digits of time end, in steps of `unit`, and the same places without a digit of `less`
+/// values outside.
 const fn add_places(places: &mut List<usize, PLACES>, time: &Factors, unit: usize, less: usize) {
     let list = time.as_slice();
     let mut size = 1;
@@ -63,7 +70,7 @@ const fn add_places(places: &mut List<usize, PLACES>, time: &Factors, unit: usiz
             add_place(places, size / less, unit);
         }
         if k < list.len() {
-            // Padding also ends where it would without the digit outside.
+            // Padding also ends at its place without the digit outside.
             if let Factor::Padding { size: padded } = list[k]
                 && padded.is_multiple_of(less)
             {
@@ -90,50 +97,50 @@ const fn add_place(places: &mut List<usize, PLACES>, size: usize, unit: usize) {
     places.push(place);
 }
 
-/// The values of `time0` that a configuration with a digit of `slice1` values may have.
-const fn places(own: &Mappings, inside: usize, slice1: usize) -> List<usize, PLACES> {
+/// The values that `time0` may have in a configuration with a digit of `slice1` values.
+const fn places(mappings: &Mappings, inside: usize, slice1: usize) -> List<usize, PLACES> {
     let mut places = List::new(1);
-    add_places(&mut places, &own.out_time, inside, slice1);
-    add_places(&mut places, &own.in_time, 1, slice1);
+    add_places(&mut places, &mappings.out_time, inside, slice1);
+    add_places(&mut places, &mappings.in_time, 1, slice1);
     places
 }
 
-const fn attempted(pool: &Pool, own: &Mappings, config: SwitchConfig) -> Option<SwitchDerivation> {
+const fn attempted(pool: &Pool, mappings: &Mappings, config: SwitchConfig) -> Option<SwitchDerivation> {
     let mut pool = *pool;
-    match derive(&mut pool, own, &config) {
+    match derive(&mut pool, mappings, &config) {
         Ok(switch) if !pool.factors.overflowed() => Some(SwitchDerivation { config, switch }),
         _ => None,
     }
 }
 
-/// The regular configurations with this ring and this outer digit.
+/// Tries the regular configurations with this ring and this outer digit.
 const fn regular_with(
     pool: &Pool,
-    own: &Mappings,
+    mappings: &Mappings,
     kept: &Kept,
     (ring, slice1): (usize, usize),
 ) -> Option<SwitchDerivation> {
     let slice0 = ring / slice1;
-    let (before, after) = (own.in_time.size(), own.out_time.size());
+    let (before, after) = (mappings.in_time.size(), mappings.out_time.size());
     if !after.is_multiple_of(before) {
         return None;
     }
     let growth = after / before;
     let inner = slice0.trailing_zeros() as usize;
     if growth == slice1 && kept.inner[inner] {
-        let found = attempted(pool, own, SwitchConfig::Broadcast1 { slice1, slice0 });
+        let found = attempted(pool, mappings, SwitchConfig::Broadcast1 { slice1, slice0 });
         if found.is_some() {
             return found;
         }
     }
     if growth == 1 && ring > 1 {
-        let found = attempted(pool, own, SwitchConfig::Transpose { slice1, slice0 });
+        let found = attempted(pool, mappings, SwitchConfig::Transpose { slice1, slice0 });
         if found.is_some() {
             return found;
         }
     }
     if growth == slice0 && ring > 1 {
-        let found = attempted(pool, own, SwitchConfig::TransposedBroadcast1 { slice1, slice0 });
+        let found = attempted(pool, mappings, SwitchConfig::TransposedBroadcast1 { slice1, slice0 });
         if found.is_some() {
             return found;
         }
@@ -143,7 +150,7 @@ const fn regular_with(
     if !turns && !trades {
         return None;
     }
-    let places = places(own, if turns { slice0 } else { slice1 }, slice1);
+    let places = places(mappings, if turns { slice0 } else { slice1 }, slice1);
     let mut k = 0;
     while k < places.len() {
         let time0 = places.at(k);
@@ -153,7 +160,7 @@ const fn regular_with(
             SwitchConfig::InterTranspose { slice1, slice0, time0 }
         };
         if before.is_multiple_of(time0) {
-            let found = attempted(pool, own, config);
+            let found = attempted(pool, mappings, config);
             if found.is_some() {
                 return found;
             }
@@ -164,13 +171,13 @@ const fn regular_with(
 }
 
 /// The regular configuration with the smallest ring.
-const fn cheapest_regular(pool: &Pool, own: &Mappings, kept: &Kept) -> Option<SwitchDerivation> {
+const fn cheapest_regular(pool: &Pool, mappings: &Mappings, kept: &Kept) -> Option<SwitchDerivation> {
     let mut k = kept.least_ring();
     while k < RINGS {
         if kept.outer[k] {
             let mut zero = 0;
             while zero <= k {
-                let found = regular_with(pool, own, kept, (1 << k, 1 << (k - zero)));
+                let found = regular_with(pool, mappings, kept, (1 << k, 1 << (k - zero)));
                 if found.is_some() {
                     return found;
                 }
@@ -182,29 +189,29 @@ const fn cheapest_regular(pool: &Pool, own: &Mappings, kept: &Kept) -> Option<Sw
     None
 }
 
-/// Derives the legal configuration that takes the fewest cycles: of those with the smallest ring a regular one, which needs
-/// no bitmap.
+/// Derives the legal configuration that takes the fewest cycles. A regular configuration, which needs no bitmap, comes
+/// before a custom one with the same ring.
 ///
 /// # Errors
-/// Where there is none, what keeps each variant from it.
+/// If there is none: the reason for each variant.
 pub const fn derive_switch_to(request: &SwitchRequest) -> Result<SwitchDerivation, PlanError> {
     let mut pool = Pool::new();
-    let own = attempt!(Mappings::of(&mut pool, request));
+    let mappings = attempt!(Mappings::of(&mut pool, request));
     if pool.factors.overflowed() {
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
     }
-    if let Err(Reason { rule, text, help, .. }) = own.check_slices() {
+    if let Err(Reason { rule, text, help, .. }) = mappings.check_slices() {
         return Err(PlanError::new(rule, text!("switch: {}; help: {}", text(&text), str(help))));
     }
-    let kept = Kept::of(&pool, &own);
-    let regular = cheapest_regular(&pool, &own, &kept);
+    let kept = Kept::of(&pool, &mappings);
+    let regular = cheapest_regular(&pool, &mappings, &kept);
     let mut scratch = pool;
-    let custom = custom::derive_custom(&mut scratch, &own, None);
+    let custom = custom::derive_custom(&mut scratch, &mappings, None);
     match (regular, custom) {
         (Some(found), Ok(switch)) if switch.ring_size < found.switch.ring_size => Ok(of_custom(switch)),
         (Some(found), _) => Ok(found),
         (None, Ok(switch)) => Ok(of_custom(switch)),
-        (None, Err(reason)) => Err(refusal(&pool, &own, &kept, &reason)),
+        (None, Err(reason)) => Err(refusal(&pool, &mappings, &kept, &reason)),
     }
 }
 
@@ -212,10 +219,10 @@ const fn of_custom(switch: Switch) -> SwitchDerivation {
     SwitchDerivation { config: SwitchConfig::CustomBroadcast { ring_size: switch.ring_size }, switch }
 }
 
-/// The sizes with which a variant comes closest: those that time and the outer slices leave.
-const fn closest(own: &Mappings, kept: &Kept, variant: SwitchVariant) -> SwitchConfig {
+/// The sizes with which a variant comes closest: those that time and the outer slices allow.
+const fn closest(mappings: &Mappings, kept: &Kept, variant: SwitchVariant) -> SwitchConfig {
     let ring = 1usize << kept.least_ring();
-    let growth = own.out_time.size() / own.in_time.size();
+    let growth = mappings.out_time.size() / mappings.in_time.size();
     let moved = if growth > 0 && ring.is_multiple_of(growth) { growth } else { ring };
     let mut slice0 = 1;
     while slice0 * 2 < ring && kept.inner[(slice0 * 2usize).trailing_zeros() as usize] {
@@ -265,14 +272,14 @@ const fn brief(rule: &'static str) -> &'static str {
     "`OutTime` does not keep `InTime`"
 }
 
-/// What keeps each variant from the mappings.
-const fn refusal(pool: &Pool, own: &Mappings, kept: &Kept, custom: &Reason) -> PlanError {
+/// The refusal of mappings that no variant connects, with the reason for each variant.
+const fn refusal(pool: &Pool, mappings: &Mappings, kept: &Kept, custom: &Reason) -> PlanError {
     let mut text = text!(
         "switch: no configuration turns `Slice` {} and `Time` {} into {} and {}",
-        mapping(own.request.in_slice),
-        mapping(own.request.in_time),
-        mapping(own.request.out_slice),
-        mapping(own.request.out_time),
+        mapping(mappings.request.in_slice),
+        mapping(mappings.request.in_time),
+        mapping(mappings.request.out_slice),
+        mapping(mappings.request.out_time),
     );
     let mut k = 0;
     while k < SwitchVariant::ALL.len() {
@@ -281,9 +288,9 @@ const fn refusal(pool: &Pool, own: &Mappings, kept: &Kept, custom: &Reason) -> P
         if matches!(variant, SwitchVariant::CustomBroadcast) {
             continue;
         }
-        let config = closest(own, kept, variant);
+        let config = closest(mappings, kept, variant);
         let mut scratch = *pool;
-        if let Err(reason) = regular::derive_regular(&mut scratch, own, &config) {
+        if let Err(reason) = regular::derive_regular(&mut scratch, mappings, &config) {
             text = config.sizes(text.str("; ")).str(": ").str(brief(reason.rule));
         }
     }

@@ -1,4 +1,4 @@
-//! A list of values of a call, at most so many.
+//! A list of values of a call, of limited length.
 
 use crate::runtime::late::{planned_check, when_late};
 use core::ops::{Deref, DerefMut};
@@ -10,14 +10,14 @@ when_late! {
 
 const TOO_MANY: &str = "ArrayVec: the array has more items than the list; help: give fewer";
 
-/// At most `CAP` items.
+/// A list of at most `CAP` items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayVec<T, const CAP: usize> {
     items: Vec<T>,
 }
 
 impl<T, const CAP: usize> ArrayVec<T, CAP> {
-    /// The items of an array. Refused while compiling: more than `CAP`.
+    /// The items of an array. Refused while compiling: more than `CAP` items.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn new<const N: usize>(items: [T; N]) -> Self {
@@ -28,12 +28,12 @@ impl<T, const CAP: usize> ArrayVec<T, CAP> {
         Self { items: Vec::from(items) }
     }
 
-    /// So many items that the caller has counted.
+    /// A list of items that the caller has counted.
     pub(super) fn of(items: Vec<T>) -> Self {
         Self { items }
     }
 
-    /// No items.
+    /// A list without items.
     pub const fn empty() -> Self {
         Self { items: Vec::new() }
     }

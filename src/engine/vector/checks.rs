@@ -1,13 +1,13 @@
-//! What the values of a call decide: units, operators, modes and widths.
+//! Checks of the values of a call: units, operators, modes and widths.
 
 use crate::command::RngdAlu;
 use crate::error::{PlanError, refuse};
 use core::fmt;
 
-/// A unit does one thing per pass.
+/// Checks that a unit is free: it does one thing per pass.
 ///
 /// # Errors
-/// A unit that is in use.
+/// If the unit is in use.
 pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<(), PlanError> {
     if !used {
         return Ok(());
@@ -21,10 +21,10 @@ pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<()
     )
 }
 
-/// Refuses operators of which it is not documented what they compute.
+/// Refuses operators whose computation is not documented.
 ///
 /// # Errors
-/// Such an operator.
+/// If the operator is not documented.
 pub fn check_defined(operation: &'static str, name: &'static str, defined: bool) -> Result<(), PlanError> {
     if defined {
         return Ok(());
@@ -38,10 +38,10 @@ pub fn check_defined(operation: &'static str, name: &'static str, defined: bool)
     )
 }
 
-/// Refuses fixed points that a number does not have.
+/// Refuses fixed points that a number cannot have.
 ///
 /// # Errors
-/// More than 31 integer bits.
+/// If there are more than 31 integer bits.
 pub fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), PlanError> {
     if int_width < 32 {
         return Ok(());
@@ -73,10 +73,10 @@ impl fmt::Display for UnaryArgMode {
     }
 }
 
-/// A function has no operand.
+/// Checks that a function has no operand.
 ///
 /// # Errors
-/// The mode that asks for one.
+/// If the mode asks for an operand.
 pub fn check_unary_mode(mode: UnaryArgMode) -> Result<(), PlanError> {
     if mode == UnaryArgMode::Mode0 {
         return Ok(());

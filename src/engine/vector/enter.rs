@@ -1,4 +1,4 @@
-//! How a stream enters the engine, and how its elements get their execution ids.
+//! Calls by which a stream enters the engine, and by which its elements get their execution ids.
 
 use super::inter::VectorInterSliceReduceTensor;
 use super::operand::NoTensor;
@@ -20,7 +20,7 @@ use core::fmt;
 
 const BRANCH: &str = "vector_intra_slice_branch";
 
-/// How elements get their execution ids.
+/// The way in which elements get their execution ids.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum BranchMode {
     /// All elements are alike.
@@ -31,11 +31,11 @@ pub enum BranchMode {
         /// The axis.
         axis: Ident,
     },
-    /// By the valid-count generator. How is not documented: refused.
+    /// By the valid-count generator. The way is not documented: refused.
     ValidCount,
-    /// By comparisons of the element: bit `i` of the id is comparison `i`, and the last one makes the group.
+    /// By comparisons of the element. Bit `i` of the id is comparison `i`, and the last comparison makes the group.
     Comparison([InputCmp; 4]),
-    /// By ids that an earlier pass left in the VRF. No call leaves any: refused.
+    /// By ids that an earlier pass left in the VRF. No call leaves ids there: refused.
     Vrf,
 }
 
@@ -51,11 +51,11 @@ impl fmt::Display for BranchMode {
     }
 }
 
-/// Whether a mapping names an axis.
+/// True if a mapping names an axis.
 fn names(mapping: &Expr, axis: &Ident) -> bool {
     match mapping {
         Expr::Identity => false,
-        Expr::Symbol(own) => own.name == *axis,
+        Expr::Symbol(symbol) => symbol.name == *axis,
         Expr::Stride(inner, _)
         | Expr::Modulo(inner, _)
         | Expr::Resize(inner, _)
@@ -65,11 +65,11 @@ fn names(mapping: &Expr, axis: &Ident) -> bool {
     }
 }
 
-/// Where the index along an axis is, in chip, cluster, slice, time and packet.
+/// The digits of the index along an axis, in chip, cluster, slice, time and packet.
 ///
 /// # Errors
-/// An axis that the stream does not have, or that is part of a product that was cut across it; one that is padded to no
-/// multiple of what is inside of it, and starts again.
+/// If the stream does not have the axis, or if the axis is part of a product that was cut across it; if its padding
+/// makes it start again after a number of positions that is no multiple of the positions inside it.
 pub fn derive_toggle(
     axis: Ident,
     stream: [&'static Expr; 5],
@@ -132,14 +132,14 @@ pub fn derive_toggle(
     Ok(digits)
 }
 
-/// Refuses comparisons of another type than the elements have.
+/// Refuses comparisons of another type than that of the elements.
 fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), PlanError> {
     let name = |kind| match kind {
         VeScalarKind::I32 => ("I32", "i32"),
         VeScalarKind::F32 => ("F32", "f32"),
     };
-    for own in all {
-        let of = match own {
+    for comparison in all {
+        let of = match comparison {
             InputCmp::I32(_) => VeScalarKind::I32,
             InputCmp::F32(_) => VeScalarKind::F32,
         };
@@ -157,10 +157,10 @@ fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), Plan
     Ok(())
 }
 
-/// A branch as a command has it.
+/// Derives the branch of a command.
 ///
 /// # Errors
-/// Comparisons of another type, an axis that the stream lacks, and modes that are not documented.
+/// If comparisons have another type, if the stream lacks the axis, and for modes that are not documented.
 pub fn derive_branch(
     mode: BranchMode,
     kind: VeScalarKind,
@@ -277,10 +277,10 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     /// assert_eq!(y[..2], [3.0, 2.0]);
     /// ```
     ///
-    /// Refused while compiling: packets of other than 8 elements.
+    /// Refused while compiling: packets that do not have 8 elements.
     ///
     /// # Panics
-    /// Where a comparison is of another type; where the stream lacks the axis of a toggle; with modes that are not
+    /// If a comparison is of another type; if the stream lacks the axis of a toggle; with modes that are not
     /// documented.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -304,7 +304,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     /// all arithmetic units are free.
     ///
     /// # Panics
-    /// As that of a stream that enters the engine.
+    /// As for a stream that enters the engine.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vector_intra_slice_branch(
@@ -342,7 +342,7 @@ mod tests {
         let alone = [one, one, one, <m![B]>::EXPR, <m![D # 8]>::EXPR];
         let digits = derive_toggle(Ident::new("D"), alone).expect("an axis of one element is there");
         assert!(digits.is_empty());
-        // A product that is cut across its axes hides those axes, and no other.
+        // A product that is cut across its axes hides those axes, but no others.
         let cut = [one, one, one, <m![[A, C] / 2, B]>::EXPR, <m![[A, C] % 2 # 8]>::EXPR];
         let derived = |axis| derive_toggle(Ident::new(axis), cut).map_err(|error| error.rule());
         assert_eq!(
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(digits.as_slice(), [GuardDigit { variable: 3, base: 1, extent: 8, weight: 1 }]);
     }
 
-    /// Chips, clusters and slices are counted as time and lanes are.
+    /// Digits in chips, clusters and slices are counted like those in time and lanes.
     #[test]
     fn an_axis_lies_anywhere() {
         let one = <m![1]>::EXPR;
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Padding inside of other digits is counted, too.
+    /// Padding inside other digits is counted, too.
     #[test]
     fn an_index_goes_around_its_padding() {
         let one = <m![1]>::EXPR;
@@ -378,8 +378,8 @@ mod tests {
         }
     }
 
-    /// A digit with others inside starts again where its padding ends: a counter follows it where that is a multiple of what
-    /// is inside, or where it happens once.
+    /// A digit with others inside it starts again behind its padding. A counter follows it if the period is a multiple
+    /// of the positions inside, or if there is only one period.
     #[test]
     fn an_index_starts_again_behind_its_padding() {
         let one = <m![1]>::EXPR;
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(refused("A", <m![[A, C] / 2]>::EXPR), ("toggle product", text.to_string()));
     }
 
-    /// A command has eight digits of an axis.
+    /// A command has at most eight digits of an axis.
     #[test]
     fn eight_digits_make_an_index() {
         use crate::engine::vector::many_digits::{AXIS, digits_of_two};

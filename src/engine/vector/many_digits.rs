@@ -1,5 +1,5 @@
-//! Mappings with more digits than the engine's derivations hold, for their tests. Small strides are outside, so that no two
-//! digits are one.
+//! Mappings with more digits than the engine's derivations hold, for their tests. Small strides are outside, so that no
+//! two digits can be joined.
 
 use crate::mapping::{Expr, M};
 use crate::prelude::{axes, m};
@@ -9,7 +9,8 @@ axes![X = 17592186044416]; // 4^22
 /// The axis of the digits.
 pub(super) const AXIS: &str = "X";
 
-/// Digits of 4 along an axis, and others that cut each of them: either is a mapping, but together they are too many.
+/// Digits of 4 along an axis, and others that cut each of them. Each list alone is a mapping, but together the digits
+/// are too many.
 pub(super) fn whole_and_cut() -> [&'static Expr; 2] {
     let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
     let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
@@ -19,17 +20,17 @@ pub(super) fn whole_and_cut() -> [&'static Expr; 2] {
     })
 }
 
-/// Digits of 2, so many from one on.
+/// A mapping of `count` digits of 2, from digit `first` on.
 pub(super) fn digits_of_two(first: usize, count: usize) -> &'static Expr {
     pairs((first..first + count).map(|k| digit(1 << k, 2)))
 }
 
-/// The same, each of them padded to 3.
+/// A mapping of `count` digits of 2, each padded to 3.
 pub(super) fn padded_digits(first: usize, count: usize) -> &'static Expr {
     pairs((first..first + count).map(|k| leak(Expr::Padding(digit(1 << k, 2), 3))))
 }
 
-/// Two mappings as one.
+/// Joins two mappings.
 pub(super) fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
     leak(Expr::Pair(outer, inner))
 }

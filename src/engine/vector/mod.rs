@@ -13,8 +13,8 @@
 //!   .vector_final()                                      .commit(…), .cast(…), .to_vrf(…) come next
 //! ```
 //!
-//! Each may be left out; those with a star may follow each other. Every operator takes an arithmetic unit, and a pass has
-//! each unit once.
+//! Each stage may be left out; those with a star may follow each other. Every operator takes an arithmetic unit, and a
+//! pass has each unit once.
 //!
 //! ```
 //! use furiosa_visa_std::prelude::*;

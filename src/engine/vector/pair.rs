@@ -1,4 +1,4 @@
-//! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one of them.
+//! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one stream of them.
 //!
 //! ```text
 //!   Time m![W, I]     I: 0 ──▶ group 0 ─┐  vector_fp_unary(op, true, false) …   each call says what each group gets;
@@ -6,8 +6,8 @@
 //!                              └──── vector_fp_zip(op) ────▶ op(group 0, group 1)      Time m![W]
 //! ```
 //!
-//! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream of two tensors. A unit that one of
-//! the groups takes is spent for both.
+//! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream from two tensors. A unit
+//! that one of the groups takes is spent for both.
 
 use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
@@ -42,28 +42,28 @@ when_late! {
 
 const OPERATION: &str = "vector_intra_slice_unzip";
 
-/// What the two groups of a stream are derived from.
+/// The input of [`derive_unzip`].
 #[derive(Clone, Copy, Debug)]
 pub struct UnzipRequest {
     /// The axis of 2.
     pub axis: Ident,
-    /// Its size.
+    /// The size of the axis.
     pub size: usize,
-    /// Time before.
+    /// Time before the unzip.
     pub time: &'static Expr,
     /// Time with `1 # 2` in the place of the axis.
     pub tile_time: &'static Expr,
-    /// Time of a group.
+    /// Time of one group.
     pub split_time: &'static Expr,
-    /// Packet.
+    /// The packet.
     pub packet: &'static Expr,
 }
 
-/// Positions between the two elements of a pair.
+/// Derives the number of positions between the two elements of a pair.
 ///
 /// # Errors
 ///
-/// An axis of another size than 2, or one that time does not have; other mappings of the groups.
+/// If the size of the axis is not 2, if time does not have the axis, or if the groups have other mappings.
 pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
     attempt!(derive_way8(OPERATION, request.packet));
     let mut pool = Pool::new();
@@ -83,8 +83,8 @@ pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
     let mut k = 0;
     while k < all.len() {
         if let Factor::Term { term, resize: 2 } = all[k]
-            && let Atom::Symbol(own) = term.atom
-            && own.name.is(&request.axis)
+            && let Atom::Symbol(symbol) = term.atom
+            && symbol.name.is(&request.axis)
         {
             found = Some(size_of_factors(all.split_at(k).0));
         }
@@ -138,10 +138,10 @@ const fn check_time(
     request: &UnzipRequest,
     name: &str,
     given: &Expr,
-    own: &Factors,
+    given_factors: &Factors,
     expected: &Factors,
 ) -> Result<(), PlanError> {
-    if expected.is(own) {
+    if expected.is(given_factors) {
         return Ok(());
     }
     refuse!(
@@ -172,7 +172,7 @@ impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
         packet: Packet::EXPR,
     };
 
-    /// Positions between the two elements of a pair. Using it refuses other mappings.
+    /// Number of positions between the two elements of a pair. Evaluating it refuses other mappings.
     pub const STEP: usize = match derive_unzip(&Self::REQUEST) {
         Ok(step) => step,
         Err(error) => error.refuse(),
@@ -188,7 +188,7 @@ when_late! {
     }
 }
 
-/// Two groups of a stream inside the Vector Engine. Every call says what each of them gets.
+/// Two groups of a stream inside the Vector Engine. Every call has arguments for each of them.
 #[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
 pub struct VectorTensorPair<
     'l,
@@ -251,7 +251,7 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     /// assert_eq!(y[0], 0.5);
     /// ```
     ///
-    /// Refused while compiling: anything else; packets of other than 8 elements.
+    /// Refused while compiling: anything else; packets that do not have 8 elements.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vector_intra_slice_unzip<I: AxisName, TileTime: M, SplitTime: M>(
@@ -280,37 +280,37 @@ impl<'l, const T: Tu, D, S, Chip, Cluster, Slice, SplitTime, Packet, const W: Pa
     }
 }
 
-/// There is no stash beside groups.
+/// The state of the stash: groups have none.
 const NO_STASH: StashRead = StashRead { stashed: None };
 
-/// The operands of both groups, as a command has them.
+/// The operands of both groups, in the form of a command.
 fn group_inputs<D: VeScalar, Mapping: M>(
     operands: [Option<VeBranchOperand<D, Mapping>>; 2],
     held: &mut Vec<Lease>,
 ) -> Result<Vec<BinaryInput>, PlanError> {
     let mut all = Vec::new();
-    for (group, own) in operands.into_iter().enumerate() {
-        let Some(own) = own else { continue };
-        let ids = ids_in_group(group, own.valid_branch_ids);
-        let inputs = binary_inputs([own], &NO_STASH, held)?;
+    for (group, operand) in operands.into_iter().enumerate() {
+        let Some(operand) = operand else { continue };
+        let ids = ids_in_group(group, operand.valid_branch_ids);
+        let inputs = binary_inputs([operand], &NO_STASH, held)?;
         all.extend(inputs.into_iter().filter_map(|input| Some(BinaryInput { ids: ids?, ..input })));
     }
     Ok(all)
 }
 
-/// The elements of a group that an operand is for. `None`: those of the other group, so that it does nothing, but takes its
-/// unit.
+/// The elements of a group that an operand is for. `None` if it is for the other group: then it does nothing, but takes
+/// its unit.
 pub fn ids_in_group(group: usize, ids: ValidBranchIds) -> Option<ValidBranchIds> {
-    let own = of_group(group);
-    (ids == ValidBranchIds::ValidAlways || ids == own).then_some(own)
+    let of_this = of_group(group);
+    (ids == ValidBranchIds::ValidAlways || ids == of_this).then_some(of_this)
 }
 
-/// The elements of a group.
+/// The ids of the elements of a group.
 const fn of_group(group: usize) -> ValidBranchIds {
     ValidBranchIds::ValidGroup { id: if group == 0 { GroupId::Zero } else { GroupId::One } }
 }
 
-/// Calls of two groups of elements `$d` in packets of `$way` lanes.
+/// Declares calls of two groups of elements `$d` in packets of `$way` lanes.
 macro_rules! pair_calls {
     ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
         impl<'l, const T: Tu, S: Stage, $($extra)* Chip: M, Cluster: M, Slice: M, SplitTime: M, Packet: M>
@@ -324,7 +324,7 @@ macro_rules! pair_calls {
 type Shape<Chip, Cluster, Slice, SplitTime, Packet> = VeTensorShape<Chip, Cluster, Slice, SplitTime, Packet>;
 
 pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
-    /// The groups behind a binary operator on one of them, or on both. On none: no step.
+    /// The groups behind a binary operator on one of them, or on both. Without operands there is no step.
     #[track_caller]
     fn then_binary<S2, O0, O1>(
         mut self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, group0: O0, group1: O1,
@@ -344,13 +344,13 @@ pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
 macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
         pair_calls! { [] $d, $way, {
-            /// The operator with an operand for each group. `()` leaves a group as it is.
+            /// Applies the operator with an operand for each group. `()` leaves a group as it is.
             /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
             ///
             /// Refused while compiling: a tensor in the VRF that does not fit the groups.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use.
+            /// If the arithmetic unit is in use.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn $name<O0, O1>(self, op: $op, group0: O0, group1: O1)
@@ -364,10 +364,11 @@ macro_rules! binary_calls {
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, group0, group1)
             }
 
-            /// The same with other arguments: 0 is the stream of a group, 1 its operand.
+            /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream of a group, 1
+            /// its operand.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use.
+            /// If the arithmetic unit is in use.
             #[track_caller]
             #[inline(never)]
             pub fn $with_mode<O0, O1>(self, op: $op, mode: BinaryArgMode, group0: O0, group1: O1)
@@ -408,7 +409,7 @@ binary_calls!(f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32,
 binary_calls!(f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp);
 binary_calls!(f32, 4, FpDiv, vector_fp_div, vector_fp_div_with_mode, FpDivBinaryOp, BinaryOperator::FpDiv);
 
-/// The groups that a function is for. None: no step.
+/// The step of a function for some groups. `None` if it is for no group.
 fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
     let ids = match groups {
         [true, true] => ValidBranchIds::ValidAlways,
@@ -420,11 +421,11 @@ fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
 }
 
 pair_calls! { [] f32, 4, {
-    /// A function of each element of one group, or of both.
+    /// Applies a function to each element of one group, or of both.
     /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use.
+    /// If the arithmetic unit is in use.
     #[track_caller]
     pub fn vector_fp_unary(self, op: FpUnaryOp, group0_apply: bool, group1_apply: bool)
         -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
@@ -434,10 +435,10 @@ pair_calls! { [] f32, 4, {
         self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
     }
 
-    /// The same. The mode is there for symmetry: a function has no operand.
+    /// Applies a function as in the call without a mode. The mode is there for symmetry: a function has no operand.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
+    /// If the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
     #[track_caller]
     pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode, group0_apply: bool, group1_apply: bool)
         -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
@@ -448,11 +449,11 @@ pair_calls! { [] f32, 4, {
         self.then("vector_fp_unary", group_unary(op, [group0_apply, group1_apply]))
     }
 
-    /// An operator of three arguments, with operands for each group, as in
+    /// Applies an operator of three arguments, with operands for each group, as in
     /// `.vector_fp_ternary(FpTernaryOp::FmaF, (2.0, 1.0), ())`. `()` leaves a group as it is.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use.
+    /// If the arithmetic unit is in use.
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary<O0, O1>(self, op: FpTernaryOp, group0: O0, group1: O1)
@@ -466,10 +467,11 @@ pair_calls! { [] f32, 4, {
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, group0, group1)
     }
 
-    /// The same with other arguments: 0 is the stream of a group, 1 its operand, 2 its constant.
+    /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream of a group, 1 its
+    /// operand, 2 its constant.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use.
+    /// If the arithmetic unit is in use.
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary_with_mode<O0, O1>(mut self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
@@ -483,13 +485,13 @@ pair_calls! { [] f32, 4, {
         let operation = "vector_fp_ternary";
         accept(operation, check_defined(operation, op.name(), op == FpTernaryOp::FmaF));
         let (mut is_any, mut operands) = (false, Vec::new());
-        for (group, own) in
+        for (group, operand) in
             [group0.into_group_ternary_operand(), group1.into_group_ternary_operand()].into_iter().enumerate()
         {
-            let Some(own) = own else { continue };
+            let Some(operand) = operand else { continue };
             is_any = true;
-            let ids = ids_in_group(group, own.valid_branch_ids);
-            let inputs = accept(operation, ternary_inputs([own], &NO_STASH, &mut self.pass.held));
+            let ids = ids_in_group(group, operand.valid_branch_ids);
+            let inputs = accept(operation, ternary_inputs([operand], &NO_STASH, &mut self.pass.held));
             operands.extend(inputs.into_iter().filter_map(|input| Some(TernaryInput { ids: ids?, ..input })));
         }
         self.then(operation, is_any.then_some(VectorStep::Ternary { op, mode, operands }))
@@ -513,10 +515,10 @@ pair_calls! { [D: VeScalar,] D, 4, {
 } }
 
 pair_calls! { [] i32, 8, {
-    /// Fixed point becomes float, in both groups, as [`VectorTensor::vector_fxp_to_fp`] has it.
+    /// Converts fixed point to float, in both groups, as [`VectorTensor::vector_fxp_to_fp`] does.
     ///
     /// # Panics
-    /// Where `int_width` is more than 31.
+    /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fxp_to_fp(self, int_width: u32)
         -> VectorTensorPair<'l, T, f32, stage::FxpToFp, Chip, Cluster, Slice, SplitTime, Packet, 8>
@@ -529,10 +531,10 @@ pair_calls! { [] i32, 8, {
 } }
 
 pair_calls! { [] f32, 8, {
-    /// Float becomes fixed point, in both groups, as [`VectorTensor::vector_fp_to_fxp`] has it.
+    /// Converts float to fixed point, in both groups, as [`VectorTensor::vector_fp_to_fxp`] does.
     ///
     /// # Panics
-    /// Where `int_width` is more than 31.
+    /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fp_to_fxp(self, int_width: u32)
         -> VectorTensorPair<'l, T, i32, stage::FpToFxp, Chip, Cluster, Slice, SplitTime, Packet, 8>
@@ -560,18 +562,18 @@ pair_calls! { [D: VeScalar,] D, 8, {
     }
 } }
 
-/// What a zip makes.
+/// The stream that a zip makes.
 type Merged<'l, const T: Tu, D, S, Chip, Cluster, Slice, Time, Packet, const W: PacketMode> =
     VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0, Zipped, W>;
 
 macro_rules! zips {
     ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
         pair_calls! { [] $d, $way, {
-            /// Makes one stream of both groups: `op(group 0, group 1)`. Elements that are missing in either are missing.
-            /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
+            /// Makes one stream of both groups: `op(group 0, group 1)`. An element that is missing in either group is
+            /// missing. [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use.
+            /// If the arithmetic unit is in use.
             #[track_caller]
             pub fn $name(self, op: $op)
                 -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
@@ -581,10 +583,11 @@ macro_rules! zips {
                 self.$with_mode(op, BinaryArgMode::Mode01)
             }
 
-            /// The same with other arguments: 0 is group 0, 1 is group 1.
+            /// Makes one stream of both groups as in the call without a mode, with other arguments: 0 is group 0, 1 is
+            /// group 1.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use.
+            /// If the arithmetic unit is in use.
             #[track_caller]
             pub fn $with_mode(mut self, op: $op, mode: BinaryArgMode)
                 -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>

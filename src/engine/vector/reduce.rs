@@ -1,12 +1,12 @@
-//! The intra-slice reduce: one element for all along an axis, in each slice.
+//! The intra-slice reduce: one element for all elements along an axis, in each slice.
 //!
 //! ```text
 //!   Time m![W], Packet m![L]  ──reduce W──▶  Time m![1], Packet m![L]      sums per lane, over time
 //!   Time m![W], Packet m![L % 4]  ──reduce L──▶  Time m![W], Packet m![1 # 4]      sums over the lanes of a packet
 //! ```
 //!
-//! Elements are taken in the order of their index, from the first one on; padding is left out. On the chip the valid-count
-//! generator says what is padding: [`super::valid_count`] refuses what it cannot express.
+//! Elements are taken in the order of their index, from the first one on; padding is left out. On the chip the
+//! valid-count generator finds the padding: [`super::valid_count`] refuses padding that it cannot express.
 
 use super::operand::TensorState;
 use super::rules::accepted;
@@ -37,45 +37,45 @@ when_late! {
 
 const OPERATION: &str = "vector_intra_slice_reduce";
 
-/// The level of time among the pieces; that of the packet is 0.
+/// The level of time among the pieces. The level of the packet is 0.
 const TIME: usize = 1;
 
-/// What an intra-slice reduce is derived from.
+/// The input of [`derive_reduce`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReduceRequest {
     /// The axis that is reduced.
     pub axis: Ident,
-    /// Chip, cluster and slice.
+    /// Mappings over chips, clusters and slices.
     pub units: [&'static Expr; 3],
-    /// Time before.
+    /// Time before the reduce.
     pub time: &'static Expr,
-    /// Packet before, of 4 lanes.
+    /// Packet before the reduce, of 4 lanes.
     pub packet: &'static Expr,
-    /// Time after.
+    /// Time after the reduce.
     pub out_time: &'static Expr,
-    /// Packet after.
+    /// Packet after the reduce.
     pub out_packet: &'static Expr,
 }
 
 /// The derived configuration of an intra-slice reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceConfig {
-    /// What stays.
+    /// Loops over the positions that stay.
     pub kept: List<KeptLoop, REDUCE_LOOPS>,
-    /// What is reduced, in the order of the index.
+    /// Loops over the positions that are reduced, in the order of the index.
     pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
-    /// Sums that the accumulator holds at once, of 8.
+    /// Number of sums, of at most 8, that the accumulator holds at once.
     pub slots: usize,
-    /// Time steps that leave.
+    /// Number of outgoing time steps.
     pub time: usize,
-    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
     pub guard: Guard,
 }
 
-/// Whether a digit is of the axis of this name.
+/// True if a digit is of the axis of this name.
 const fn is_of(term: &Term, axis: &Ident) -> bool {
     match &term.atom {
-        Atom::Symbol(own) => own.name.is(axis),
+        Atom::Symbol(symbol) => symbol.name.is(axis),
         Atom::Composite(_) => false,
     }
 }
@@ -84,7 +84,7 @@ const fn is_of(term: &Term, axis: &Ident) -> bool {
 ///
 /// # Errors
 ///
-/// Mappings after it that are not those before it without the axis; more than 8 sums at once.
+/// If the mappings after the reduce are not those before it without the axis; if there are more than 8 sums at once.
 pub const fn derive_reduce(request: &ReduceRequest) -> Result<ReduceConfig, PlanError> {
     let mut pool = Pool::new();
     let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
@@ -123,7 +123,7 @@ pub const fn derive_reduce(request: &ReduceRequest) -> Result<ReduceConfig, Plan
     Ok(ReduceConfig { kept, reduced, slots, time: out_time.size(), guard })
 }
 
-/// A packet stays as it is, or becomes one lane.
+/// Checks that the packet stays as it is, or becomes one lane.
 const fn check_out_packet(
     pool: &Pool,
     request: &ReduceRequest,
@@ -144,7 +144,7 @@ const fn check_out_packet(
     )
 }
 
-/// What the output has, the input has; what it lacks is of the axis.
+/// Checks that the input has all digits of the output, and that the others are of the axis.
 const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Result<(), PlanError> {
     if let Some((term, size)) = cut.missing() {
         refuse!(
@@ -200,8 +200,9 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
     Ok(())
 }
 
-/// The output time is the time without the axis, in the same order and with the same padding of what stays. Returns the sums
-/// that are open at once: what stays inside of the outermost digit of the axis.
+/// Checks that the output time is the time without the axis, in the same order and with the padding of the digits that
+/// stay. Returns the number of sums that are open at once: the positions that stay inside the outermost digit of the
+/// axis.
 const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Result<usize, PlanError> {
     let TimeLeft { expected, given, inside: slots } = time_left(pool, cut, TIME);
     if !expected.is(&given) {
@@ -230,7 +231,7 @@ const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Resu
     Ok(slots)
 }
 
-/// The loops, innermost first of what stays; of what is reduced, the farthest apart along the axis first.
+/// The loops that stay, innermost first, and the loops that are reduced, with the greatest stride along the axis first.
 const fn loops(
     cut: &Matched,
     lanes: usize,
@@ -281,7 +282,7 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
         out_packet: OutPacket::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what the engine cannot reduce.
+    /// The derived configuration. Evaluating it refuses mappings that the engine cannot reduce.
     pub const CONFIG: ReduceConfig = match derive_reduce(&Self::REQUEST) {
         Ok(config) => {
             if Self::TRIMMED.is_err() {
@@ -291,9 +292,9 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
         }
         Err(error) => error.refuse(),
     };
-    /// Whether padding is told from elements, after a split.
+    /// The check that padding can be told from elements, after a split.
     pub(super) const SPLIT: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Split);
-    /// Whether padding is told from elements, after a trim.
+    /// The check that padding can be told from elements, after a trim.
     pub(super) const TRIMMED: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Trim);
 }
 
@@ -315,7 +316,7 @@ when_late! {
     }
 }
 
-/// The step of a program.
+/// The reduce as a step of a program.
 fn step(op: ReduceOperator, config: &ReduceConfig) -> VectorStep {
     let ReduceConfig { kept, reduced, slots, time, guard } = *config;
     VectorStep::IntraSliceReduce(Box::new(IntraSliceReduce { op, guard, kept, reduced, time, slots }))
@@ -338,19 +339,20 @@ macro_rules! reduce {
             FS: VeTensorContext,
         > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
         {
-            /// One element for all along an axis, as far as time and packet have it, in the order of its index. `OTime`
-            /// and `OPacket` are what is left; `OPacket` is `Packet`, or `m![1 # 4]` where lanes are reduced.
+            /// Reduces all elements along an axis to one, as far as time and packet have the axis, in the order of its
+            /// index. `OTime` and `OPacket` are the mappings of the result; `OPacket` is `Packet`, or `m![1 # 4]` if
+            /// lanes are reduced.
             ///
             /// Padding is left out. A part of the axis in `Slice` stays there. See [vector](crate::guide::vector), "Reduces".
             ///
             #[doc = $example]
             ///
-            /// Refused while compiling: anything else left out; more than 8 sums at once; padding that the valid-count
-            /// generator cannot tell from elements.
+            /// Refused while compiling: results that lack anything else; more than 8 sums at once; padding that the
+            /// valid-count generator cannot tell from elements.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use; where the valid-count generator could tell padding from elements if
-            /// flits had been trimmed, but they were split, or the other way round.
+            /// If the arithmetic unit is in use; if the valid-count generator could tell padding from elements only
+            /// after a trim, but flits were split, or the other way round.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn vector_intra_slice_reduce<Reduce: AxisName, OTime: M, OPacket: M>(
@@ -363,7 +365,7 @@ macro_rules! reduce {
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
                 let plan = planned!(const CONFIG of ReducePlan<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>);
-                let trimmed = self.pass.vector.iter().any(|own| own.steps.contains(&VectorStep::Trim));
+                let trimmed = self.pass.vector.iter().any(|vector| vector.steps.contains(&VectorStep::Trim));
                 accept(OPERATION, const {
                     let narrowings = [
                         ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::SPLIT,
@@ -434,28 +436,28 @@ mod tests {
         type Half = m![L % 4];
         let plan = derived::<W, m![W, L / 4], Half, m![L / 4], Half>().expect("two sums per lane");
         assert_eq!((plan.slots, plan.time), (2, 2));
-        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        let loops: Vec<_> = plan.reduced.iter().map(|reduced| (reduced.size, reduced.input)).collect();
         assert_eq!(loops, [(40, 8)]);
         let plan = derived::<L, m![W, L / 4], Half, m![W], m![1 # 4]>().expect("a sum per time step");
         assert_eq!((plan.slots, plan.time), (1, 40));
-        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        let loops: Vec<_> = plan.reduced.iter().map(|reduced| (reduced.size, reduced.input)).collect();
         assert_eq!(loops, [(2, 4), (4, 1)], "the greater digit is outside");
         let plan = derived::<L, m![W], Half, m![W], m![1 # 4]>().expect("a sum per packet");
         assert_eq!((plan.slots, plan.time), (1, 40));
-        // Digits in any order: the greatest one is outside.
+        // Digits may be in any order: the greatest one is outside.
         let plan = derived::<W, m![W % 5, A, W / 5], Half, m![A], Half>().expect("one axis");
-        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        let loops: Vec<_> = plan.reduced.iter().map(|reduced| (reduced.size, reduced.input)).collect();
         assert_eq!((loops, plan.slots), (vec![(8, 4), (5, 64)], 2));
         let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
-        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        let loops: Vec<_> = plan.reduced.iter().map(|reduced| (reduced.size, reduced.input)).collect();
         assert_eq!(loops, [(5, 64), (4, 4), (2, 16)]);
         let plan =
             derived::<W, m![W / 2 % 4, A, W % 2, W / 8], Half, m![A], Half>().expect("in another order");
-        let loops: Vec<_> = plan.reduced.iter().map(|own| (own.size, own.input)).collect();
+        let loops: Vec<_> = plan.reduced.iter().map(|reduced| (reduced.size, reduced.input)).collect();
         assert_eq!(loops, [(5, 4), (4, 80), (2, 20)]);
         let plan = derived::<W, m![W / 8, A, W % 2, W / 2 % 4], Half, m![A], Half>().expect("three digits");
-        // What stays moves together: four lanes, and steps that were 8 apart.
-        let kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
+        // Positions that stay move together: four lanes, and steps that were 8 apart.
+        let kept: Vec<_> = plan.kept.iter().map(|kept| (kept.size, kept.input, kept.output)).collect();
         assert_eq!(kept, [(4, 1, 1), (2, 32, 4)]);
         // Padding goes with its axis, or stays.
         assert!(derived::<R, m![A, R # 24], Half, m![A], Half>().is_ok());
@@ -465,7 +467,7 @@ mod tests {
         assert_eq!(derived::<R, m![A, R], Half, m![A # 3], Half>(), Err("reduce time"));
     }
 
-    /// Which positions hold an element, by chip, cluster, slice, time and lane.
+    /// The guard tells by chip, cluster, slice, time and lane if a position holds an element.
     #[test]
     fn guards_are_of_the_stream_before() {
         type Own = ReducePlan<R, m![1 # 2], m![C # 4], m![L # 9], m![R # 24], m![A # 4], m![1], m![A # 4]>;
@@ -479,7 +481,7 @@ mod tests {
         }
     }
 
-    /// The rows of the table: 8 sums are open, 12 are too many.
+    /// The rows of the table: 8 sums may be open, 12 are too many.
     #[test]
     fn eight_sums_are_open_at_once() {
         type One = m![1 # 4];
@@ -524,7 +526,7 @@ mod tests {
         error.expect_err("it is refused").message().to_string()
     }
 
-    /// The words of the rules that no program of `tests/ui` breaks.
+    /// Tests the messages of the rules that no program of `tests/ui` breaks.
     #[test]
     fn words_of_refusals() {
         assert_eq!(
@@ -558,7 +560,7 @@ mod tests {
                 .map_err(|error| error.rule())
         };
         assert_eq!([23, 24].map(|count| rule(digits_of_two(0, count))), [Ok(24), Err("too many factors")]);
-        // So many go.
+        // As many loops may be reduced.
         let rule = |time| {
             type Own = Plan<W, m![1], m![1 # 4], m![1], m![1 # 4]>;
             let packet = digits_of_two(0, 2);

@@ -1,4 +1,4 @@
-//! Which packets the engine takes, and how they are cut and joined.
+//! The packets that the engine takes, and their cuts and joins.
 
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, M, Pool, factors_of, modulo, pad_to, product, stride, strip};
@@ -10,16 +10,16 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// What a change of packets is derived from.
+/// The input of the checks of a change of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorPacketRequest {
-    /// Time before.
+    /// Time before the change.
     pub time: &'static Expr,
-    /// Packet before.
+    /// Packet before the change.
     pub packet: &'static Expr,
-    /// Time after.
+    /// Time after the change.
     pub out_time: &'static Expr,
-    /// Packet after.
+    /// Packet after the change.
     pub out_packet: &'static Expr,
 }
 
@@ -41,7 +41,7 @@ pub const fn derive_way8(operation: &'static str, packet: &'static Expr) -> Resu
     )
 }
 
-/// Refuses packets of other sizes than a change takes and makes.
+/// Refuses packets whose sizes are not those before and after a change.
 const fn check_sizes(
     operation: &'static str,
     request: &VectorPacketRequest,
@@ -205,7 +205,7 @@ pub const fn derive_pad(request: &VectorPacketRequest) -> Result<(), PlanError> 
     Ok(())
 }
 
-/// The plan of a change of packets, as types. Using one of its constants refuses other mappings.
+/// The plan of a change of packets, as types. Evaluating one of its constants refuses other mappings.
 pub struct VectorPacketPlan<Time, Packet, OutTime, OutPacket>(
     PhantomData<(Time, Packet, OutTime, OutPacket)>,
 );
@@ -217,13 +217,13 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
         out_time: OutTime::EXPR,
         out_packet: OutPacket::EXPR,
     };
-    /// A split.
+    /// The check of a split.
     pub const SPLIT: () = accepted(derive_split(&Self::REQUEST));
-    /// A concatenation.
+    /// The check of a concatenation.
     pub const CONCAT: () = accepted(derive_concat(&Self::REQUEST));
-    /// A trim.
+    /// The check of a trim.
     pub const TRIM: () = accepted(derive_trim(&Self::REQUEST));
-    /// A padding.
+    /// The check of a padding.
     pub const PAD: () = accepted(derive_pad(&Self::REQUEST));
 }
 
@@ -242,7 +242,7 @@ when_late! {
     }
 }
 
-/// Stops the compiler with a refusal.
+/// Stops the compilation with a refusal.
 pub(super) const fn accepted(result: Result<(), PlanError>) {
     match result {
         Ok(()) => (),
@@ -280,7 +280,7 @@ mod tests {
         type Low = m![L % 2 # 4];
         assert_eq!(outcome::<m![W], m![L % 2 # 8], m![W, 1 # 2], Low>(derive_split), Ok(()));
         assert_eq!(outcome::<m![W, 1 # 2], Low, m![W], m![L % 2 # 8]>(derive_concat), Ok(()));
-        // An axis that goes on in time.
+        // An axis goes on in time.
         assert_eq!(
             outcome::<m![W # 8 / 4], m![W # 8 % 4, 1 # 2], m![1 # 4], m![1 # 4]>(derive_split),
             Err("split time")
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(outcome::<m![W], m![L % 4], m![W], m![L % 4]>(derive_pad), Err("vector output packet"));
     }
 
-    /// The words of the rules that no program of `tests/ui` breaks.
+    /// Tests the messages of the rules that no program of `tests/ui` breaks.
     #[test]
     fn words_of_refusals() {
         let error = derive_trim(&VectorPacketPlan::<m![W], m![V # 8], m![W], m![1 # 4]>::REQUEST);

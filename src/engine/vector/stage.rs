@@ -1,4 +1,4 @@
-//! Where in the engine a stream is.
+//! The places of a stream in the engine.
 //!
 //! ```text
 //!  8 lanes   Branch ─▶ Logic ─▶ Fxp ─▶ FxpToFp ─┬──────────────────────────────────────────▶ FpToFxp ─▶ Clip ─▶ Filter
@@ -14,9 +14,10 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Whether the intra-slice part comes first or the inter-slice reduce: `{ VeOrder::IntraFirst }`.
+/// The part that comes first, the intra-slice part or the inter-slice reduce: `{ VeOrder::IntraFirst }`.
 ///
-/// The values come from [`VeOrderValues`]. It is an alias of a primitive, because stable Rust has no other const parameters.
+/// The values come from [`VeOrderValues`]. It is an alias of a primitive type, because stable Rust has no other const
+/// parameters.
 pub type VeOrder = i8;
 
 /// The values of [`VeOrder`].
@@ -31,7 +32,7 @@ pub trait VeOrderValues: sealed::Sealed {
 impl sealed::Sealed for VeOrder {}
 impl VeOrderValues for VeOrder {}
 
-/// How many lanes a packet has: `{ PacketMode::Way8 }` or `{ Way8 }`. The values come from [`PacketModeValues`].
+/// Number of lanes of a packet: `{ PacketMode::Way8 }` or `{ Way8 }`. The values come from [`PacketModeValues`].
 pub type PacketMode = u16;
 
 /// The values of [`PacketMode`].
@@ -53,8 +54,8 @@ pub const Way8: PacketMode = 8;
 #[allow(non_upper_case_globals)] // It reads as a variant.
 pub const Way4: PacketMode = 4;
 
-/// The implementations of the engine's calls name these values by number: 8 and 4 lanes, order 0 and 1. The compiler prints
-/// a number as it is, and a constant by where it stands in the library.
+/// The implementations of the engine's calls name these values by number: 8 and 4 lanes, order 0 and 1. The compiler
+/// prints a number as it is, but a constant as its place in the library.
 const _: () = assert!(Way8 == 8 && Way4 == 4 && VeOrder::IntraFirst == 0 && VeOrder::InterFirst == 1);
 
 /// A stage of the engine.
@@ -63,7 +64,7 @@ pub trait Stage: sealed::Sealed + Debug + Copy {}
 /// A stage of the intra-slice part.
 pub trait IntraSliceStage: Stage {}
 
-/// The inter-slice reduce.
+/// A stage of the inter-slice reduce.
 pub trait InterSliceStage: Stage {}
 
 /// A stage whose elements can be stashed.
@@ -107,7 +108,7 @@ stages! {
     Narrow,
     /// Float operators.
     Fp,
-    /// One element for all along an axis.
+    /// One element for all elements along an axis.
     IntraSliceReduce,
     /// The division behind the reduce.
     FpDiv,
@@ -115,33 +116,33 @@ stages! {
     Widen,
     /// Float became fixed point.
     FpToFxp,
-    /// Limits.
+    /// Limits of values.
     Clip,
     /// Elements were left out.
     Filter,
-    /// One element for all along slices.
+    /// One element for all slices of a group.
     InterSliceReduce,
     /// The end.
     Output,
 }
 
 impl Logic {
-    /// Operators of a pass, of different units.
+    /// The most operators of a pass, each of another unit.
     pub const MAX_OPS: usize = 5;
 }
 
 impl Fxp {
-    /// Operators of a pass, of different units.
+    /// The most operators of a pass, each of another unit.
     pub const MAX_OPS: usize = 4;
 }
 
 impl Fp {
-    /// Operators of a pass, of different units.
+    /// The most operators of a pass, each of another unit.
     pub const MAX_OPS: usize = 5;
 }
 
 impl Clip {
-    /// Operators of a pass, of different units.
+    /// The most operators of a pass, each of another unit.
     pub const MAX_OPS: usize = 3;
 }
 
@@ -176,7 +177,7 @@ marked! {
     Stashable: Branch Logic Fxp Narrow Fp FpDiv Clip;
 }
 
-/// Whether a stream is one of a pair of groups, or was.
+/// The state of a stream with respect to groups: without groups, one of two groups, or zipped.
 pub trait VeTensorContext: sealed::Sealed {}
 
 /// A stream that may leave the engine.
@@ -192,7 +193,7 @@ pub struct Standalone;
 /// One of two groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Group;
-/// What was made of two groups. It can neither be stashed nor filtered.
+/// A stream that was made of two groups. It can neither be stashed nor filtered.
 #[derive(Clone, Copy, Debug)]
 pub struct Zipped;
 

@@ -24,8 +24,8 @@ use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A stream inside the Vector Engine. `S` is the [stage](super::stage), `Stash` says whether elements were stashed, `W` how
-/// many lanes a packet has.
+/// A stream inside the Vector Engine. `S` is the [stage](super::stage), `Stash` the state of the stash, and `W` the
+/// number of lanes of a packet.
 #[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
 pub struct VectorTensor<
     'l,
@@ -48,7 +48,7 @@ pub struct VectorTensor<
     types: PhantomData<(S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS)>,
 }
 
-/// Streams by their stage.
+/// Declares streams by their stage.
 macro_rules! aliases {
     ($($(#[$doc:meta])* $name:ident = $stage:ident, $way:tt;)*) => { $(
         $(#[$doc])*
@@ -86,27 +86,27 @@ macro_rules! aliases {
 }
 
 aliases! {
-    /// Elements have their execution ids.
+    /// Streams whose elements have their execution ids.
     VectorBranchTensor = Branch, 8;
-    /// Behind an operator of the logic cluster.
+    /// Streams behind an operator of the logic cluster.
     VectorLogicTensor = Logic, 8;
-    /// Behind an operator of the fixed-point cluster.
+    /// Streams behind an operator of the fixed-point cluster.
     VectorFxpTensor = Fxp, 8;
-    /// Fixed point became float.
+    /// Streams of floats that were fixed point.
     VectorFxpToFpTensor = FxpToFp, 8;
-    /// Packets have 4 lanes.
+    /// Streams with packets of 4 lanes.
     VectorNarrowTensor = Narrow, 4;
-    /// Behind an operator of the float cluster.
+    /// Streams behind an operator of the float cluster.
     VectorFpTensor = Fp, 4;
-    /// Behind the intra-slice reduce.
+    /// Streams behind the intra-slice reduce.
     VectorIntraSliceReduceTensor = IntraSliceReduce, 4;
-    /// Behind the division.
+    /// Streams behind the division.
     VectorFpDivTensor = FpDiv, 4;
-    /// Packets have 8 lanes again.
+    /// Streams with packets of 8 lanes again.
     VectorWidenTensor = Widen, 8;
-    /// Float became fixed point.
+    /// Streams of fixed point that were floats.
     VectorFpToFxpTensor = FpToFxp, 8;
-    /// Behind an operator of the clip cluster.
+    /// Streams behind an operator of the clip cluster.
     VectorClipTensor = Clip, 8;
 }
 
@@ -195,7 +195,7 @@ pub(super) fn binary(
     VectorStep::Binary { op, mode, operands: accept(operation, operands) }
 }
 
-/// Calls of a stream of elements `$d` in packets of `$way` lanes.
+/// Declares calls of a stream of elements `$d` in packets of `$way` lanes.
 macro_rules! calls {
     ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
         impl<
@@ -233,19 +233,19 @@ calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     }
 } }
 
-/// A binary operator, with and without a mode.
+/// Declares the calls of a binary operator, with and without a mode.
 macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
         calls! { [] $d, $way, {
             #[doc = $doc]
             ///
-            /// The operand is a number, a tensor in the VRF, what was stashed, or a list of operands for groups. See
+            /// The operand is a number, a tensor in the VRF, the stash, or a list of operands for groups. See
             /// [vector](crate::guide::vector), "Operands".
             ///
             /// Refused while compiling: a tensor in the VRF that does not fit the stream.
             ///
             /// # Panics
-            /// Where the arithmetic unit is in use; where the stash is an operand and holds nothing, or another type.
+            /// If the arithmetic unit is in use; if the stash is an operand and holds nothing, or another type.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn $name<O>(self, op: $op, operand: O) -> $alias<
@@ -259,7 +259,8 @@ macro_rules! binary_calls {
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
             }
 
-            /// The same with other arguments: 0 is the stream, 1 the operand, so that `BinaryArgMode::Mode10` exchanges them.
+            /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream, 1 the
+            /// operand, so that `BinaryArgMode::Mode10` exchanges them.
             ///
             /// # Panics
             /// As without a mode.
@@ -313,7 +314,7 @@ binary_calls! {
 }
 
 calls! { [] f32, 4, {
-    /// The division behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
+    /// Divides behind the reduce. The operator has its arguments: `FpDivBinaryOp::DivF.with_mode(mode)`.
     /// [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
@@ -331,7 +332,7 @@ calls! { [] f32, 4, {
         self.vector_fp_div_with_mode(op.operator, op.mode, operand)
     }
 
-    /// The same as [`vector_fp_div`](Self::vector_fp_div), with the operator and its mode apart.
+    /// Divides as [`vector_fp_div`](Self::vector_fp_div) does, with the operator and its mode as two arguments.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -348,10 +349,10 @@ calls! { [] f32, 4, {
         self.then_binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operand)
     }
 
-    /// A function of each element. [`vector_split`](VectorTensor::vector_split) has an example.
+    /// Applies a function to each element. [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use.
+    /// If the arithmetic unit is in use.
     #[track_caller]
     pub fn vector_fp_unary(self, op: FpUnaryOp) -> VectorFpTensor<
         'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
@@ -362,10 +363,11 @@ calls! { [] f32, 4, {
         self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
     }
 
-    /// The same as [`vector_fp_unary`](Self::vector_fp_unary). The mode is there for symmetry: a function has no operand.
+    /// Applies a function as [`vector_fp_unary`](Self::vector_fp_unary) does. The mode is there for symmetry: a
+    /// function has no operand.
     ///
     /// # Panics
-    /// Where the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
+    /// If the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
     #[track_caller]
     pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode) -> VectorFpTensor<
         'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
@@ -377,7 +379,7 @@ calls! { [] f32, 4, {
         self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
     }
 
-    /// An operator of three arguments: the stream, an operand, and a constant.
+    /// Applies an operator of three arguments: the stream, an operand, and a constant.
     /// [`vector_split`](VectorTensor::vector_split) has an example.
     ///
     /// # Panics
@@ -395,7 +397,8 @@ calls! { [] f32, 4, {
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, operands)
     }
 
-    /// The same with other arguments: 0 is the stream, 1 the operand, 2 the constant.
+    /// Applies the operator as in the call without a mode, with other arguments: 0 is the stream, 1 the operand, 2 the
+    /// constant.
     ///
     /// # Panics
     /// As [`Self::vector_fp_binary`].
@@ -418,8 +421,8 @@ calls! { [] f32, 4, {
 } }
 
 calls! { [] i32, 8, {
-    /// Fixed point becomes float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements are
-    /// integers. See [vector](crate::guide::vector).
+    /// Converts fixed point to float: `x * 2^(int_width - 31)`, rounded to nearest, ties to even. With 31 the elements
+    /// are integers. See [vector](crate::guide::vector).
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;
@@ -449,7 +452,7 @@ calls! { [] i32, 8, {
     /// ```
     ///
     /// # Panics
-    /// Where `int_width` is more than 31.
+    /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fxp_to_fp(self, int_width: u32) -> VectorFxpToFpTensor<
         'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
@@ -463,11 +466,11 @@ calls! { [] i32, 8, {
 } }
 
 calls! { [] f32, 8, {
-    /// Float becomes fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, the nearest that `i32`
-    /// has. With 31 the elements are integers. [`vector_fxp_to_fp`](VectorTensor::vector_fxp_to_fp) has an example.
+    /// Converts float to fixed point: `x * 2^(31 - int_width)`, rounded to nearest, halves away from 0, and limited to
+    /// `i32`. With 31 the elements are integers. [`vector_fxp_to_fp`](VectorTensor::vector_fxp_to_fp) has an example.
     ///
     /// # Panics
-    /// Where `int_width` is more than 31.
+    /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fp_to_fxp(self, int_width: u32) -> VectorFpToFxpTensor<
         'l, T, i32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
@@ -483,7 +486,7 @@ calls! { [] f32, 8, {
 calls! { [D: VeScalar,] D, 8, {
     /// Cuts flits in halves of 4 lanes, for the float cluster. `Time2` is `Time` with the half appended innermost.
     ///
-    /// It takes two cycles per flit: where the upper half is padding, [`Self::vector_trim_way4`] takes one. See
+    /// It takes two cycles per flit. If the upper half is padding, use [`Self::vector_trim_way4`], which takes one. See
     /// [vector](crate::guide::vector), "Lanes: 8 or 4".
     ///
     /// ```
@@ -554,7 +557,7 @@ calls! { [D: VeScalar,] D, 8, {
     /// assert_eq!(y[0], 1.0);
     /// ```
     ///
-    /// Refused while compiling: upper lanes that hold elements; another packet than the lower half.
+    /// Refused while compiling: upper lanes that hold elements; a packet other than the lower half.
     #[track_caller]
     #[inline(never)]
     pub fn vector_trim_way4<Packet2: M>(self) -> VectorNarrowTensor<
@@ -596,7 +599,7 @@ calls! { [D: VeScalar,] D, 4, {
 
     /// Adds 4 lanes of padding: the inverse of [`VectorTensor::vector_trim_way4`], which has an example.
     ///
-    /// Refused while compiling: another packet than this one, padded to 8.
+    /// Refused while compiling: a packet other than this one padded to 8.
     #[track_caller]
     #[inline(never)]
     pub fn vector_pad_way8<Packet2: M>(self) -> VectorWidenTensor<
@@ -625,7 +628,7 @@ impl<
     const W: PacketMode,
 > VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Standalone, W>
 {
-    /// Keeps the elements as they are, to be an operand of later calls: [`Stash`](super::Stash). A pass has one stash.
+    /// Keeps a copy of the elements, as an operand of later calls: [`Stash`](super::Stash). A pass has one stash.
     /// [`vector_split`](VectorTensor::vector_split) has an example. See [vector](crate::guide::vector), "Operands".
     pub fn vector_stash(
         mut self,

@@ -1,22 +1,22 @@
-//! The time that a reduce leaves: what stays of it, in the same order and with the same padding.
+//! The time that a reduce leaves: its remaining digits, in the same order and with the same padding.
 
 use crate::mapping::{Factor, Factors, Matched, Pool};
 
-/// Time behind a reduce, as it must be and as it was given.
+/// Time behind a reduce: the expected mapping, and the given one.
 pub(super) struct TimeLeft {
-    /// What stays of time.
+    /// The digits of time that stay.
     pub expected: Factors,
     /// The mapping behind the reduce.
     pub given: Factors,
-    /// Steps of what stays inside of the outermost digit that goes. 1 where none goes.
+    /// Steps of the digits that stay inside the outermost digit that goes. 1 if none goes.
     pub inside: usize,
 }
 
-/// Compares time on both sides of a reduce. `level`: that of time among the pieces. A digit goes where it has no partner
-/// there; padding behind it goes with it.
+/// Compares time on both sides of a reduce. `level` is the level of time among the pieces. A digit goes if it has no
+/// partner there; padding behind it goes with it.
 pub(super) const fn time_left(pool: &Pool, cut: &Matched, level: usize) -> TimeLeft {
     let (mut expected, mut given) = (Factors::one(), Factors::one());
-    // Positions of time per position of what stays; whether the last digit goes.
+    // `ratio`: positions of time per position of the digits that stay. `gone`: true if the last digit goes.
     let (mut ratio, mut gone, mut inside) = (1, false, 1);
     let mut k = 0;
     while k < cut.dividend.list.len() {

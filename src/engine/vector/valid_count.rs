@@ -1,7 +1,7 @@
-//! The valid-count generator: which elements of a padded axis a reduce takes.
+//! The valid-count generator: it selects the elements of a padded axis that a reduce takes.
 //!
-//! It tags each flit with the number of its leading lanes that count, from 0 to 8: a count over packets, that time decides,
-//! and gates that open a slice up to some time step.
+//! It tags each flit with the number of its leading lanes that count, from 0 to 8. It uses a count over packets, which
+//! depends on time, and gates that open a slice up to some time step.
 //!
 //! ```text
 //!   R of 20, 8 slices of 3 time steps       slice   0  1  2  3  4  5  6  7
@@ -31,9 +31,9 @@ const OPERATION: &str = "vector_intra_slice_reduce";
 #[derive(Clone, Copy)]
 struct Digit {
     stride: usize,
-    /// Values, with the padding that belongs to it.
+    /// Number of values, with the padding that belongs to the digit.
     size: usize,
-    /// Positions inside it.
+    /// Number of positions inside the digit.
     base: usize,
 }
 
@@ -41,15 +41,15 @@ struct Digit {
 #[derive(Clone, Copy)]
 struct Part {
     digits: List<Digit, 8>,
-    /// Whether a digit has padding of its own.
+    /// True if a digit has padding of its own.
     padded: bool,
     /// The size of the axis.
     axis_size: usize,
     /// The greatest index that the digits reach.
     reach: usize,
-    /// Whether the mapping holds other axes.
+    /// True if the mapping holds other axes.
     others: bool,
-    /// Whether a product was cut across the axis.
+    /// True if a product was cut across the axis.
     product: bool,
 }
 
@@ -67,18 +67,19 @@ const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
     while k < all.len() {
         if let Factor::Term { term, resize } = all[k] {
             match term.atom {
-                Atom::Symbol(own) if own.name.is(axis) => {
+                Atom::Symbol(symbol) if symbol.name.is(axis) => {
                     let base = size_of_factors(all.split_at(k).0);
                     let mut size = resize;
-                    // Padding behind the end of the axis. That of a digit in its middle is nobody's.
-                    if term.stride * term.modulo >= own.size
+                    // Padding behind the end of the axis belongs to the digit. Padding of a digit in the middle of the
+                    // axis does not count.
+                    if term.stride * term.modulo >= symbol.size
                         && k + 1 < all.len()
                         && let Factor::Padding { size: padded } = all[k + 1]
                     {
                         size = padded.div_ceil(base);
                         part.padded = true;
                     }
-                    part.axis_size = own.size;
+                    part.axis_size = symbol.size;
                     part.reach += (size - 1) * term.stride;
                     part.digits.push(Digit { stride: term.stride, size, base });
                 }
@@ -117,7 +118,7 @@ impl Part {
         (least, most)
     }
 
-    /// Values of all digits together.
+    /// Number of values of all digits together.
     const fn values(&self) -> usize {
         let (mut values, mut k) = (1, 0);
         while k < self.digits.len() {
@@ -127,7 +128,8 @@ impl Part {
         values
     }
 
-    /// Whether strides grow from the inside to the outside, at powers of two: a mask of the slice's number cuts them out.
+    /// True if strides grow from the inside to the outside, at powers of two, so that a mask of the slice's number cuts
+    /// out the digits.
     const fn is_masked(&self) -> bool {
         let mut k = 0;
         while k < self.digits.len() {
@@ -142,7 +144,7 @@ impl Part {
     }
 }
 
-/// How packets of 4 lanes were made of flits.
+/// The way in which packets of 4 lanes were made of flits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Narrowing {
     /// By `vector_split`: the innermost two time steps are the halves of a flit.
@@ -151,11 +153,11 @@ pub enum Narrowing {
     Trim,
 }
 
-/// Refuses a reduce along a padded axis whose padding the valid-count generator cannot tell from elements. It tags flits
-/// where they enter, before they are cut in halves.
+/// Refuses a reduce along a padded axis whose padding the valid-count generator cannot tell from elements. The
+/// generator tags flits where they enter, before they are cut in halves.
 ///
 /// # Errors
-/// An axis that is padded where the table of this module has no way.
+/// If the axis is padded in a way that is not in the table of this module.
 pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -> Result<(), PlanError> {
     let mut pool = Pool::new();
     let slice = attempt!(factors_of(OPERATION, &mut pool, request.units[2]));
@@ -200,12 +202,12 @@ pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -
     )
 }
 
-/// Why padding in these places cannot be told from elements.
+/// The reason why padding in these places cannot be told from elements.
 const fn misplaced(size: usize, slice: &Part, time: &Part, packet: &Part) -> Option<&'static str> {
     if packet.is_here() {
         let inner = packet.digits.at(0);
         let fills = packet.digits.len() == 1 && inner.base == 1 && !packet.others;
-        // Packets that are always full need no count: what their digit spans fits into the axis without a rest.
+        // Packets that are always full need no count: the span of their digit divides the axis without a rest.
         let always_full = size.is_multiple_of(inner.stride * inner.size) && !packet.padded;
         if !fills && !always_full {
             return Some("the packet holds something beside it, so that what counts is no prefix");
@@ -246,7 +248,7 @@ mod tests {
 
     axes![R = 20, S = 11, N = 21, A = 4, L = 8, X = 24, V = 3, Y = 48];
 
-    /// Of packets of 4 lanes that are the lower halves of flits.
+    /// Derives the valid count for packets of 4 lanes that are the lower halves of flits.
     fn outcome<Slice: M, Time: M, Packet: M>(axis: &'static str) -> Result<(), String> {
         narrowed::<Slice, Time, Packet>(axis, Narrowing::Trim)
     }
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(outcome::<Dummy, m![R # 24 % 3, A, R # 24 / 3], Lane>("R"), Ok(()), "time in any order");
         assert_eq!(outcome::<m![R # 256], m![A], Lane>("R"), Ok(()));
         assert_eq!(outcome::<Dummy, m![N # 24 / 4], m![N # 24 % 4]>("N"), Ok(()));
-        // Worked numbers: 20 over 8 slices and 3 steps; 11 over 4 slices inside of 3 steps, not 4.
+        // Two worked examples: 20 over 8 slices and 3 steps; 11 over 4 slices inside 3 steps, not 4.
         assert_eq!(outcome::<m![R # 24 / 3 # 256], m![R # 24 % 3], Lane>("R"), Ok(()));
         assert_eq!(outcome::<m![S # 12 % 4 # 256], m![S # 12 / 4], Lane>("S"), Ok(()));
         assert_eq!(outcome::<m![A, R # 24 / 3], m![R # 24 % 3], Lane>("R"), Ok(()), "other axes are free");
@@ -302,7 +304,8 @@ mod tests {
         refused(outcome::<Dummy, m![N # 24 % 6], m![N # 24 / 6]>("N"), "does not hold its inner digit");
         refused(outcome::<m![R # 24 % 3 # 8, R # 24 / 3 # 32], m![1], Lane>("R"), "not in order");
         refused(outcome::<Dummy, m![[R, S] / 2], m![[R, S] % 2 # 4]>("R"), "a product");
-        // Each clause alone: digits around those in time, out of order, at no power of two, and a padded outer digit.
+        // Each clause is broken alone: digits around those in time, out of order, at no power of two, and a padded
+        // outer digit.
         refused(outcome::<m![R # 32 / 16, R # 32 % 4], m![R # 32 / 4 % 4], Lane>("R"), "lie between");
         refused(outcome::<m![R # 32 % 4, R # 32 / 4 # 64], m![1], Lane>("R"), "not in order");
         refused(outcome::<m![R # 32, 1 # 3], m![1], Lane>("R"), "at powers of two");
@@ -310,7 +313,7 @@ mod tests {
         refused(outcome::<Dummy, m![X % 12], m![X / 12 # 4]>("X"), "does not hold its inner digit");
         refused(outcome::<m![N # 24 / 8], m![N # 24 % 8], Lane>("N"), "at powers of two");
         refused(outcome::<Dummy, m![S # 12 / 2 % 3], m![S # 12 / 6, S # 12 % 2]>("S"), "no prefix");
-        // A product of other axes, cut across them, is beside the axis as they are.
+        // A product of other axes that is cut across them counts as other axes beside the axis.
         refused(outcome::<Dummy, m![N # 22 / 2], m![[A, S] % 2, N # 22 % 2]>("N"), "no prefix");
         // One index too many is padding.
         refused(outcome::<Dummy, m![S # 12 % 3], m![S # 12 / 3]>("S"), "does not hold its inner digit");
@@ -329,26 +332,26 @@ mod tests {
         }
     }
 
-    /// Each condition on packets and slices alone decides.
+    /// Each condition on packets and slices decides alone.
     #[test]
     fn packets_that_need_no_count() {
         type Dummy = m![1 # 256];
-        // Lanes beside it, and digits that are not the inner ones, where all packets are full.
+        // All packets are full, with other lanes beside the axis, and with digits that are not the inner ones.
         assert_eq!(outcome::<Dummy, m![R # 24 / 2], m![A % 2, R # 24 % 2]>("R"), Ok(()));
         assert_eq!(outcome::<m![R # 40 / 10], m![R # 40 % 5], m![A % 2, R # 40 % 10 / 5]>("R"), Ok(()));
-        // 20 are five times four lanes, but lanes of strides of 6 are full in two steps of six alone.
+        // 20 is five times four lanes, but lanes with a stride of 6 are full only in two steps of six.
         refused(outcome::<Dummy, m![R # 24 % 6], m![R # 24 / 6]>("R"), "does not hold its inner digit");
-        // One packet holds all.
+        // One packet holds all elements.
         assert_eq!(outcome::<m![V # 8 / 4 # 256], m![1], m![V # 8 % 4]>("V"), Ok(()));
         // Two lanes of each element are no prefix.
         refused(outcome::<Dummy, m![N # 22 / 2], m![N # 22 % 2, 1 # 2]>("N"), "no prefix");
-        // Digits in slices with others between.
+        // The digits in slices have other axes between them.
         type Lane = m![1 # 4];
         assert_eq!(outcome::<m![R # 32 / 8, A, R # 32 % 8], m![1], Lane>("R"), Ok(()));
         assert_eq!(outcome::<m![R # 32 / 16, A, R # 32 / 4 % 4], m![R # 32 % 4], Lane>("R"), Ok(()));
     }
 
-    /// Counts are of flits: halves that are full do not make full flits.
+    /// The generator counts flits: full halves do not make full flits.
     #[test]
     fn halves_belong_to_their_flit() {
         type Halves = m![R # 32 % 8 / 4];
@@ -356,12 +359,12 @@ mod tests {
         let slices = |narrowing| narrowed::<m![R # 32 / 8 # 256], Halves, Half>("R", narrowing);
         assert_eq!(slices(Narrowing::Trim), Ok(()), "20 are five whole packets");
         refused(slices(Narrowing::Split), "a packet of a slice");
-        // 24 are three whole flits.
+        // 24 elements are three whole flits.
         assert_eq!(
             narrowed::<m![X # 32 / 8 # 256], m![X # 32 % 8 / 4], m![X # 32 % 8 % 4]>("X", Narrowing::Split),
             Ok(())
         );
-        // Six flits over four slices take two steps, whatever they are cut into: no step is too many.
+        // Six flits over four slices take two steps, however they are cut: no step is too many.
         type Slice = m![Y # 64 / 8 % 4 # 256];
         assert_eq!(
             narrowed::<Slice, m![Y # 64 / 32, Y # 64 % 8 / 4], m![Y # 64 % 8 % 4]>("Y", Narrowing::Split),
@@ -371,7 +374,7 @@ mod tests {
             narrowed::<Slice, m![Y # 96 / 32, Y # 96 % 8 / 4], m![Y # 96 % 8 % 4]>("Y", Narrowing::Split),
             "more steps than it needs",
         );
-        // In time a count of 4 is one of 8 that are counted.
+        // In time, a half of 4 lanes is part of a flit of 8 that is counted.
         assert_eq!(
             narrowed::<m![1 # 256], m![R # 24 / 8, R # 24 % 8 / 4], Half>("R", Narrowing::Split),
             Ok(())

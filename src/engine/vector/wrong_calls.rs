@@ -1,7 +1,7 @@
-//! What the compiler says where a call finds packets of the wrong size, or elements of the wrong type.
+//! Messages of the compiler for a call that finds packets of the wrong size, or elements of the wrong type.
 //!
-//! As in [`crate::engine::next_call`]: the calls are there, with a bound that nothing meets, and the compiler shows the
-//! words of the bound at the user's call.
+//! It works as in [`crate::engine::next_call`]: the calls exist with a bound that nothing meets, and the compiler shows
+//! the text of the bound at the user's call.
 
 use super::operand::{HasTensor, NoTensor};
 use super::pair::VectorTensorPair;
@@ -23,57 +23,57 @@ macro_rules! never_met {
 }
 
 never_met! {
-    /// Of packets of 4 lanes.
+    /// Bound on packets of 4 lanes.
     HasFourLanes: "vector: this operator takes packets of 4 lanes, but the stream has 8",
         "`.vector_split::<Time2, Packet2>()` comes before this call, or `.vector_trim_way4::<Packet2>()` where the upper four \
          lanes are padding";
-    /// Of packets of 8 lanes.
+    /// Bound on packets of 8 lanes.
     HasEightLanes: "vector: this call takes packets of 8 lanes, but the stream has 4",
         "`.vector_concat::<Time2, Packet2>()` comes before this call, or `.vector_pad_way8::<Packet2>()`";
-    /// Of integers.
+    /// Bound on integers.
     HasIntegers: "vector: this call takes `i32`, but the elements are `f32`",
         "the clip cluster has `f32` in packets of 8 lanes, the float cluster in those of 4; `.vector_fp_to_fxp(31)` makes integers";
-    /// Of floats.
+    /// Bound on floats.
     HasFloats: "vector: this call takes `f32`, but the elements are `i32`",
         "`.vector_fxp_to_fp(31)` makes floats of integers: it comes before `.vector_split()`";
-    /// Of elements that have their execution ids.
+    /// Bound on elements that have their execution ids.
     WasBranched: "vector: the elements have no execution ids yet",
         "`.vector_intra_slice_branch(BranchMode::Unconditional)` comes before this call";
-    /// Of a stream that has entered the engine.
+    /// Bound on a stream that has entered the engine.
     HasEntered: "the stream has not entered the Vector Engine",
         "`.vector_init()` comes before this call";
-    /// Of a stream that has left the engine.
+    /// Bound on a stream that has left the engine.
     HasLeft: "the stream is still inside the Vector Engine",
         "`.vector_final()` comes before this call";
-    /// Of a stream that was never in the engine.
+    /// Bound on a stream that was never in the engine.
     WasNotVectored: "the stream was in the Vector Engine already",
         "a pass goes through it once: `.commit::<Element>(address)`, and begin another stream with the result";
-    /// Of a stream that has stashed nothing.
+    /// Bound on a stream that has stashed nothing.
     HasNoStash: "vector_stash: the stream has stashed elements already",
         "a pass has one stash: remove this call, or load the elements into the VRF in a pass before";
-    /// Of a stream that was never two groups.
+    /// Bound on a stream that was never two groups.
     IsNoZip: "vector_stash: what was made of two groups is not stashed",
         "stash in a pass of its own: `.vector_final()` and `.commit::<Element>(address)` come first";
-    /// Of a stream whose slices were not reduced.
+    /// Bound on a stream whose slices were not reduced.
     HasItsSlices: "vector: slices were reduced already",
         "a pass reduces slices once: `.vector_final()` and `.commit::<Element>(address)`, and begin another stream";
-    /// Of a stream that had no operators before its slices were reduced.
+    /// Bound on a stream that had no operators before its slices were reduced.
     HadNoOperators: "vector: operators come before the reduce between slices or behind it, not on both sides",
         "`.vector_final()` comes next: a further pass has more operators";
-    /// Of one stream.
+    /// Bound on a single stream.
     IsOneStream: "vector: there are two groups, which this call does not take",
         "a zip makes one stream of them, for example `.vector_clip_zip(op)`; packets of groups are changed by \
          `.vector_split()` and `.vector_concat()`";
-    /// Of elements that may be left out. Where what is left goes is not documented.
+    /// Bound on elements that may be left out. The place of the remaining elements is not documented.
     IsFiltered: "vector_filter: how the engine packs the elements that are left is not documented, and not offered (guide: vector)",
         "give the operators behind it operands for one group alone, `VeBranchOperand::group(operand, id)`: elements of other \
          groups pass unchanged";
-    /// Of packets that were cut into flits.
+    /// Bound on packets that were cut into flits.
     WasCollected: "the packets have not been cut into flits yet",
         "`.collect::<Time, Packet>()` comes before this call";
 }
 
-/// One call that goes on with the stage, type and packets that its right place would have.
+/// Declares one call, whose result has the stage, type and packets of the call's right place.
 macro_rules! call {
     ($bound:ident, $name:ident<$($parameter:ident),*>($($argument:ident),*) -> $result:ty) => {
         #[doc(hidden)]
@@ -157,7 +157,7 @@ wrong_calls! { [D: VeScalar,] D, 4 {
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }
 
-/// `vector_final` with packets of 4 lanes: the stream goes on.
+/// `vector_final` with packets of 4 lanes. The stream goes on.
 impl<
     'l,
     const T: Tu,

@@ -14,7 +14,8 @@ const CLUSTER: usize = Dimension::Cluster as usize;
 const SLICE: usize = Dimension::Slice as usize;
 const ELEMENT: usize = Dimension::Element as usize;
 
-/// The calls of a view of HBM, and those of a view to write, which borrow it as long as the tile is made.
+/// Declares the calls of a view of HBM. `$borrow` is `&`, or `&mut` for a view to write, which is borrowed as long as
+/// its tile lives.
 macro_rules! hbm_tiles {
     ($view:ident, [$($borrow:tt)+]) => {
         impl<'l, D: Scalar, Chip: M, Element: M> $view<'l, D, Chip, Element> {
@@ -22,7 +23,7 @@ macro_rules! hbm_tiles {
             /// to `LEN # n`, or to `1 # n`: see [tiles](crate::tensor::tile).
             ///
             /// # Panics
-            /// Where the tile would end behind the index, or starts inside of a byte.
+            /// If the tile would end behind the index, or starts inside a byte.
             #[track_caller]
             #[inline(never)]
             pub fn tile<Index: M, const LEN: usize, Element2: M>(
@@ -37,7 +38,7 @@ macro_rules! hbm_tiles {
             /// `LEN` consecutive values of `Index` in `Chip`, from `start` on: see [tiles](crate::tensor::tile).
             ///
             /// # Panics
-            /// Where the tile would end behind the index.
+            /// If the tile would end behind the index.
             #[track_caller]
             #[inline(never)]
             pub fn chip_tile<Index: M, const LEN: usize, Chip2: M>(
@@ -56,7 +57,7 @@ macro_rules! hbm_tiles {
 hbm_tiles!(HbmTensorView, [&]);
 hbm_tiles!(HbmTensorViewMut, [&mut]);
 
-/// The same of a view of DM.
+/// Declares the calls of a view of DM.
 macro_rules! dm_tiles {
     ($view:ident, [$($borrow:tt)+]) => {
         impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> $view<'l, D, Chip, Cluster, Slice, Element> {
@@ -64,7 +65,7 @@ macro_rules! dm_tiles {
             /// to `LEN # n`, or to `1 # n`: see [tiles](crate::tensor::tile).
             ///
             /// # Panics
-            /// Where the tile would end behind the index, or starts inside of a byte.
+            /// If the tile would end behind the index, or starts inside a byte.
             #[track_caller]
             #[inline(never)]
             pub fn tile<Index: M, const LEN: usize, Element2: M>(
@@ -86,11 +87,11 @@ macro_rules! dm_tiles {
         #[doc = concat!("`LEN` consecutive values of `Index` in `", $name, "`, from `start` on; `To` is `", $name,
             "` with the index cut: see [tiles](crate::tensor::tile).")]
         ///
-        /// A stream reads and commits each slice's own part: one that starts in another slice, cluster or chip is moved
-        /// first.
+        /// A stream reads and commits only each slice's own part: move a tile first if it starts in another slice,
+        /// cluster or chip.
         ///
         /// # Panics
-        /// Where the tile would end behind the index.
+        /// If the tile would end behind the index.
         #[track_caller]
         #[inline(never)]
         pub fn $call<Index: M, const LEN: usize, To: M>(

@@ -46,7 +46,7 @@ impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {
     /// `LEN` consecutive values of `Index`, from `start` on: see [tiles](crate::tensor::tile).
     ///
     /// # Panics
-    /// Where the tile would end behind the index.
+    /// If the tile would end behind the index.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn tile<Index: M, Mapping2: M, const LEN: usize>(&self, start: usize) -> TensorView<'l, D, Mapping2> {
@@ -59,7 +59,7 @@ impl<D: Scalar, Mapping: M> TensorViewMut<'_, D, Mapping> {
     /// `LEN` consecutive values of `Index`, from `start` on, to write: see [tiles](crate::tensor::tile).
     ///
     /// # Panics
-    /// Where the tile would end behind the index.
+    /// If the tile would end behind the index.
     #[track_caller]
     #[inline(never)]
     pub fn tile<Index: M, Mapping2: M, const LEN: usize>(

@@ -1,7 +1,7 @@
 //! Tiles: views of a part of a tensor, which is read and written where it lies.
 //!
-//! `tile::<Index, LEN, Element2>(start)` keeps `LEN` consecutive values of `Index`, from `start` on. A tile has the size of
-//! its tensor: what it leaves out is padding, behind what it keeps.
+//! `tile::<Index, LEN, Element2>(start)` keeps `LEN` consecutive values of `Index`, from `start` on. A tile has the
+//! size of its tensor: the positions that it leaves out are padding, behind those that it keeps.
 //!
 //! ```text
 //! axes![G = 2, K = 8]            x.view().tile::<m![K], 3, m![G, K = 3 # 8]>(4)
@@ -25,23 +25,25 @@
 //! | `chip_tile` | `Chip` | chips |
 //! | `tiles`, `split_tiles_mut` | `Element`, in tiles side by side | each after the one before it |
 //!
-//! A tile is a part of its tensor. It keeps the filling and the order of the tensor, and its `address()`; the memory map shows
-//! the tensor. Of two tiles that lie one behind the other, one context can write one while another context reads the other.
-//! Tiles that interleave, or that have the same bytes of other slices, wait for each other: order and time look at the bytes
-//! from the first element of a tile to its last.
+//! A tile is a part of its tensor. It keeps the filling and the order of the tensor, and its `address()`; the memory
+//! map shows the tensor. If two tiles lie one behind the other, one context can write one of them while another context
+//! reads the other. Tiles that interleave, or that have the same bytes of other slices, wait for each other: order and
+//! time consider all bytes from the first element of a tile to its last.
 //!
-//! Several tiles of one view to write may be held, also where they overlap: no memory of the host is behind them, and what is done
-//! to them is done in the order of the program. A move that writes bytes which it also reads is refused, but for a copy in place.
+//! Several tiles of one view to write may be held, even if they overlap: no memory of the host is behind them, and
+//! operations on them happen in the order of the program. A move that writes bytes which it also reads is refused,
+//! except a copy in place.
 //!
-//! Where an axis ends inside of the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it. What is written
-//! there is no element of the tensor. What is read there is uninitialised, or what a tensor left that had these bytes before.
+//! If an axis ends inside the last tile (`A # 8 / 4` of `A = 7`), the tile also has the padding behind it. Values
+//! written there are no element of the tensor. Values read there are uninitialised, or left by an earlier tensor in
+//! these bytes.
 //!
 //! # Refused while compiling
-//! An index that the dimension does not hold; another mapping than the one that is left; for `tiles`, a `LEN` that does not
-//! divide the index; more than one value of an index that lies in several places.
+//! An index that the dimension does not hold; a mapping other than the one that is left; for `tiles`, a `LEN` that does
+//! not divide the index; more than one value of an index that lies in several places.
 //!
 //! # Panics
-//! Where a tile would end behind its index, start in its padding, or start inside of a byte.
+//! If a tile would end behind its index, start in its padding, or start inside a byte.
 
 mod calls;
 mod host;
@@ -89,7 +91,7 @@ pub const fn assert_div<Index: M, E: M, E2: M, const LEN: usize>() {
     }
 }
 
-/// What `assert_div` asks.
+/// The request that `assert_div` checks.
 struct DivRequest<Index, E, E2, const LEN: usize>(PhantomData<(Index, E, E2)>);
 
 impl<Index: M, E: M, E2: M, const LEN: usize> DivRequest<Index, E, E2, LEN> {
@@ -104,7 +106,7 @@ impl<Index: M, E: M, E2: M, const LEN: usize> DivRequest<Index, E, E2, LEN> {
     };
 }
 
-/// The tiles of a tensor, as types. `To` replaces the dimension with the number [`Dimension`] has for it.
+/// The tiles of a tensor, as types. `To` replaces the dimension with this [`Dimension`] number.
 pub(crate) struct TilePlan<Index, Chip, Cluster, Slice, Element, To, const LEN: usize, const DIMENSION: usize>(
     PhantomData<(Index, Chip, Cluster, Slice, Element, To)>,
 );
@@ -112,7 +114,7 @@ pub(crate) struct TilePlan<Index, Chip, Cluster, Slice, Element, To, const LEN: 
 impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usize, const DIMENSION: usize>
     TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>
 {
-    /// Where the tiles start. Using it refuses another mapping than the one that is left.
+    /// The starts of the tiles. Evaluating it refuses a mapping other than the one that is left.
     pub(crate) const CONFIG: TileConfig = match Self::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
@@ -142,7 +144,7 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
         derive_tile(&request)
     }
 
-    /// How many tiles lie side by side. Using it refuses tiles that do not divide the index.
+    /// Number of tiles side by side. Evaluating it refuses tiles that do not divide the index.
     pub(crate) const COUNT: usize = match Self::CONFIG.count() {
         Ok(count) => count,
         Err(error) => error.refuse(),

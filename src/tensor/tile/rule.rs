@@ -1,4 +1,4 @@
-//! The rule of tiles: which mapping a tile has, and where it starts.
+//! The rule of tiles: the mapping of a tile, and its start.
 
 use crate::command::Part;
 use crate::error::{PlanError, attempt, refuse};
@@ -15,23 +15,23 @@ const DIGITS: usize = 12;
 /// A dimension of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// Over chips.
+    /// The dimension over chips.
     Chip,
-    /// Over the clusters of a chip.
+    /// The dimension over the clusters of a chip.
     Cluster,
-    /// Over the slices of a cluster.
+    /// The dimension over the slices of a cluster.
     Slice,
-    /// Inside a unit.
+    /// The dimension inside a unit.
     Element,
-    /// Of a tensor on the host, which has only one.
+    /// The only dimension of a tensor on the host.
     Host,
 }
 
 impl Dimension {
-    /// Those of a tensor of the chip, outermost first.
+    /// The dimensions of a tensor of the chip, outermost first.
     pub const ALL: [Dimension; 4] = [Self::Chip, Self::Cluster, Self::Slice, Self::Element];
 
-    /// The dimension as the types name it.
+    /// The name of the dimension in types.
     pub const fn name(self) -> &'static str {
         match self {
             Dimension::Chip => "Chip",
@@ -42,7 +42,7 @@ impl Dimension {
         }
     }
 
-    /// The call that takes a tile of it.
+    /// The call that takes a tile of the dimension.
     pub const fn call(self) -> &'static str {
         match self {
             Dimension::Chip => "chip_tile",
@@ -53,22 +53,22 @@ impl Dimension {
     }
 }
 
-/// What a tile is derived from.
+/// The input of [`derive_tile`].
 #[derive(Clone, Copy, Debug)]
 pub struct TileRequest {
     /// The call, for messages.
     pub operation: &'static str,
-    /// What is tiled.
+    /// The dimension that is tiled.
     pub dimension: Dimension,
-    /// What tiles are counted in.
+    /// The index whose values count tiles.
     pub index: &'static Expr,
-    /// How many consecutive values of it the tile keeps.
+    /// Number of consecutive values of the index that the tile keeps.
     pub len: usize,
     /// The mapping of the dimension.
     pub from: &'static Expr,
     /// The mapping of the dimension in the tile, as it was written.
     pub to: &'static Expr,
-    /// The other dimensions, for the edit where the index lies in one of them.
+    /// The other dimensions, for the help text if the index lies in one of them.
     pub others: [Option<(Dimension, &'static Expr)>; 3],
 }
 
@@ -79,16 +79,16 @@ pub struct TileDigit {
     pub index_stride: usize,
     /// Positions of the dimension per value of the digit.
     pub stride: usize,
-    /// Its values.
+    /// Number of values of the digit.
     pub size: usize,
 }
 
-/// Where the tiles of a dimension start.
+/// The starts of the tiles of a dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct TileConfig {
     /// The call, for messages.
     pub operation: &'static str,
-    /// What tiles are counted in.
+    /// The index whose values count tiles.
     pub index: &'static Expr,
     /// Values of the index that a tile keeps.
     pub len: usize,
@@ -98,7 +98,7 @@ pub struct TileConfig {
     pub span: usize,
 }
 
-/// Checks the mapping of a tile and derives where it starts.
+/// Checks the mapping of a tile and derives its start.
 pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError> {
     let TileRequest { operation, dimension, index, len, from, to, .. } = *request;
     let mut pool = Pool::new();
@@ -154,7 +154,7 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
     Ok(config)
 }
 
-/// Where an index lies in a dimension. `None`: the dimension does not hold it.
+/// Finds an index in a dimension. `None` if the dimension does not hold it.
 pub(crate) const fn locate(
     operation: &'static str,
     pool: &Pool,
@@ -169,7 +169,7 @@ pub(crate) const fn locate(
     Ok(if found.missing().is_some() { None } else { Some(found) })
 }
 
-/// The index lies elsewhere, or nowhere.
+/// The refusal of an index that lies in another dimension, or nowhere.
 const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> PlanError {
     let TileRequest { operation, dimension, index, from, others, .. } = *request;
     let mut help = text!("name an axis, or a part of one, that {} holds", str(dimension.name()));
@@ -197,7 +197,7 @@ const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> 
     )
 }
 
-/// A block with dead positions before it has no tiles: the first of them would hold nothing.
+/// Refuses an index that is a block with padding positions before it: the first tile would hold no element.
 pub(crate) const fn no_lead(
     operation: &'static str,
     index: &'static Expr,
@@ -223,7 +223,7 @@ pub(crate) const fn no_lead(
     Ok(())
 }
 
-/// What is left of a dimension when `len` values of an index are kept: of one, its digits are gone.
+/// The rest of a dimension when `len` values of an index are kept. With a `len` of 1 the digits of the index are gone.
 pub(crate) const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
     let mut factors = Factors::one();
     let pieces = &found.dividend.list;
@@ -249,8 +249,8 @@ pub(crate) const fn digits(found: &Matched) -> List<TileDigit, DIGITS> {
     let mut k = 0;
     while k < found.pairs.len() {
         let (a, b) = found.pairs.at(k);
-        let (there, own) = (found.dividend.list.at(a), found.divisor.list.at(b));
-        digits.push(TileDigit { index_stride: own.base, stride: there.base, size: own.factor.values() });
+        let (there, piece) = (found.dividend.list.at(a), found.divisor.list.at(b));
+        digits.push(TileDigit { index_stride: piece.base, stride: there.base, size: piece.factor.values() });
         k += 1;
     }
     digits
@@ -270,12 +270,12 @@ pub(crate) const fn span_of(factors: &Factors) -> usize {
 }
 
 impl TileConfig {
-    /// Whether the values of the index are evenly apart: those of one digit, without padding between them.
+    /// True if the values of the index are evenly spaced: one digit, without padding between its values.
     const fn is_even(&self) -> bool {
         self.digits.len() == 1 && self.digits.at(0).index_stride == 1
     }
 
-    /// Values of the index up to the last one that holds an element.
+    /// Number of values of the index up to the last one that holds an element.
     pub const fn size(&self) -> usize {
         let (mut last, mut k) = (0, 0);
         while k < self.digits.len() {
@@ -286,10 +286,10 @@ impl TileConfig {
         last + 1
     }
 
-    /// Positions of the dimension before the tile that starts at a value of the index.
+    /// Number of positions of the dimension before the tile that starts at the value `start` of the index.
     ///
     /// # Errors
-    /// The tile ends behind the index, or starts where the index is padding.
+    /// If the tile ends behind the index, or starts in its padding.
     pub const fn offset(&self, start: usize) -> Result<usize, PlanError> {
         let size = self.size();
         if start >= size || self.len > size - start {
@@ -326,10 +326,10 @@ impl TileConfig {
         Ok(offset)
     }
 
-    /// The part of a tensor that a tile of elements is, of one that is itself a part.
+    /// The part of a tensor that a tile of elements covers. `of` is the part that is tiled.
     ///
     /// # Errors
-    /// As [`Self::offset`]; and where the tile starts inside of a byte.
+    /// As [`Self::offset`]; also if the tile starts inside a byte.
     pub(crate) const fn elements(
         &self,
         of: Part,
@@ -353,7 +353,8 @@ impl TileConfig {
         Ok(Part { offset: of.offset + (bits / 8) as u64, elements: Some(self.span), ..of })
     }
 
-    /// The part of a tensor that a tile of units is: of chips, clusters or slices. `span`: elements up to the last one.
+    /// The part of a tensor that a tile of units covers: of chips, clusters or slices. `span` is the number of elements
+    /// up to the last one.
     ///
     /// # Errors
     /// As [`Self::offset`].
@@ -370,7 +371,7 @@ impl TileConfig {
         Ok(part)
     }
 
-    /// How many tiles cover the index without a gap, or why they do not.
+    /// Number of tiles that cover the index without a gap, or the reason why none do.
     pub(crate) const fn count(&self) -> Result<usize, PlanError> {
         let size = self.size();
         if size > 1 && !self.is_even() {
@@ -397,7 +398,7 @@ impl TileConfig {
     }
 }
 
-/// `1, 2, 4 or 8`: the numbers that divide another one, of many the least.
+/// The divisors of a number, as `1, 2, 4 or 8`: only the least ones if there are many.
 const fn divisors_of(size: usize) -> Text {
     const MOST: usize = 12;
     let (mut text, mut found, mut k) = (text!("1"), 1, 2);

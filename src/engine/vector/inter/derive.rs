@@ -1,4 +1,4 @@
-//! The rules of the inter-slice reduce: which slices and times may follow which, and the loops.
+//! The rules of the inter-slice reduce: the slices and times that may follow others, and the loops.
 
 use super::OPERATION;
 use crate::command::{MovedLoop, REDUCE_LOOPS, RepeatedLoop, SliceLoop, Step};
@@ -16,37 +16,37 @@ use crate::spec::BEAT_LANES;
 const TIME: usize = 0;
 const SLICE: usize = 1;
 
-/// What an inter-slice reduce is derived from.
+/// The input of [`derive_inter_slice`].
 #[derive(Clone, Copy, Debug)]
 pub struct InterSliceRequest {
-    /// Chip and cluster.
+    /// Mappings over chips and clusters.
     pub units: [&'static Expr; 2],
-    /// Slice before.
+    /// Slice before the reduce.
     pub slice: &'static Expr,
-    /// Time before.
+    /// Time before the reduce.
     pub time: &'static Expr,
-    /// Packet, before and after.
+    /// Packet, before and after the reduce.
     pub packet: &'static Expr,
-    /// Slice after.
+    /// Slice after the reduce.
     pub out_slice: &'static Expr,
-    /// Time after.
+    /// Time after the reduce.
     pub out_time: &'static Expr,
 }
 
 /// The derived configuration of an inter-slice reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterSliceConfig {
-    /// What stays.
+    /// Loops over elements that stay.
     pub kept: List<MovedLoop, REDUCE_LOOPS>,
-    /// The slices of a sum.
+    /// Loops over the slices of a sum.
     pub reduced: List<SliceLoop, REDUCE_LOOPS>,
-    /// The slices that get the same sum.
+    /// Loops over the slices that get the same sum.
     pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
-    /// Neighbouring slices of a group.
+    /// Number of neighbouring slices of a group.
     pub group: usize,
-    /// Time steps that leave.
+    /// Number of outgoing time steps.
     pub time: usize,
-    /// Which positions hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
     pub guard: Guard,
 }
 
@@ -54,8 +54,8 @@ pub struct InterSliceConfig {
 ///
 /// # Errors
 ///
-/// Slices that are not those before it with the innermost axes replaced; time that is not that before it without what went
-/// to slices.
+/// If the slices are not the slices before with the innermost axes replaced; if time is not the time before without the
+/// digits that moved to slices.
 pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSliceConfig, PlanError> {
     attempt!(derive_way8(OPERATION, request.packet));
     let mut pool = Pool::new();
@@ -98,7 +98,7 @@ pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSlic
     Ok(InterSliceConfig { kept, reduced, repeated, group, time: out_time.size(), guard })
 }
 
-/// What the output has and the input lacks is a new axis, in slices.
+/// Checks that each digit that only the output has is a new axis, in slices.
 const fn check_output(
     pool: &Pool,
     request: &InterSliceRequest,
@@ -139,12 +139,13 @@ const fn check_output(
     Ok(())
 }
 
-/// Whether an axis is left anywhere, after the reduce.
+/// True if a part of the axis is still there after the reduce, in any mapping.
 const fn is_left(pool: &Pool, cut: &Matched, packet: &Factors, term: &Term) -> bool {
     cut.divisor.touches(pool, &term.atom) || Pieces::new(&[packet]).touches(pool, &term.atom)
 }
 
-/// What goes is of slices, all of its axis, and innermost. Returns the slices of a group.
+/// Checks that all digits that go are of slices, make up whole axes, and are innermost. Returns the number of slices of
+/// a group.
 const fn check_slices(
     pool: &Pool,
     request: &InterSliceRequest,
@@ -215,7 +216,7 @@ const fn check_slices(
     if group > 0 {
         return Ok(group);
     }
-    // Nothing stays outside: the group ends behind what goes and what comes in its place.
+    // No digit of slices stays outside: the group ends behind the digits that go and those that replace them.
     let mut k = 0;
     while k < cut.divisor.list.len() {
         let piece = cut.divisor.list.at(k);
@@ -230,7 +231,7 @@ const fn check_slices(
     Ok(end)
 }
 
-/// What stays in slices keeps its place; what comes there goes into the group.
+/// Checks that digits that stay in slices keep their places, and that new ones fit into the group.
 const fn check_places(
     pool: &Pool,
     request: &InterSliceRequest,
@@ -275,7 +276,7 @@ const fn check_places(
     Ok(())
 }
 
-/// Time2 is Time without what goes to slices, in the same order, with the same padding.
+/// Checks that Time2 is Time without the digits that moved to slices, in the same order, with the same padding.
 const fn check_time(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> Result<(), PlanError> {
     let TimeLeft { expected, given, .. } = time_left(pool, cut, TIME);
     if expected.is(&given) {
@@ -301,7 +302,7 @@ const fn name(term: &Term) -> &'static str {
     }
 }
 
-/// A step on one side.
+/// A step on one side of the reduce.
 const fn moved(level: usize, base: usize) -> Step {
     if level == SLICE {
         Step { units: base, elements: 0 }
@@ -318,7 +319,7 @@ const fn loops(cut: &Matched) -> Option<Loops> {
     // The lanes of a packet stay.
     let lane = Step { units: 0, elements: 1 };
     kept.push(MovedLoop { size: BEAT_LANES, input: lane, output: lane });
-    // Names in order, and of one axis the greatest digit first.
+    // Sort by the name of the axis. Within an axis the greatest digit comes first.
     let mut keys = List::<(&'static str, usize), REDUCE_LOOPS>::new(("", 0));
     let mut k = 0;
     while k < cut.dividend.list.len() {
@@ -331,17 +332,17 @@ const fn loops(cut: &Matched) -> Option<Loops> {
                     kept.push(MovedLoop { size, input, output });
                 }
                 None => {
-                    let own = name(&term);
+                    let axis_name = name(&term);
                     let mut place = keys.len();
                     while place > 0 {
                         let (before, stride) = keys.at(place - 1);
-                        let order = crate::text::order(before, own);
+                        let order = crate::text::order(before, axis_name);
                         if order.is_lt() || (order.is_eq() && stride > term.stride) {
                             break;
                         }
                         place -= 1;
                     }
-                    keys.insert(place, (own, term.stride));
+                    keys.insert(place, (axis_name, term.stride));
                     reduced.insert(place, SliceLoop { size, units: piece.base, axis: 0 });
                 }
             }
@@ -353,8 +354,8 @@ const fn loops(cut: &Matched) -> Option<Loops> {
         if k > 0 && crate::text::order(keys.at(k - 1).0, keys.at(k).0).is_ne() {
             axis += 1;
         }
-        let own = reduced.at(k);
-        reduced.set(k, SliceLoop { axis, ..own });
+        let slice_loop = reduced.at(k);
+        reduced.set(k, SliceLoop { axis, ..slice_loop });
         k += 1;
     }
     let mut k = 0;
@@ -403,13 +404,17 @@ mod tests {
         ] {
             let plan = plan.expect("a form that is offered");
             assert_eq!(plan.group, 8);
-            assert_eq!(plan.reduced.iter().map(|own| (own.size, own.units)).collect::<Vec<_>>(), [(8, 1)]);
+            assert_eq!(
+                plan.reduced.iter().map(|slices| (slices.size, slices.units)).collect::<Vec<_>>(),
+                [(8, 1)]
+            );
         }
-        // Eight lanes stay, as do groups of 8 slices and the steps of A; those of B go to slices.
+        // The eight lanes stay, and so do the groups of 8 slices and the steps of A; those of B go to slices.
         let plan = derived::<Slice, Time, m![G, B], m![A]>().expect("a form that is offered");
         let step = |units, elements| Step { units, elements };
-        let mut kept: Vec<_> = plan.kept.iter().map(|own| (own.size, own.input, own.output)).collect();
-        kept.sort_by_key(|own| own.0);
+        let mut kept: Vec<_> =
+            plan.kept.iter().map(|moved| (moved.size, moved.input, moved.output)).collect();
+        kept.sort_by_key(|moved| moved.0);
         assert_eq!(
             kept,
             [
@@ -421,40 +426,40 @@ mod tests {
         );
         let plan = derived::<Slice, m![1], m![G, X], m![1]>().expect("all slices of a group get the sum");
         assert_eq!(plan.repeated.as_slice(), [RepeatedLoop { size: 8, units: 1 }]);
-        // Mixed: half of the group repeats, the other half is promoted.
+        // Both at once: half of the group repeats, the other half is promoted.
         assert!(derived::<Slice, m![A, K], m![G, K, 1 # 2], m![A]>().is_ok());
         assert_eq!(derived::<m![J # 256], Time, m![1 # 256], Time>().map(|plan| plan.group), Ok(8));
         assert_eq!(derived::<m![G, C # 8], Time, m![G, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
-        // Where nothing stays outside, what comes may need more slices than what goes.
+        // If no digit stays outside, the new digits may need more slices than those that go.
         assert_eq!(derived::<m![C # 256], Time, m![X # 256], Time>().map(|plan| plan.group), Ok(8));
-        // What comes in the place of padding outside gets the sum of the slices inside.
+        // A digit in the place of outer padding gets the sum of the slices inside.
         let plan = derived::<m![1 # 8, G], Time, m![X, 1 # 32], Time>().expect("all slices are a group");
         assert_eq!((plan.group, plan.repeated.as_slice()), (256, &[RepeatedLoop { size: 8, units: 32 }][..]));
         assert_eq!(plan.reduced.as_slice(), [SliceLoop { size: 32, units: 1, axis: 0 }]);
-        // A group ends where the innermost of what stays begins.
+        // A group ends where the innermost digit that stays begins.
         assert_eq!(derived::<m![K, X, J], Time, m![K, X, 1 # 8], Time>().map(|plan| plan.group), Ok(8));
-        // The place of what goes may be larger than itself.
+        // The place of the digits that go may be larger than those digits.
         let plan = derived::<m![E # 256], Time, m![[K, 1 # 2] # 256], Time>().expect("nothing stays outside");
         assert_eq!(plan.group, 8);
-        // Digits in any order: the greatest one is outside.
+        // Digits may be in any order: the greatest one is outside.
         let plan = derived::<m![G, J % 2, J / 2], Time, m![G, 1 # 8], Time>().expect("one axis");
-        let digits = |own: &SliceLoop| (own.size, own.units, own.axis);
+        let digits = |slices: &SliceLoop| (slices.size, slices.units, slices.axis);
         assert_eq!(plan.reduced.iter().map(digits).collect::<Vec<_>>(), [(4, 1, 0), (2, 4, 0)]);
-        // Two axes: the last name is inside.
+        // There are two axes: the last name is inside.
         let plan = derived::<m![J, K, B], m![1], m![J, 1 # 32], m![1]>().expect("two axes");
         assert_eq!(
-            plan.reduced.iter().map(|own| (own.units, own.axis)).collect::<Vec<_>>(),
+            plan.reduced.iter().map(|slices| (slices.units, slices.axis)).collect::<Vec<_>>(),
             [(1, 0), (8, 1)]
         );
     }
 
-    /// Names in order, and of one axis the greatest digit first, wherever they are.
+    /// Sums are sorted by the name of the axis, and within an axis the greatest digit comes first, wherever it is.
     #[test]
     fn sums_have_an_order() {
         #[track_caller]
         fn order<Slice: M, Slice2: M>(expected: &[(usize, usize, usize)]) {
             let plan = derived::<Slice, m![1], Slice2, m![1]>().expect("all of it goes");
-            let loops = |own: &SliceLoop| (own.size, own.units, own.axis);
+            let loops = |slices: &SliceLoop| (slices.size, slices.units, slices.axis);
             assert_eq!(plan.reduced.iter().map(loops).collect::<Vec<_>>(), expected);
         }
         order::<m![J % 2, J / 2 % 2, J / 4], m![1 # 8]>(&[(2, 1, 0), (2, 2, 0), (2, 4, 0)]);
@@ -468,7 +473,7 @@ mod tests {
         order::<m![J, K, B], m![1 # 256]>(&[(8, 1, 0), (8, 32, 1), (4, 8, 2)]);
     }
 
-    /// Which positions hold an element, by chip, cluster, slice, time and lane.
+    /// The guard tells by chip, cluster, slice, time and lane if a position holds an element.
     #[test]
     fn guards_are_of_the_stream_before() {
         type Own = InterSlicePlan<
@@ -511,7 +516,7 @@ mod tests {
             derived::<m![G, J % 4, 1 # 2], m![J / 4], m![G, 1 # 8], m![J / 4]>(),
             Err("inter-slice part")
         );
-        // What is left of the axis may be in the packet, too.
+        // The rest of the axis may be in the packet, too.
         type Left = InterSlicePlan<m![1], m![1 # 2], m![G, J / 4], m![A], m![J % 4 # 8], m![G, 1 # 2], m![A]>;
         let left = derive_inter_slice(&Left::REQUEST).map_err(|error| error.rule());
         assert_eq!(left, Err("inter-slice part"));
@@ -531,7 +536,7 @@ mod tests {
         error.message().to_string()
     }
 
-    /// The words of the rules that no program of `tests/ui` breaks.
+    /// Tests the messages of the rules that no program of `tests/ui` breaks.
     #[test]
     fn words_of_refusals() {
         assert_eq!(
@@ -555,7 +560,7 @@ mod tests {
             "vector_inter_slice_reduce: `m![[A, C] % 3]` of Slice `m![G, [A, C] % 3]` is part of a product that is cut \
              across its axes, so that it has no index; help: cut the product at its axes"
         );
-        // A product that is cut at its axes is two axes.
+        // A product that is cut at its axes counts as two axes.
         assert!(derived::<m![G, [J, C] / 5], m![B], m![G, 1 # 8], m![B]>().is_ok());
     }
 
@@ -581,7 +586,8 @@ mod tests {
         let rule = |in_time: usize| {
             type Own = InterSlicePlan<m![1], m![1 # 2], m![J], m![1], m![L], m![1 # 8], m![1]>;
             let [outer, time] = [padded_digits(0, 8), padded_digits(8, in_time)];
-            let [slice, out_slice] = [Own::REQUEST.slice, Own::REQUEST.out_slice].map(|own| pair(outer, own));
+            let [slice, out_slice] =
+                [Own::REQUEST.slice, Own::REQUEST.out_slice].map(|mapping| pair(outer, mapping));
             derive_inter_slice(&InterSliceRequest { slice, out_slice, time, out_time: time, ..Own::REQUEST })
                 .map(|_| ())
                 .map_err(|error| error.rule())

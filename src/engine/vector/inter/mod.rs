@@ -54,7 +54,7 @@ impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
         out_time: OutTime::EXPR,
     };
 
-    /// The derived configuration. Using it refuses what the engine cannot reduce.
+    /// The derived configuration. Evaluating it refuses mappings that the engine cannot reduce.
     pub const CONFIG: InterSliceConfig = match derive_inter_slice(&Self::REQUEST) {
         Ok(config) => config,
         Err(error) => error.refuse(),
@@ -71,7 +71,7 @@ when_late! {
     }
 }
 
-/// The step of a program.
+/// The reduce as a step of a program.
 fn step(op: ReduceOperator, config: &InterSliceConfig) -> VectorStep {
     let InterSliceConfig { kept, reduced, repeated, group, time, guard } = *config;
     VectorStep::InterSliceReduce(Box::new(InterSliceReduce {
@@ -85,7 +85,7 @@ fn step(op: ReduceOperator, config: &InterSliceConfig) -> VectorStep {
     }))
 }
 
-/// Behind the inter-slice reduce.
+/// A stream behind the inter-slice reduce.
 pub type VectorInterSliceReduceTensor<
     'l,
     const T: Tu,
@@ -118,14 +118,14 @@ macro_rules! reduce {
         impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
             VectorInitTensor<'l, T, $d, Chip, Cluster, Slice, Time, Packet>
         {
-            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
-            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
-            /// [vector](crate::guide::vector), "Reduces". The
-            /// [reduce in a slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
+            /// Reduces all slices of a group to one element. `Slice2` is `Slice` with the innermost axes, which are
+            /// reduced, replaced by: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
+            /// [vector](crate::guide::vector), "Reduces". The [reduce in a
+            /// slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
             ///
             /// `.vector_intra_slice_branch()` may follow.
             ///
-            /// Refused while compiling: anything else; packets of other than 8 elements.
+            /// Refused while compiling: anything else; packets that do not have 8 elements.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
@@ -159,12 +159,12 @@ macro_rules! reduce {
                 { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
             >
         {
-            /// One element for all slices of a group. `Slice2` is `Slice` with something else in the place of the
-            /// innermost axes, which are reduced: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
-            /// [vector](crate::guide::vector), "Reduces". The
-            /// [reduce in a slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
+            /// Reduces all slices of a group to one element. `Slice2` is `Slice` with the innermost axes, which are
+            /// reduced, replaced by: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
+            /// [vector](crate::guide::vector), "Reduces". The [reduce in a
+            /// slice](VectorTensor::vector_intra_slice_reduce) has an example with both.
             ///
-            /// What was stashed is gone. `.vector_final()` comes next.
+            /// The stash is gone. `.vector_final()` comes next.
             ///
             /// Refused while compiling: anything else.
             #[track_caller]

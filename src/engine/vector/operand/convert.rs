@@ -1,4 +1,4 @@
-//! What calls take as operands: the traits of their arguments, and the types that have them.
+//! Arguments that calls take as operands: the traits of the arguments, and the types that implement them.
 
 use super::derive::OperandPlan;
 use super::{
@@ -25,7 +25,7 @@ when_late! {
     note = "operands are numbers of type `{D}`, `Stash`, `&VrfTensor`, and `VeRhs`; float literals of `f32` are written `1.0`"
 )]
 pub trait IntoRhs<D: VeScalar, TargetMapping: M> {
-    /// Using it refuses a tensor that does not fit the stream.
+    /// Evaluating it refuses a tensor that does not fit the stream.
     #[doc(hidden)]
     const CHECK: ();
 
@@ -40,7 +40,7 @@ pub trait IntoRhs<D: VeScalar, TargetMapping: M> {
             arrays of up to five `VeBranchOperand`"
 )]
 pub trait IntoOperands<D: VeScalar, TargetMapping: M> {
-    /// Using it refuses a tensor that does not fit the stream.
+    /// Evaluating it refuses a tensor that does not fit the stream.
     #[doc(hidden)]
     const CHECK: ();
 
@@ -48,14 +48,14 @@ pub trait IntoOperands<D: VeScalar, TargetMapping: M> {
     fn into_operands(self) -> ArrayVec<VeBranchOperand<D, TargetMapping>, 5>;
 }
 
-/// The operand of one of two groups, or `()` where the group is left as it is.
+/// The operand of one of two groups, or `()` to leave the group as it is.
 #[diagnostic::on_unimplemented(
     message = "vector: `{Self}` is no operand of a group of `{D}`",
     note = "operands are `()`, which leaves the group as it is, numbers of type `{D}`, `&VrfTensor`, `VeRhs`, and \
             `VeBranchOperand`; a group takes one operand"
 )]
 pub trait IntoGroupOperand<D: VeScalar, TargetMapping: M> {
-    /// Using it refuses a tensor that does not fit the stream.
+    /// Evaluating it refuses a tensor that does not fit the stream.
     #[doc(hidden)]
     const CHECK: ();
 
@@ -69,7 +69,7 @@ pub trait IntoGroupOperand<D: VeScalar, TargetMapping: M> {
     note = "operands are `(operand, f32)`, `((operand, f32), GroupId)`, `TernaryOperand`, and arrays of up to five of them"
 )]
 pub trait IntoTernaryOperands<TargetMapping: M> {
-    /// Using it refuses a tensor that does not fit the stream.
+    /// Evaluating it refuses a tensor that does not fit the stream.
     #[doc(hidden)]
     const CHECK: ();
 
@@ -77,13 +77,13 @@ pub trait IntoTernaryOperands<TargetMapping: M> {
     fn into_ternary_operands(self) -> ArrayVec<TernaryOperand<TargetMapping>, 5>;
 }
 
-/// The operands of one of two groups, or `()` where the group is left as it is.
+/// The operands of one of two groups, or `()` to leave the group as it is.
 #[diagnostic::on_unimplemented(
     message = "vector: `{Self}` are no operands of a group of a ternary operator",
     note = "operands are `()`, which leaves the group as it is, `(operand, f32)`, and `TernaryOperand`"
 )]
 pub trait IntoGroupTernaryOperand<TargetMapping: M> {
-    /// Using it refuses a tensor that does not fit the stream.
+    /// Evaluating it refuses a tensor that does not fit the stream.
     #[doc(hidden)]
     const CHECK: ();
 
@@ -96,10 +96,11 @@ pub use IntoGroupOperand as GroupOperand;
 /// [`IntoGroupTernaryOperand`] by another name.
 pub use IntoGroupTernaryOperand as GroupTernaryOperand;
 
-/// One operand in every place that takes one. No blanket: literals get their type from the one implementation that fits.
+/// Implements one operand in every place that takes one. There is no blanket implementation: literals get their type
+/// from the one implementation that fits.
 macro_rules! rhs {
-    ($([$($generics:tt)*] $own:ty, $d:ty, $value:ident => $rhs:expr, $check:expr;)*) => { $(
-        impl<TargetMapping: M, $($generics)*> IntoRhs<$d, TargetMapping> for $own {
+    ($([$($generics:tt)*] $operand:ty, $d:ty, $value:ident => $rhs:expr, $check:expr;)*) => { $(
+        impl<TargetMapping: M, $($generics)*> IntoRhs<$d, TargetMapping> for $operand {
             const CHECK: () = $check;
 
             #[track_caller]
@@ -110,14 +111,14 @@ macro_rules! rhs {
             }
         }
 
-        impl<TargetMapping: M, $($generics)*> From<$own> for VeBranchOperand<$d, TargetMapping> {
+        impl<TargetMapping: M, $($generics)*> From<$operand> for VeBranchOperand<$d, TargetMapping> {
             #[track_caller]
-            fn from(own: $own) -> Self {
-                Self::always(own.into_rhs())
+            fn from(operand: $operand) -> Self {
+                Self::always(operand.into_rhs())
             }
         }
 
-        impl<TargetMapping: M, $($generics)*> IntoOperands<$d, TargetMapping> for $own {
+        impl<TargetMapping: M, $($generics)*> IntoOperands<$d, TargetMapping> for $operand {
             const CHECK: () = $check;
 
             #[track_caller]
@@ -126,7 +127,7 @@ macro_rules! rhs {
             }
         }
 
-        impl<TargetMapping: M, $($generics)*> IntoGroupOperand<$d, TargetMapping> for $own {
+        impl<TargetMapping: M, $($generics)*> IntoGroupOperand<$d, TargetMapping> for $operand {
             const CHECK: () = $check;
 
             #[track_caller]
@@ -140,10 +141,10 @@ macro_rules! rhs {
 rhs! {
     [] i32, i32, v => VeRhs::Const { v }, ();
     [] f32, f32, v => VeRhs::Const { v }, ();
-    [D: VeScalar] Stash, D, _own => VeRhs::Stash, ();
-    [D: VeScalar] VeRhs<D, TargetMapping>, D, own => own, ();
+    [D: VeScalar] Stash, D, _stash => VeRhs::Stash, ();
+    [D: VeScalar] VeRhs<D, TargetMapping>, D, rhs => rhs, ();
     [D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M] &VrfTensor<D, Chip, Cluster, Slice, Element>, D,
-        own => VeRhs::vrf(own),
+        vrf => VeRhs::vrf(vrf),
         { let _ = OperandPlan::<Chip, Cluster, Slice, Element, TargetMapping>::TRANSFER; };
 }
 
@@ -218,7 +219,7 @@ impl<D: VeScalar, TargetMapping: M, const N: usize> IntoOperands<D, TargetMappin
     #[track_caller]
     fn into_operands(self) -> Operands<D, TargetMapping> {
         when_late! { accept(OPERATION, at_most(N)); }
-        accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
+        accept(OPERATION, check_always(self.iter().map(|operand| operand.valid_branch_ids)));
         ArrayVec::of(self.into())
     }
 }
@@ -281,8 +282,8 @@ impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>, B: BranchIds> From<((R, f
 }
 
 macro_rules! ternary {
-    ($([$($generics:tt)*] $own:ty, $check:expr;)*) => { $(
-        impl<TargetMapping: M, $($generics)*> IntoTernaryOperands<TargetMapping> for $own {
+    ($([$($generics:tt)*] $operand:ty, $check:expr;)*) => { $(
+        impl<TargetMapping: M, $($generics)*> IntoTernaryOperands<TargetMapping> for $operand {
             const CHECK: () = $check;
 
             #[track_caller]
@@ -291,7 +292,7 @@ macro_rules! ternary {
             }
         }
 
-        impl<TargetMapping: M, $($generics)*> IntoGroupTernaryOperand<TargetMapping> for $own {
+        impl<TargetMapping: M, $($generics)*> IntoGroupTernaryOperand<TargetMapping> for $operand {
             const CHECK: () = $check;
 
             #[track_caller]
@@ -324,7 +325,7 @@ impl<TargetMapping: M, const N: usize> IntoTernaryOperands<TargetMapping>
     #[track_caller]
     fn into_ternary_operands(self) -> TernaryOperands<TargetMapping> {
         when_late! { accept(OPERATION, at_most(N)); }
-        accept(OPERATION, check_always(self.iter().map(|own| own.valid_branch_ids)));
+        accept(OPERATION, check_always(self.iter().map(|operand| operand.valid_branch_ids)));
         ArrayVec::of(self.into())
     }
 }
@@ -364,15 +365,15 @@ mod tests {
         list([ValidBranchIds::ValidAlways; 2]);
     }
 
-    /// Every spelling is the same operand for the same elements.
+    /// Every spelling gives the same operand for the same elements.
     #[test]
     fn spellings_of_operands() {
         type Own = VeBranchOperand<f32, m![1]>;
         let [zero, one] = [GroupId::Zero, GroupId::One].map(ValidBranchIds::from);
         let always = ValidBranchIds::ValidAlways;
-        let read = |own: &Own| match &own.operand {
-            VeRhs::Const { v } => (Some(*v), own.valid_branch_ids),
-            VeRhs::Stash => (None, own.valid_branch_ids),
+        let read = |operand: &Own| match &operand.operand {
+            VeRhs::Const { v } => (Some(*v), operand.valid_branch_ids),
+            VeRhs::Stash => (None, operand.valid_branch_ids),
             VeRhs::Vrf { .. } => panic!("there is no tensor"),
         };
         let all = |operands: Operands<f32, m![1]>| operands.iter().map(read).collect::<Vec<_>>();
@@ -390,15 +391,15 @@ mod tests {
         let expected = [(Some(1.5), always), (Some(2.5), one), (None, zero)];
         assert_eq!(all(list().into_operands()), expected);
         assert_eq!(all(ArrayVec::new(list()).into_operands()), expected);
-        assert_eq!(list().map(|own| own.is_stash()), [false, false, true]);
-        assert_eq!(list().map(|own| *own.valid_branch_ids()), [always, one, zero]);
+        assert_eq!(list().map(|operand| operand.is_stash()), [false, false, true]);
+        assert_eq!(list().map(|operand| *operand.valid_branch_ids()), [always, one, zero]);
         let rhs: [VeRhs<f32, m![1]>; 2] = [3.0.into(), Stash.into()];
-        assert_eq!(rhs.map(|own| read(&Own::always(own))), [(Some(3.0), always), (None, always)]);
+        assert_eq!(rhs.map(|rhs| read(&Own::always(rhs))), [(Some(3.0), always), (None, always)]);
         let integers: [VeRhs<i32, m![1]>; 2] = [3.into(), 4.into_rhs()];
         assert!(matches!(integers, [VeRhs::Const { v: 3 }, VeRhs::Const { v: 4 }]));
 
-        // One of two groups takes one, or none.
-        let group = |own: Option<Own>| own.as_ref().map(read);
+        // One of two groups takes one operand, or none.
+        let group = |operand: Option<Own>| operand.as_ref().map(read);
         let none: Option<Own> = ().into_group_operand();
         assert_eq!(group(none), None);
         assert_eq!(group(1.5.into_group_operand()), Some((Some(1.5), always)));
@@ -412,9 +413,9 @@ mod tests {
         type Own = TernaryOperand<m![1]>;
         let one = ValidBranchIds::from(GroupId::One);
         let always = ValidBranchIds::ValidAlways;
-        let read = |own: &Own| {
-            let VeRhs::Const { v } = own.operand0 else { panic!("it is a number") };
-            ((v, own.operand1), own.valid_branch_ids)
+        let read = |operand: &Own| {
+            let VeRhs::Const { v } = operand.operand0 else { panic!("it is a number") };
+            ((v, operand.operand1), operand.valid_branch_ids)
         };
         let all = |operands: TernaryOperands<m![1]>| operands.iter().map(read).collect::<Vec<_>>();
         assert_eq!(all((1.0, 2.0).into_ternary_operands()), [((1.0, 2.0), always)]);
@@ -423,7 +424,7 @@ mod tests {
         let expected = [((3.0, 4.0), one), ((1.0, 2.0), always)];
         assert_eq!(all(list().into_ternary_operands()), expected);
         assert_eq!(all(ArrayVec::new(list()).into_ternary_operands()), expected);
-        let group = |own: Option<Own>| own.as_ref().map(read);
+        let group = |operand: Option<Own>| operand.as_ref().map(read);
         assert_eq!(group(().into_group_ternary_operand()), None);
         assert_eq!(group((1.0, 2.0).into_group_ternary_operand()), Some(expected[1]));
         assert_eq!(group(((3.0, 4.0), GroupId::One).into_group_ternary_operand()), Some(expected[0]));

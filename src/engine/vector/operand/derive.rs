@@ -1,4 +1,4 @@
-//! From the elements of an operand to positions of a stream.
+//! Moves from the elements of an operand to the positions of a stream.
 
 use super::OPERATION;
 use super::units::check_units;
@@ -15,7 +15,7 @@ when_late! {
 
 const STASH: &str = "vector stash";
 
-/// What an operand is derived from.
+/// The input of [`derive_operand`].
 #[derive(Clone, Copy, Debug)]
 pub struct OperandRequest {
     /// Chip, cluster and slice of the tensor.
@@ -43,8 +43,8 @@ const fn positions(time: &'static Expr, packet: &'static Expr) -> [(&'static Exp
     [(packet, Level::Element), (time, Level::Elements(packet.size()))]
 }
 
-/// From the dimensions of an operand to the positions of a stream. `None`: the operand has an axis, or a part of one, that
-/// the stream lacks.
+/// The move from the dimensions of an operand to the positions of a stream. `None` if the operand has an axis, or a
+/// part of one, that the stream lacks.
 const fn broadcast(
     operation: &'static str,
     name: &'static str,
@@ -60,11 +60,11 @@ const fn broadcast(
     }
 }
 
-/// From the elements of a tensor in the VRF to the positions of a stream.
+/// Derives the move from the elements of a tensor in the VRF to the positions of a stream.
 ///
 /// # Errors
 ///
-/// A tensor in other slices; one with an axis that the stream lacks, or cut at other places; one that holds only the first
+/// If the tensor is in other slices, has an axis that the stream lacks, is cut at other places, or holds only the first
 /// values of an axis of the stream.
 pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanError> {
     let Some([chip, cluster, slice, time, packet]) = parts(request.stream) else {
@@ -77,8 +77,9 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
     };
     attempt!(check_units(request.units, [chip, cluster, slice, time, packet]));
     attempt!(more_than_first_values(&mut Pool::new(), request.element, (time, packet), request.element));
-    let own = [(request.element, Level::Element)];
-    if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &own, &positions(time, packet))) {
+    let dimensions = [(request.element, Level::Element)];
+    if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &dimensions, &positions(time, packet)))
+    {
         return Ok(transfer);
     }
     refuse!(
@@ -93,7 +94,7 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
     )
 }
 
-/// Refuses a digit of which `part` of an element mapping keeps the first value alone, where the stream goes on.
+/// Refuses an element mapping whose `part` keeps only the first value of a digit, while the stream has more values.
 ///
 /// `m![W = 1]` is not `m![1]`: it holds the element at `W: 0`, and none for the other steps of `W`.
 const fn more_than_first_values(
@@ -151,14 +152,14 @@ const fn digit_of(factors: &Factors, k: usize) -> Option<(Term, usize)> {
     }
 }
 
-/// Whether a digit of a list has values of the same axis as another digit.
+/// True if a digit of a list has values of the same axis as another digit.
 const fn meets(factors: &Factors, digit: &Term) -> bool {
     let mut k = 0;
     while k < factors.len() {
-        if let Some((own, _)) = digit_of(factors, k)
-            && own.atom.is(&digit.atom)
-            && own.stride < digit.stride * digit.modulo
-            && digit.stride < own.stride * own.modulo
+        if let Some((other, _)) = digit_of(factors, k)
+            && other.atom.is(&digit.atom)
+            && other.stride < digit.stride * digit.modulo
+            && digit.stride < other.stride * other.modulo
         {
             return true;
         }
@@ -167,11 +168,11 @@ const fn meets(factors: &Factors, digit: &Term) -> bool {
     false
 }
 
-/// From the positions of a stream, as it was stashed, to those that it has now.
+/// Derives the move from the positions of the stream at the stash to its positions now.
 ///
 /// # Errors
 ///
-/// A stash with an axis that the stream lacks by now, or cut at other places.
+/// If the stash has an axis that the stream lacks by now, or is cut at other places.
 pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Result<Transfer, PlanError> {
     let (Some([.., time, packet]), Some([.., now, lanes])) = (parts(stashed), parts(stream)) else {
         refuse!(
@@ -203,7 +204,7 @@ pub struct OperandPlan<Chip, Cluster, Slice, Element, Stream>(
 impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
     OperandPlan<Chip, Cluster, Slice, Element, Stream>
 {
-    /// The loops. Using it refuses a tensor that does not fit the stream.
+    /// The loops. Evaluating it refuses a tensor that does not fit the stream.
     pub const TRANSFER: Transfer = match derive_operand(&Self::REQUEST) {
         Ok(transfer) => transfer,
         Err(error) => error.refuse(),
@@ -236,7 +237,7 @@ mod tests {
     type One = m![1];
     type Rows<Time, Packet> = VeTensorShape<m![1], m![1 # 2], m![Q], Time, Packet>;
 
-    /// Which element of the VRF each position gets.
+    /// The element of the VRF that each position gets.
     fn places<Element: M, Time: M, Packet: M>() -> Result<Vec<Option<usize>>, &'static str> {
         let request = OperandRequest {
             units: [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![Q]>::EXPR],
@@ -247,19 +248,19 @@ mod tests {
         Ok(walked(&transfer, Time::SIZE * Packet::SIZE))
     }
 
-    /// Which element each of so many positions gets.
+    /// The element that each of the `positions` gets.
     fn walked(transfer: &Transfer, positions: usize) -> Vec<Option<usize>> {
         let mut all = vec![None; positions];
         let loops = transfer.loops.as_slice();
-        let total: usize = loops.iter().map(|own| own.size).product();
+        let total: usize = loops.iter().map(|axis| axis.size).product();
         for number in 0..total {
             let (mut rest, mut from, mut to, mut indices) = (number, 0, 0, Vec::new());
-            for own in loops.iter().rev() {
-                let k = rest % own.size;
-                rest /= own.size;
+            for axis in loops.iter().rev() {
+                let k = rest % axis.size;
+                rest /= axis.size;
                 indices.insert(0, k);
-                from += k * own.source.elements;
-                to += k * own.destination.elements;
+                from += k * axis.source.elements;
+                to += k * axis.destination.elements;
             }
             if transfer.guard.holds(&indices) {
                 all[to] = Some(from);
@@ -281,10 +282,10 @@ mod tests {
         expect(places::<m![1 # 8], m![W], m![L]>(), |_, _| 0);
         // After a split the positions are the same.
         expect(places::<m![L, W], m![W, L / 4], m![L % 4]>(), |w, l| 5 * l + w);
-        // One value for four neighbours.
+        // There is one value for four neighbours.
         let groups: Vec<_> = (0..32).map(|k| Some(k / 4)).collect();
         assert_eq!(places::<m![K / 4], m![K / 8], m![K % 8]>(), Ok(groups));
-        // Padding of the stream gets nothing, padding of the tensor goes nowhere.
+        // Padding of the stream gets no element, and padding of the tensor is not read.
         let padded: Vec<_> = (0..24).map(|k| (k % 8 < 5).then_some(k % 8)).collect();
         assert_eq!(
             places::<m![W # 7], m![R # 3], m![W # 8]>().map(|all| all[..16].to_vec()),
@@ -292,7 +293,7 @@ mod tests {
         );
     }
 
-    /// What a fetch refuses of its buffer: elements of the stream for which there is none.
+    /// A fetch refuses such a buffer, too: it has no element for some positions of the stream.
     #[test]
     fn tensors_of_the_first_values() {
         let refused = Err("insufficient input");
@@ -304,9 +305,9 @@ mod tests {
         assert_eq!(places::<m![K / 4 = 7], m![K / 8], m![K % 8]>(), refused);
         assert_eq!(places::<m![K % 4 = 3], m![K / 8], m![K % 8]>(), refused);
         assert_eq!(places::<m![K % 1], m![K / 8], m![K % 8]>(), refused);
-        // One value for all of an axis is no first value of it.
+        // One value for all of an axis does not count as its first value.
         assert_eq!(places::<m![K / 32], m![K / 8], m![K % 8]>().map(|all| all[31]), Ok(Some(0)));
-        // As many as the stream has.
+        // The tensor has as many values as the stream.
         let first: Vec<_> = (0..32).map(Some).collect();
         assert_eq!(places::<m![W = 4, L], m![W = 4], m![L]>(), Ok(first));
         assert_eq!(
@@ -347,7 +348,7 @@ mod tests {
         };
         let [one, two, all] = [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![Q]>::EXPR];
         assert_eq!(units([one, two, all]), Ok(()));
-        // Where the stream has slices, the tensor has some.
+        // In every slice of the stream, the tensor has elements.
         for other in [[two, two, all], [one, one, all], [one, two, <m![Z]>::EXPR]] {
             assert_eq!(units(other), Ok(()));
         }
@@ -381,7 +382,7 @@ mod tests {
         let split = Rows::<m![W, L / 4], m![L % 4]>::EXPR;
         let same = derive_stash(Rows::<m![W], m![L]>::EXPR, split).expect("a split moves nothing");
         assert_eq!(walked(&same, 40), (0..40).map(Some).collect::<Vec<_>>());
-        // Trimmed by now: four lanes of eight.
+        // The stream is trimmed by now: four lanes of eight.
         let trimmed = Rows::<m![W], m![R # 4]>::EXPR;
         let lower = derive_stash(Rows::<m![W], m![R # 8]>::EXPR, trimmed).expect("padding goes");
         let expected: Vec<_> = (0..20).map(|k| (k % 4 < 2).then_some(k / 4 * 8 + k % 4)).collect();

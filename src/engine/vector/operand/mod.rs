@@ -1,4 +1,4 @@
-//! Operands: constants, tensors in the VRF, and what was stashed.
+//! Operands: constants, tensors in the VRF, and the stash.
 //!
 //! ```text
 //!   stream      Time m![W], Packet m![L]
@@ -8,8 +8,9 @@
 //!               m![1 # 8]   one value per slice
 //! ```
 //!
-//! Axes are matched by name and digit. What the tensor lacks is a broadcast. Every slice reads its own register file: where the
-//! stream has a slice, the tensor must have one, with the same coordinates of axes that both name.
+//! Axes are matched by name and digit. The tensor is broadcast along axes that it lacks. Every slice reads its own
+//! register file: for each slice of the stream the tensor must have one, with the same coordinates of axes that both
+//! name.
 
 mod convert;
 mod derive;
@@ -43,15 +44,15 @@ const OPERATION: &str = "vector operand";
 pub(super) type VeTensorShape<Chip, Cluster, Slice, Time, Packet> =
     Pair<Chip, Pair<Cluster, Pair<Slice, Pair<Time, Packet>>>>;
 
-/// The operand is what was stashed.
+/// The stash as an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stash;
 
-/// A tensor in the VRF, to be an operand of a stream of this mapping.
+/// A tensor in the VRF that is an operand of a stream of this mapping.
 #[derive(Clone, Debug)]
 pub struct VrfRead<D, TargetMapping> {
     operand: Box<VrfOperand>,
-    /// The bytes stay held until the stream has ended, also where the tensor ends before it.
+    /// Lease of the tensor's bytes: they stay held until the stream has ended, even if the tensor ends earlier.
     lease: Option<Lease>,
     types: PhantomData<(D, TargetMapping)>,
 }
@@ -59,7 +60,7 @@ pub struct VrfRead<D, TargetMapping> {
 /// An operand of a stream of this mapping.
 #[derive(Clone, Debug)]
 pub enum VeRhs<D: VeScalar, TargetMapping: M> {
-    /// The same for every element.
+    /// The same value for every element.
     Const {
         /// The value.
         v: D,
@@ -69,19 +70,19 @@ pub enum VeRhs<D: VeScalar, TargetMapping: M> {
         /// The tensor.
         data: VrfRead<D, TargetMapping>,
     },
-    /// What was stashed.
+    /// The stash.
     Stash,
 }
 
 impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
-    /// The same for every element.
+    /// An operand with the same value for every element.
     pub fn constant(v: D) -> Self {
         VeRhs::Const { v }
     }
 
-    /// A tensor in the VRF.
+    /// A tensor in the VRF as an operand.
     ///
-    /// Refused while compiling: one without some slices of the stream, or with an axis that the stream lacks.
+    /// Refused while compiling: a tensor without some slices of the stream, or with an axis that the stream lacks.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vrf<Chip: M, Cluster: M, Slice: M, Element: M>(
@@ -99,7 +100,7 @@ impl<D: VeScalar, TargetMapping: M> VeRhs<D, TargetMapping> {
         }
     }
 
-    /// The operand as a command has it, and what it holds until then.
+    /// The operand in the form of a command. `held` gets the lease of its bytes.
     fn source(self, stash: &StashRead, held: &mut Vec<Lease>) -> Result<OperandSource, PlanError> {
         match self {
             VeRhs::Const { v } => Ok(OperandSource::Constant(v.to_lane())),
@@ -122,27 +123,27 @@ pub struct VeBranchOperand<D: VeScalar, TargetMapping: M> {
 }
 
 impl<D: VeScalar, TargetMapping: M> VeBranchOperand<D, TargetMapping> {
-    /// For all elements.
+    /// An operand for all elements.
     pub fn always(operand: VeRhs<D, TargetMapping>) -> Self {
         Self { operand, valid_branch_ids: ValidBranchIds::ValidAlways }
     }
 
-    /// For the elements of a group.
+    /// An operand for the elements of a group.
     pub fn group(operand: VeRhs<D, TargetMapping>, id: GroupId) -> Self {
         Self { operand, valid_branch_ids: ValidBranchIds::ValidGroup { id } }
     }
 
-    /// What was stashed, for all elements.
+    /// The stash, as an operand for all elements.
     pub fn stash_always() -> Self {
         Self::always(VeRhs::Stash)
     }
 
-    /// What was stashed, for the elements of a group.
+    /// The stash, as an operand for the elements of a group.
     pub fn stash_group(id: GroupId) -> Self {
         Self::group(VeRhs::Stash, id)
     }
 
-    /// Whether the operand is the stash.
+    /// True if the operand is the stash.
     pub fn is_stash(&self) -> bool {
         matches!(self.operand, VeRhs::Stash)
     }
@@ -165,12 +166,12 @@ pub struct TernaryOperand<Mapping: M> {
 }
 
 impl<Mapping: M> TernaryOperand<Mapping> {
-    /// For all elements.
+    /// A pair of operands for all elements.
     pub fn always(operand0: VeRhs<f32, Mapping>, operand1: f32) -> Self {
         Self { operand0, operand1, valid_branch_ids: ValidBranchIds::ValidAlways }
     }
 
-    /// For the elements of a group.
+    /// A pair of operands for the elements of a group.
     pub fn group(operand0: VeRhs<f32, Mapping>, operand1: f32, id: GroupId) -> Self {
         Self { operand0, operand1, valid_branch_ids: ValidBranchIds::ValidGroup { id } }
     }
@@ -182,10 +183,10 @@ pub(super) type Operands<D, TargetMapping> = ArrayVec<VeBranchOperand<D, TargetM
 /// A list of pairs of operands.
 pub(super) type TernaryOperands<Mapping> = ArrayVec<TernaryOperand<Mapping>, VECTOR_BRANCHES>;
 
-/// Refuses lists of which more than one operand is for all elements.
+/// Refuses lists in which more than one operand is for all elements.
 ///
 /// # Errors
-/// Such a list.
+/// If there is more than one such operand.
 pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
     let found = ids.filter(|ids| *ids == ValidBranchIds::ValidAlways).count();
     if found <= 1 {
@@ -199,27 +200,27 @@ pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), Pla
     )
 }
 
-/// Operands as a command has them. `held` gets the bytes that they hold until then.
+/// Operands in the form of a command. `held` gets the leases of their bytes.
 pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(
     operands: impl IntoIterator<Item = VeBranchOperand<D, TargetMapping>>,
     stash: &StashRead,
     held: &mut Vec<Lease>,
 ) -> Result<Vec<BinaryInput>, PlanError> {
-    let input = |own: VeBranchOperand<D, TargetMapping>| {
-        Ok(BinaryInput { ids: own.valid_branch_ids, source: own.operand.source(stash, held)? })
+    let input = |operand: VeBranchOperand<D, TargetMapping>| {
+        Ok(BinaryInput { ids: operand.valid_branch_ids, source: operand.operand.source(stash, held)? })
     };
     operands.into_iter().map(input).collect()
 }
 
-/// Pairs of operands as a command has them.
+/// Pairs of operands in the form of a command.
 pub(super) fn ternary_inputs<TargetMapping: M>(
     operands: impl IntoIterator<Item = TernaryOperand<TargetMapping>>,
     stash: &StashRead,
     held: &mut Vec<Lease>,
 ) -> Result<Vec<TernaryInput>, PlanError> {
-    let input = |own: TernaryOperand<TargetMapping>| {
-        let source = own.operand0.source(stash, held)?;
-        Ok(TernaryInput { ids: own.valid_branch_ids, source, constant: own.operand1 })
+    let input = |operand: TernaryOperand<TargetMapping>| {
+        let source = operand.operand0.source(stash, held)?;
+        Ok(TernaryInput { ids: operand.valid_branch_ids, source, constant: operand.operand1 })
     };
     operands.into_iter().map(input).collect()
 }

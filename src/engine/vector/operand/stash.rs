@@ -1,4 +1,4 @@
-//! What a stream has stashed, and how it is read.
+//! The stash of a stream, and its use as an operand.
 
 use super::derive::derive_stash;
 use crate::command::{OperandSource, Transfer};
@@ -8,9 +8,9 @@ use crate::scalar::{VeScalar, VeScalarKind};
 use core::fmt::Debug;
 use core::marker::PhantomData;
 
-/// Whether a stream has stashed its elements.
+/// The state of a stream's stash.
 pub trait TensorState<D: VeScalar>: Debug {
-    /// The mapping of the stream then.
+    /// The mapping of the stream when it was stashed.
     #[doc(hidden)]
     const STASHED: Option<&'static Expr>;
 }
@@ -31,10 +31,10 @@ impl<D: VeScalar, Mapping: M> TensorState<D> for HasTensor<D, Mapping> {
     const STASHED: Option<&'static Expr> = Some(Mapping::EXPR);
 }
 
-/// What a stream has stashed, as seen from its mapping now.
+/// The stash of a stream, as seen from its present mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct StashRead {
-    /// The type then, and the loops. `None`: nothing is stashed.
+    /// The type of the stashed elements, and the loops. `None` if nothing is stashed.
     pub stashed: Option<(VeScalarKind, Result<Transfer, PlanError>)>,
 }
 
@@ -42,7 +42,7 @@ impl StashRead {
     /// The stash as an operand of a stream of this type.
     ///
     /// # Errors
-    /// Nothing was stashed, or another type, or an axis that the stream lacks by now.
+    /// If nothing was stashed, or another type, or an axis that the stream lacks by now.
     pub fn operand(&self, requested: VeScalarKind) -> Result<OperandSource, PlanError> {
         let Some((kind, transfer)) = &self.stashed else {
             refuse!(
@@ -68,7 +68,7 @@ impl StashRead {
     }
 }
 
-/// The plan of a read of the stash.
+/// The plan of a read of the stash, as types.
 pub(in crate::engine::vector) struct StashPlan<StashD, Stash, Stream>(PhantomData<(StashD, Stash, Stream)>);
 
 impl<StashD: VeScalar, Stash: TensorState<StashD>, Stream: M> StashPlan<StashD, Stash, Stream> {

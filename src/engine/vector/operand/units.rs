@@ -1,4 +1,4 @@
-//! Whose register file a slice of the stream reads: its own.
+//! The register file that a slice of the stream reads: its own.
 //!
 //! ```text
 //!   stream  Slice m![A # 256], A = 16      live in slices 0..16, slice s holds A: s
@@ -10,8 +10,8 @@
 //!           Slice m![A, X % 16]            refused: slice s holds A: s / 16
 //! ```
 //!
-//! So the rule is: every slice in which the stream can hold an element is one in which the tensor can, and an axis of the tensor's
-//! chips, clusters and slices that the stream names, too, has the same coordinate there.
+//! So the rule is: if a slice of the stream can hold an element, the same slice of the tensor must be able to hold one.
+//! And an axis that the stream and the tensor's chips, clusters and slices name must have the same coordinate there.
 
 use super::OPERATION;
 use crate::error::{PlanError, attempt};
@@ -19,7 +19,7 @@ use crate::mapping::{Atom, CutRule, Expr, Factor, Factors, Pieces, Pool, factors
 use crate::tensor::tile::span_of;
 use crate::text::{Text, text};
 
-/// The dimensions, as types name them.
+/// The dimensions, by their names in types.
 const NAMES: [&str; 3] = ["Chip", "Cluster", "Slice"];
 
 /// Checks that each slice of a stream, given as chip, cluster, slice, time and packet, finds the operand in its own register file.
@@ -28,22 +28,22 @@ pub(super) const fn check_units(
     stream: [&'static Expr; 5],
 ) -> Result<(), PlanError> {
     let mut pool = Pool::new();
-    let mut own = [Factors::one(); 3];
+    let mut tensor = [Factors::one(); 3];
     let mut other = [Factors::one(); 5];
     let mut differs = None;
     let mut k = 0;
     while k < stream.len() {
         other[k] = attempt!(factors_of(OPERATION, &mut pool, stream[k]));
-        if k < own.len() {
-            own[k] = attempt!(factors_of(OPERATION, &mut pool, units[k]));
-            if differs.is_none() && !own[k].is(&other[k]) {
+        if k < tensor.len() {
+            tensor[k] = attempt!(factors_of(OPERATION, &mut pool, units[k]));
+            if differs.is_none() && !tensor[k].is(&other[k]) {
                 differs = Some(k);
             }
         }
         k += 1;
     }
     let Some(differs) = differs else { return Ok(()) };
-    if is_ragged(&pool, &own) {
+    if is_ragged(&pool, &tensor) {
         let reason = text!(
             "and of an axis that ends inside of a slice, or begins behind its first position, both have the same"
         );
@@ -51,7 +51,7 @@ pub(super) const fn check_units(
     }
     let sides = [
         Pieces::new(&[&other[0], &other[1], &other[2], &other[3], &other[4]]).sliceable(),
-        Pieces::new(&[&own[0], &own[1], &own[2]]),
+        Pieces::new(&[&tensor[0], &tensor[1], &tensor[2]]),
     ];
     let found = matched(&pool, sides[0], sides[1], [CutRule::Exact; 2]);
     if found.overflowed() || pool.factors.overflowed() {
@@ -78,8 +78,8 @@ pub(super) const fn check_units(
         k += 1;
     }
     k = 0;
-    while k < own.len() {
-        if !covers(&own[k], &other[k]) {
+    while k < tensor.len() {
+        if !covers(&tensor[k], &other[k]) {
             let reason = text!("and in some that the stream uses the tensor holds nothing");
             return Err(other_units(k, units, stream, &reason));
         }
@@ -119,7 +119,7 @@ const fn other_units(
     PlanError::new("operand units", text)
 }
 
-/// Whether what is padding in one dimension depends on the others, or padding lies before elements.
+/// True if padding in one dimension depends on the others, or padding lies before elements.
 const fn is_ragged(pool: &Pool, units: &[Factors; 3]) -> bool {
     let mut k = 0;
     while k < units.len() {
@@ -141,13 +141,13 @@ const fn is_ragged(pool: &Pool, units: &[Factors; 3]) -> bool {
     false
 }
 
-/// Whether every position that can hold an element in `inner` can in `outer`.
+/// True if every position that can hold an element in `inner` can also hold one in `outer`.
 const fn covers(outer: &Factors, inner: &Factors) -> bool {
     let mut base = 1;
     let mut k = 0;
     while k < outer.len() {
         let end = outer.item(k).size_over(base);
-        // Of each `end` positions the first `base` can.
+        // In each block of `end` positions, the first `base` can.
         if let Factor::Padding { .. } = outer.item(k)
             && reach(inner, end) > base
         {
@@ -159,15 +159,15 @@ const fn covers(outer: &Factors, inner: &Factors) -> bool {
     span_of(inner) <= base
 }
 
-/// Of each `period` positions, how many from the first one on to the last one that can hold an element; where digits do not
-/// tell, all of them.
+/// Number of positions, in each block of `period`, from the first one to the last one that can hold an element. All of
+/// them if the digits do not tell.
 const fn reach(factors: &Factors, period: usize) -> usize {
     let (mut last, mut base, mut k) = (0, 1, 0);
     while k < factors.len() {
         let mut end = factors.item(k).size_over(base);
         let values = if let Factor::Term { resize, .. } = factors.item(k) { *resize } else { 1 };
         k += 1;
-        // A digit and its padding are one.
+        // A digit and its padding count as one.
         if k < factors.len()
             && let Factor::Padding { .. } = factors.item(k)
         {
@@ -177,7 +177,7 @@ const fn reach(factors: &Factors, period: usize) -> usize {
         if period.is_multiple_of(end) {
             last += (values - 1) * base;
         } else if period.is_multiple_of(base) && (end.is_multiple_of(period) || is_padding_from(factors, k)) {
-            // The last digit inside of a period.
+            // This is the last digit inside a period.
             let inside = period / base;
             return last + (if values < inside { values } else { inside } - 1) * base + 1;
         } else {
@@ -188,7 +188,7 @@ const fn reach(factors: &Factors, period: usize) -> usize {
     last + 1
 }
 
-/// Whether factors from one on are padding.
+/// True if all factors from `k` on are padding.
 const fn is_padding_from(factors: &Factors, mut k: usize) -> bool {
     while k < factors.len() {
         if let Factor::Term { .. } = factors.item(k) {
@@ -207,7 +207,7 @@ mod tests {
 
     axes![Q = 256, A = 16, B = 12, C = 2, T = 5, L = 8, X = 256, Y = 16, R = 7, Z = 40];
 
-    /// Whether a stream of these slices, of time `T` and packets of `L`, finds a tensor of those.
+    /// Checks if a stream of these slices, of time `T` and packets of `L`, finds a tensor of the other slices.
     fn verdict<Own: M, Slice: M>() -> Result<(), String> {
         let one = <m![1 # 2]>::EXPR;
         let stream = [<m![1]>::EXPR, one, Slice::EXPR, <m![T]>::EXPR, <m![L]>::EXPR];
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn slices_find_their_own() {
         assert_eq!(verdict::<m![Q], m![Q]>(), Ok(()));
-        // More slices than the stream needs, of the same axis, of another one, of both.
+        // The tensor has more slices than the stream needs, of the same axis, of another one, or of both.
         assert_eq!(verdict::<m![Q], m![1 # 256]>(), Ok(()));
         assert_eq!(verdict::<m![X], m![Q]>(), Ok(()));
         assert_eq!(verdict::<m![Y, A], m![A # 256]>(), Ok(()));
@@ -235,25 +235,25 @@ mod tests {
         assert_eq!(verdict::<m![Q / 2, Y % 2], m![Q]>(), Ok(()));
         assert_eq!(verdict::<m![B # 16 # 256], m![R # 256]>(), Ok(()));
         assert_eq!(verdict::<m![Y, B # 16], m![X / 16, R # 16]>(), Ok(()));
-        // As a whole, whatever it is.
+        // The mapping is the same as a whole, whatever it is.
         assert_eq!(verdict::<m![R # 8 / 2 # 256], m![R # 8 / 2 # 256]>(), Ok(()));
-        // Fewer slices.
+        // The tensor has fewer slices.
         let nothing = "the Slice of the tensor in the VRF is `m![1 # 256]`, but that of the stream is `m![Q]`: each slice reads \
                        its own register file, and in some that the stream uses the tensor holds nothing; help: load";
         refused::<m![1 # 256], m![Q]>(nothing);
         refused::<m![B # 256], m![A # 256]>("holds nothing");
         refused::<m![Y, B # 16], m![X]>("holds nothing");
         refused::<m![A = 3 # 256], m![A # 256]>("`m![A = 3 # 256]`");
-        // An axis that both have, elsewhere: in slices, in time, and in part.
+        // An axis that both have is elsewhere: in slices, in time, and in part.
         refused::<m![A, Y], m![A # 256]>("where `m![A]` has another coordinate than in the stream");
         refused::<m![T # 256], m![1 # 256]>("where `m![T]` has another coordinate");
         refused::<m![Y, L % 4 # 16], m![1 # 256]>("where `m![L % 4]` has another coordinate");
         refused::<m![Q / 16 # 256], m![Q % 16 # 256]>("where `m![Q / 16]` has another coordinate");
-        // The tensor's axis ends inside of a slice.
+        // The tensor's axis ends inside a slice.
         refused::<m![R # 8 / 2 # 256], m![1 # 256]>("ends inside of a slice");
     }
 
-    /// The digits tell what all positions tell, or less.
+    /// An operand that covers a stream by its digits also covers it by all positions. Few others do.
     #[test]
     fn positions_are_covered() {
         let all = [

@@ -1,4 +1,4 @@
-//! Where the axis of the groups is, and what operands are for.
+//! Tests of the axis of the groups, and of the elements that operands are for.
 
 use super::super::operand::VeRhs;
 use super::*;
@@ -39,7 +39,7 @@ fn the_axis_is_anywhere_in_time() {
     );
 }
 
-/// What is for one group of elements does nothing in the other one.
+/// An operand for one group of elements does nothing in the other one.
 #[test]
 fn operands_are_for_their_group() {
     use ValidBranchIds::{ValidAlways, ValidGroup};
