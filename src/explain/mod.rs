@@ -25,6 +25,8 @@ mod copies;
 mod fetch;
 mod indexed;
 mod register_files;
+#[cfg(test)]
+mod sequencer_tests;
 mod stage;
 mod switch;
 mod transpose;

@@ -400,3 +400,7 @@ impl<D: Scalar, Time: M, Packet: M> fmt::Debug for StreamTensor<'_, D, Time, Pac
         write!(f, "StreamTensor<{}, m![{time}], m![{packet}]> {}", D::ELEMENT_TYPE, self.config)
     }
 }
+
+#[cfg(test)]
+#[path = "buffer_tests.rs"]
+mod tests;

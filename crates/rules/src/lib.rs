@@ -31,7 +31,5 @@ pub use scalar::Cast;
 
 #[cfg(test)]
 pub(crate) mod prelude {
-    pub(crate) use crate::mapping::*;
-    pub(crate) use crate::scalar::*;
-    pub(crate) use furiosa_visa_macros::{axes, i, m};
+    pub(crate) use furiosa_visa_macros::{axes, m};
 }

@@ -473,7 +473,7 @@ fn for_each_index(
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::mapping::{Guard, GuardDigit, GuardSum};
     use rand::rngs::SmallRng;

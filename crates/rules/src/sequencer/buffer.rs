@@ -99,7 +99,3 @@ const fn check_packet_fetch(
         "; help: make it a contiguous part of the buffer, one repeated element, or a single element `m![1]`";
     Err(PlanError::new("packet fetch", text.str(help)))
 }
-
-#[cfg(test)]
-#[path = "buffer_tests.rs"]
-mod tests;

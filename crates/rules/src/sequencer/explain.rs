@@ -520,7 +520,3 @@ impl fmt::Display for Explanation {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "explain_tests.rs"]
-mod tests;

@@ -144,7 +144,7 @@ impl Cursor<'_> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::sequencer::Entry;
 

@@ -5,6 +5,7 @@ use crate::explain::explain_read;
 use crate::mapping::{M, factorize};
 use crate::prelude::{axes, m};
 use crate::scalar::ElementType;
+use crate::sequencer::*;
 
 fn explained<Buf: M, Time: M, Packet: M>(dtype: ElementType) -> Explanation {
     explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, dtype).expect("derives")
