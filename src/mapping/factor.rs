@@ -90,7 +90,7 @@ pub enum Problem {
         /// The padding.
         padding: usize,
     },
-    /// The first positions of a mapping, all of them dead.
+    /// A cut of a mapping to its first positions, all of them padding.
     NoElement {
         /// Number of positions kept.
         kept: usize,

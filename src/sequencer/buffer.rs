@@ -1,4 +1,4 @@
-//! A linear buffer and a stream, to see what a sequencer does: see [sequencers](crate::guide::sequencers).
+//! A linear buffer and a stream, to show the work of a sequencer: see [sequencers](crate::guide::sequencers).
 //!
 //! ```text
 //!   BufTensor<D, Buf>  ──read──▶  StreamTensor<D, Time, Packet>  ──write──▶  BufTensor<D, Buf2>
@@ -31,7 +31,7 @@ use crate::text::Text;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// What a read or write of a buffer is derived from.
+/// The input from which a read or write of a buffer is derived.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferRequest {
     /// The call, for messages.
@@ -44,7 +44,7 @@ pub struct BufferRequest {
     pub time: &'static Expr,
     /// The content of a packet.
     pub packet: &'static Expr,
-    /// Whether one axis of the buffer is reached through a list of offsets.
+    /// True if one axis of the buffer is reached through a list of offsets.
     pub indirect: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct BufferConfig {
     pub config: Config,
     /// Positions of the buffer.
     pub buffer: usize,
-    /// Which stream positions hold an element. Variables: time, packet.
+    /// Condition for stream positions that hold an element. Variables: time, packet.
     pub guard: Guard,
 }
 
@@ -85,7 +85,7 @@ pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, Plan
     Ok(BufferConfig { derived, time_entries, config, buffer: buf.size(), guard })
 }
 
-/// A packet of several elements is one run of memory, or one element repeated; and it is whole bytes.
+/// Requires whole bytes, and that a packet of several elements is one run of memory or one repeated element.
 const fn check_packet_fetch(
     request: &BufferRequest,
     derived: &Config,
@@ -140,7 +140,7 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
         }
     }
 
-    /// The same where the call is refused, and not the compiler.
+    /// The same, but the call refuses instead of the compiler.
     #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
     #[track_caller]
     fn late(operation: &'static str, indirect: bool) -> BufferConfig {
@@ -162,9 +162,9 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
         derive_buffer(&request)
     }
 
-    /// The sequencer of `read`. Using it refuses what no sequencer reads.
+    /// The sequencer of `read`. Its use refuses a stream that no sequencer reads.
     pub const READ: BufferConfig = Self::plan("read", false);
-    /// The sequencer of `write`. Using it refuses what no sequencer writes.
+    /// The sequencer of `write`. Its use refuses a stream that no sequencer writes.
     pub const WRITE: BufferConfig = Self::plan("write", false);
     /// The sequencer of `read_indirect`.
     pub const READ_INDIRECT: BufferConfig = Self::plan("read_indirect", true);
@@ -292,7 +292,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// A buffer with these elements, one per position, padding included.
     ///
     /// # Panics
-    /// Where their number is not the size of the mapping.
+    /// Panics if their number is not the size of the mapping.
     #[track_caller]
     pub fn from_vec(elements: Vec<Opt<D>>) -> Self {
         assert!(
@@ -342,7 +342,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// ```
     ///
     /// # Panics
-    /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer.
+    /// Panics if the number of offsets is not the size of `Index`, or if an offset leaves the buffer.
     #[track_caller]
     #[inline(never)]
     pub fn read_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -355,7 +355,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         }
     }
 
-    /// [`Self::read_indirect`] that returns what is wrong with the offsets.
+    /// [`Self::read_indirect`] that returns the problem of the offsets.
     #[track_caller]
     #[inline(never)]
     pub fn try_read_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -383,7 +383,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         Ok(StreamTensor { elements, config: plan.config, indirect, types: PhantomData })
     }
 
-    /// Writes a stream of packets to the buffer. Where several positions go to one address (a broadcast), the last one
+    /// Writes a stream of packets to the buffer. If several positions go to one address (a broadcast), the last one
     /// wins; padding of the stream is not written.
     ///
     /// Refused while compiling: mappings that no sequencer writes.
@@ -397,10 +397,11 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         self.scatter("write", &plan, None, &stream).expect("a derived write lies in the buffer");
     }
 
-    /// Writes a stream with one loop over offsets: see [`Self::read_indirect`]. Of equal offsets the last one wins.
+    /// Writes a stream with one loop over offsets: see [`Self::read_indirect`]. The last of equal offsets wins.
     ///
     /// # Panics
-    /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer. Then nothing is written.
+    /// Panics if the number of offsets is not the size of `Index`, or if an offset leaves the buffer. Then nothing is
+    /// written.
     #[track_caller]
     #[inline(never)]
     pub fn write_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -413,7 +414,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         }
     }
 
-    /// [`Self::write_indirect`] that returns what is wrong with the offsets.
+    /// [`Self::write_indirect`] that returns the problem of the offsets.
     #[track_caller]
     #[inline(never)]
     pub fn try_write_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -436,7 +437,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         indirect: Option<&IndirectLoop>,
         stream: &StreamTensor<'_, D, Time, Packet>,
     ) -> Result<(), PlanError> {
-        // Every address is checked before the first one is written.
+        // Every address is checked before the first write.
         walk(operation, plan, indirect, |_, _| ())?;
         walk(operation, plan, indirect, |position, address| {
             self.elements[address] = stream.elements[position];
