@@ -5,7 +5,7 @@
 //! No function of the host is called.
 //!
 //! Exponentials are a polynomial, which compilers vectorise. The other functions come from `libm`, the C library of
-//! musl in Rust: plain code without tables of the host and without a build script, which Rust's own library uses, too.
+//! musl in Rust: plain code without tables of the host and without a build script, which the Rust library uses, too.
 
 use super::float::canonical;
 
