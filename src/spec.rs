@@ -281,8 +281,8 @@ pub const DMA_STARTUP_CYCLES: u64 = 500;
 /// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes. A shorter
 /// request is assumed to take a whole cycle. See [clock](crate::guide::clock).
 pub const DMN_BYTES_PER_CYCLE: usize = 128;
-/// Ticks in which the data path of a Data Memory Network moves 128 bytes for DMA: a cycle of the HBM controller. Reported.
-/// See [clock](crate::guide::clock).
+/// Ticks in which the data path of a Data Memory Network moves 128 bytes for DMA: a cycle of the HBM controller.
+/// Reported. See [clock](crate::guide::clock).
 pub const DMN_ACCESS_TICKS: u64 = HBM_CONTROLLER_CYCLE_TICKS;
 /// Core cycles from the copy of a tensor for one slice to the copy for the next slice of the cluster, beside its bytes.
 /// Reported. See [clock](crate::guide::clock).

@@ -133,7 +133,7 @@ impl Turns {
 
 /// The elements that the fetch adapter replaces (see [fetch](crate::guide::fetch), "Padding and masks").
 ///
-/// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut from
+/// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut at
 /// both ends:
 ///
 /// ```text

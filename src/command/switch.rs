@@ -185,9 +185,9 @@ pub struct SwitchLoop {
 
 /// The Switch Engine: redistributes the packets of a cluster over its slices.
 ///
-/// `time_digits` give the result: at time `t'`, slice `s'` gets the packet of slice `first_source(s') + Σ index *
-/// slices` and time `first_step(s') + Σ index * time`. Emission order, sets and gate give the work of the routers. The
-/// chip refuses a command in which the two differ.
+/// `time_digits` give the result: at time `t'`, slice `s'` gets the packet of slice
+/// `first_source(s') + Σ index * slices` and time `first_step(s') + Σ index * time`. Emission order, sets and gate give
+/// the work of the routers. The chip refuses a command in which the two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// The generator.
@@ -378,7 +378,10 @@ mod tests {
              emission time, source slice, delivered 1/8"
         );
         let switch = Switch::forwarding(256, 6);
-        assert_eq!((switch.source(200, 5), switch.out_time(), switch.delivered()), (Some((200, 5)), 6, (1, 1)));
+        assert_eq!(
+            (switch.source(200, 5), switch.out_time(), switch.delivered()),
+            (Some((200, 5)), 6, (1, 1))
+        );
         assert!(switch.to_string().contains("snoop[s'] = s', "), "{switch}");
     }
 

@@ -211,8 +211,8 @@ pub struct TensorUnit {
 
 impl TensorUnit {
     /// A pass of the main context that collects the fetched stream, in as many flits per packet as needed, and
-    /// otherwise leaves it unchanged up to its sink. More can be set in the fields: `TensorUnit { sub_context: true,
-    /// ..TensorUnit::new(fetch, sink) }`.
+    /// otherwise leaves it unchanged up to its sink. More can be set in the fields:
+    /// `TensorUnit { sub_context: true, ..TensorUnit::new(fetch, sink) }`.
     pub fn new(fetch: Fetch, sink: Sink) -> Self {
         let flits = (fetch.packet * fetch.output.bits()).div_ceil(8 * FLIT_BYTES);
         Self {

@@ -97,7 +97,10 @@ impl Transfer {
         for _ in 0..total {
             if self.guard.holds(&indices) {
                 let place = |start: Start, step: fn(&TransferLoop) -> Step| {
-                    let steps = loops.iter().zip(&indices).map(|(transfer_loop, index)| step(transfer_loop).elements * index);
+                    let steps = loops
+                        .iter()
+                        .zip(&indices)
+                        .map(|(transfer_loop, index)| step(transfer_loop).elements * index);
                     start.elements.saturating_add_unsigned(steps.sum())
                 };
                 visit(

@@ -149,7 +149,8 @@ impl TensorUnit {
     /// The tensors that it reads, in the order of the engines.
     pub fn reads(&self) -> impl Iterator<Item = Use> {
         let fetched = self.fetch.sources().map(|source| Use::read(Place::Region(*source), "fetch"));
-        let weights = self.contraction.iter().map(|contraction| Use::read(Place::Trf(contraction.trf), "contraction"));
+        let weights =
+            self.contraction.iter().map(|contraction| Use::read(Place::Trf(contraction.trf), "contraction"));
         let operands = self.vector.iter().flat_map(Vector::operands);
         let operands = operands.map(|operand| Use::read(Place::Region(operand.source), "vector"));
         fetched.chain(weights).chain(operands)

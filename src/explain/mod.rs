@@ -155,7 +155,13 @@ impl fmt::Display for Transfer {
         };
         writeln!(f, "{:>10}  {:>16}  {:>16}", "iterations", "source step", "destination step")?;
         for transfer_loop in &self.loops {
-            writeln!(f, "{:>10}  {:>16}  {:>16}", transfer_loop.size, step(&transfer_loop.source), step(&transfer_loop.destination))?;
+            writeln!(
+                f,
+                "{:>10}  {:>16}  {:>16}",
+                transfer_loop.size,
+                step(&transfer_loop.source),
+                step(&transfer_loop.destination)
+            )?;
         }
         let start = |start: &crate::command::Start| match (start.units, start.elements) {
             (0, elements) => format!("{elements} elements"),

@@ -115,7 +115,7 @@ impl Index {
         self.ident_value(X::NAME)
     }
 
-    /// The coordinate on the axis of this name. 0 where the axis is absent.
+    /// The coordinate on the axis of this name. It is 0 if the axis is absent.
     pub fn ident_value(&self, name: Ident) -> Result<usize, Invalid> {
         let found = self.resolve().ok_or(Invalid)?;
         Ok(found.iter().find(|(axis, _)| axis.name == name).map_or(0, |(_, value)| *value))

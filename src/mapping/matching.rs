@@ -15,10 +15,11 @@
 //!
 //! Three steps are repeated until nothing changes:
 //!
-//! 1. *open*: a block with padding positions before it that the other side does not have is taken apart. Its level starts
-//!    after the padding positions.
+//! 1. *open*: a block with padding positions before it that the other side does not have is taken apart. Its level
+//!    starts after the padding positions.
 //! 2. *lift*: neighbouring pieces that equal the content of a composite of the other side become a digit of it.
-//! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`] allows.
+//! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`]
+//!    allows.
 
 use super::factor::{Factor, Factors, NO_FACTOR, same_factor, size_of_factors};
 use super::normal::least;
@@ -59,8 +60,8 @@ pub enum CutRule {
     Exact,
     /// A whole digit may be cut anywhere: values past its end are padding.
     Whole,
-    /// A digit may be cut where its period is, or if it ends with its axis: users of the halves keep their sum below
-    /// the digit's size.
+    /// A digit may be cut if the cut divides its period, or if the digit ends with its axis: users of the halves keep
+    /// their sum below the digit's size.
     Ragged,
 }
 
@@ -570,7 +571,7 @@ impl Matched {
         None
     }
 
-    /// A digit of the dividend that goes past the values that the divisor holds of it, though its axis goes on.
+    /// A digit of the dividend that goes past the values that the divisor holds of it, though its axis continues.
     pub const fn past_held_values(&self) -> Option<(Term, usize)> {
         let held = &self.divisor.list;
         let mut k = 0;

@@ -1,4 +1,4 @@
-//! Mapping expressions: where every element of a tensor lives, as a type.
+//! Mapping expressions: the place of every element of a tensor, as a type.
 //!
 //! A mapping gives, for every *position* of a dimension, the *coordinates* of the axes there. `m!` writes a mapping as
 //! a type; everything about it is known at compile time:
@@ -26,12 +26,12 @@
 //! |---|---|---|
 //! | `1` | 1 | the element whose coordinates are all 0 |
 //! | `A` | size of `A` | coordinate `A: i` |
-//! | `e / n` | size / n | what `e` holds at `i * n` |
-//! | `e % n` | n | what `e` holds at `i` |
-//! | `e = n` | n | what `e` holds at `i` |
-//! | `e # n` | n | what `e` holds at `i`; past its end nothing (padding) |
-//! | `# l + e + # r` | l + size + r | what `e` holds at `i - l`; before and past it nothing. Either side may be left out |
-//! | `a, b` | size of `a` x size of `b` | what `a` holds at `i / size of b`, and `b` at `i % size of b` |
+//! | `e / n` | size / n | the content of `e` at `i * n` |
+//! | `e % n` | n | the content of `e` at `i` |
+//! | `e = n` | n | the content of `e` at `i` |
+//! | `e # n` | n | the content of `e` at `i`; past its end nothing (padding) |
+//! | `# l + e + # r` | l + size + r | the content of `e` at `i - l`; before and past it nothing. Either side is optional |
+//! | `a, b` | size of `a` x size of `b` | the content of `a` at `i / size of b`, and of `b` at `i % size of b` |
 //!
 //! # Layers
 //!
@@ -77,7 +77,7 @@
 //! assert!(equivalent::<m![A # 8, B], m![[A, B] # 24]>());
 //! // 6. Cuts compose.
 //! assert!(equivalent::<m![A / 2 / 3], m![A / 6]>() && equivalent::<m![A / 2 % 3], m![A % 6 / 2]>());
-//! // 7. Leading padding adds up; trailing padding is the same as `#`. A cut counts both; its parts are padding together.
+//! // 7. Leading padding adds up; trailing padding is as with `#`. A cut counts both; its parts are padding together.
 //! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
 //! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
 //! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
@@ -94,8 +94,8 @@
 //! which positions are padding. A part with a single value left adds nothing, as `e % 1` does. A mapping that ends
 //! before its first element, `m![[# 2 + B] = 2]`, is refused.
 //!
-//! Padding positions before a single element need an axis, which distinguishes the block from others: `m![# 1 + U + #
-//! 2]` with `axes![U = 1]`. `m![# 1 + 1]` is refused.
+//! Padding positions before a single element need an axis, which distinguishes the block from others:
+//! `m![# 1 + U + # 2]` with `axes![U = 1]`. `m![# 1 + 1]` is refused.
 
 mod constructors;
 mod division;

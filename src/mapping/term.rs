@@ -15,7 +15,7 @@ pub struct Ident {
 }
 
 impl Ident {
-    /// A name. It starts with an ASCII upper-case letter and goes on with ASCII letters, digits and `_`.
+    /// A name. It starts with an ASCII upper-case letter, followed by ASCII letters, digits and `_`.
     pub const fn new(name: &'static str) -> Self {
         let bytes = name.as_bytes();
         assert!(

@@ -118,14 +118,15 @@ impl ElementType {
         )
     }
 
-    /// The types into which fetch can cast this one on RNGD, itself first. None for types that no memory holds.
+    /// The types into which fetch can cast this one on RNGD, itself first. Empty for types that no memory holds.
     ///
     /// See [fetch](crate::guide::fetch), "Types".
     pub const fn fetch_outputs(self) -> &'static [ElementType] {
         self.fetch_outputs_on(ChipKind::Rngd)
     }
 
-    /// The types into which fetch can cast this one on a kind of chip, itself first. None for types that no memory holds.
+    /// The types into which fetch can cast this one on a kind of chip, itself first. Empty for types that no memory
+    /// holds.
     ///
     /// ```
     /// use furiosa_visa_std::spec::ChipKind;
@@ -138,8 +139,8 @@ impl ElementType {
         cast::fetch_outputs(self, kind)
     }
 
-    /// The types into which [`Cast`](super::Cast) and [`convert_block`](super::convert_block) convert this
-    /// one, itself first. None for types that no memory holds.
+    /// The types into which [`Cast`](super::Cast) and [`convert_block`](super::convert_block) convert this one, itself
+    /// first. Empty for types that no memory holds.
     pub const fn cast_outputs(self) -> &'static [ElementType] {
         cast::cast_outputs(self)
     }

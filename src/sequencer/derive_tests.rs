@@ -223,7 +223,7 @@ fn lists_hold_the_longest_mapping_and_report_more() {
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
 }
 
-/// A product that the buffer cuts across its digits is read where the stream holds it in order.
+/// A product that the buffer cuts across its digits is read if the stream holds it in order.
 #[test]
 fn products_that_the_buffer_cuts() {
     axes![A = 2, B = 5, C = 8, D = 3, E = 7];

@@ -18,8 +18,8 @@
 //!
 //! * An axis that the buffer lacks is a *broadcast*: stride 0.
 //! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
-//! * Padding positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside it if
-//!   only the buffer has them.
+//! * Padding positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside it
+//!   if only the buffer has them.
 //! * A digit of the buffer may be read in [windows](Window): two digits of the stream, whose loops overlap in memory.
 //! * Neighbours merge if there are more than 8 entries.
 //! * A product that is padded or cut across its digits is read if it lies in the buffer as one run. A product that the

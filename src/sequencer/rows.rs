@@ -7,8 +7,8 @@
 //! table m![V, H], index m![S]  ->  DM Slice m![S / 4 # 256], Element m![S % 4, H]      (S = 16, V = 1000, H = 64)
 //!
 //!   rows      loop      index step     DM step            from row to row in the table
-//!             S / 4     4              1 slice            what the index says, times 64 elements
-//!                 S / 4     4              1 slice            value of the index, times 64 elements
+//!             S / 4     4              1 slice            value of the index, times 64 elements
+//!             S % 4     1              64 elements
 //!
 //!   payload   loop      table step     DM step
 //!             H         1 element      1 element

@@ -18,7 +18,8 @@ impl Moves<'_> {
         let count = count.clamp(1, outer.size);
         let part = |k: usize| {
             let range = outer.size * k / count..outer.size * (k + 1) / count;
-            let units = first + range.start * step(&outer)..first + (range.end - 1) * step(&outer) + inside + 1;
+            let units =
+                first + range.start * step(&outer)..first + (range.end - 1) * step(&outer) + inside + 1;
             (units, self.part(cut, range))
         };
         (0..count).map(part).collect()

@@ -132,7 +132,8 @@ impl Moves<'_> {
         // The chains grow in turns, because either side could take all loops.
         while across.grow(&mut loops, (run, wanted), |candidate| (candidate.source, candidate.destination))
             | along.grow(&mut loops, (run, wanted), |candidate| (candidate.destination, candidate.source))
-        {}
+        {
+        }
         if across.places.len() == 1 || along.places.len() == 1 {
             return None;
         }

@@ -197,8 +197,8 @@ impl InputCmp {
 pub enum Branch {
     /// Id 0 for all elements.
     Unconditional,
-    /// Group 0 and group 1 in turns along an axis. Variables of the digits: chip, cluster, slice, time, packet; their sum
-    /// is the index along the axis.
+    /// Group 0 and group 1 in turns along an axis. Variables of the digits: chip, cluster, slice, time, packet. Their
+    /// sum is the index along the axis.
     AxisToggle {
         /// The digits of the axis.
         digits: List<GuardDigit, TOGGLE_DIGITS>,

@@ -300,7 +300,10 @@ impl Vector {
                 OperandSource::Vrf(operand) => &operand.transfer,
                 OperandSource::Stash(operand) => operand,
             };
-            transfer.loops.iter().fold(1u128, |all, transfer_loop| all.saturating_mul(transfer_loop.size as u128))
+            transfer
+                .loops
+                .iter()
+                .fold(1u128, |all, transfer_loop| all.saturating_mul(transfer_loop.size as u128))
         };
         let operands = self.steps.iter().flat_map(VectorStep::operands).map(elements);
         let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();

@@ -465,7 +465,11 @@ mod tests {
             ($wrap:ident($name:ident), $element:ident, $lanes:literal) => {
                 for op in $name::ALL {
                     let operator = $wrap(*op);
-                    assert_eq!((operator.element(), operator.lanes()), (ElementType::$element, $lanes), "{operator:?}");
+                    assert_eq!(
+                        (operator.element(), operator.lanes()),
+                        (ElementType::$element, $lanes),
+                        "{operator:?}"
+                    );
                     assert_eq!(
                         (operator.name(), operator.to_string(), operator.alu()),
                         (op.name(), op.to_string(), op.alu())

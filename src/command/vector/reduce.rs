@@ -177,14 +177,15 @@ impl IntraSliceReduce {
     pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let kept = self.kept.iter().map(|kept_loop| (kept_loop.size, kept_loop.input, kept_loop.output));
         nest(kept).into_iter().flat_map(|(from, to)| {
-            let reduced = nest(self.reduced.iter().map(|reduced_loop| (reduced_loop.size, reduced_loop.input, 0)));
+            let reduced =
+                nest(self.reduced.iter().map(|reduced_loop| (reduced_loop.size, reduced_loop.input, 0)));
             reduced.into_iter().map(move |(offset, _)| (from + offset, to))
         })
     }
 }
 
-/// A loop over elements that an inter-slice reduce keeps apart. Elements of a step are positions, `time * lanes +
-/// lane`.
+/// A loop over elements that an inter-slice reduce keeps apart. Elements of a step are positions,
+/// `time * lanes + lane`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedLoop {
     /// Iterations.

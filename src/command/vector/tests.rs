@@ -175,7 +175,12 @@ fn steps_change_the_stream() {
         assert_eq!(step.shape(integers), behind, "{step}");
     }
     let both = of([VectorStep::Split, VectorStep::Stash, VectorStep::Concat]);
-    assert!(both.shapes(floats).map(|shape| (shape.time, shape.lanes)).eq([(6, 8), (12, 4), (12, 4), (6, 8)]));
+    assert!(both.shapes(floats).map(|shape| (shape.time, shape.lanes)).eq([
+        (6, 8),
+        (12, 4),
+        (12, 4),
+        (6, 8)
+    ]));
 }
 
 /// The number of packets includes both groups.

@@ -209,8 +209,8 @@ impl Guard {
         guard
     }
 
-    /// The element at a position, by its coordinates and by its place in the innermost mapping: `i![A: 3, B: 5],
-    /// position 13 of m![A % 4, B # 8]`. `None` for padding, and if the mappings are not known.
+    /// The element at a position, by its coordinates and by its place in the innermost mapping:
+    /// `i![A: 3, B: 5], position 13 of m![A % 4, B # 8]`. `None` for padding, and if the mappings are not known.
     pub fn element(&self, variables: &[usize]) -> Option<String> {
         let (mut index, mut names) = (Index::new(), Vec::new());
         let mut innermost = None;
@@ -227,8 +227,8 @@ impl Guard {
         Some(format!("i![{}], position {position} of m![{mapping}]", coordinates.join(", ")))
     }
 
-    /// The place of a position without an element, by the part of a mapping whose padding it is in: `position 9 of m![A
-    /// # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings are not known.
+    /// The place of a position without an element, by the part of a mapping whose padding it is in:
+    /// `position 9 of m![A # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings are not known.
     pub fn dead_part(&self, variables: &[usize]) -> Option<String> {
         let known = || variables.iter().zip(&self.mappings.0).filter_map(|(at, map)| Some((*at, (*map)?)));
         let text = |(position, part): (usize, &Expr)| format!("position {position} of m![{part}]");

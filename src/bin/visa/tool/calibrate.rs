@@ -109,7 +109,7 @@ struct Compared {
     fitted: Option<(Number, f64)>,
 }
 
-/// The table, and the numbers of the report with those that are fitted.
+/// The table, and the numbers of the report, with fitted numbers in place of theirs.
 ///
 /// # Errors
 /// Returns the problem, with the file and the place.
@@ -271,7 +271,8 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
         return Err("its `report` is one of the profile `book`, which has no number to fit; help: unset `VISA_PROFILE`"
             .to_string());
     }
-    let value = |number: Number| numbers.iter().find(|entry| entry["name"] == number.name())?["value"].as_u64();
+    let value =
+        |number: Number| numbers.iter().find(|entry| entry["name"] == number.name())?["value"].as_u64();
     let known = Number::ALL.into_iter().fold(Numbers::default(), |known, number| {
         value(number).map_or(known, |value| known.with(number, value))
     });
@@ -280,7 +281,8 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
         let meant: Vec<&Value> = operations.iter().filter(|operation| is_meant(&span, operation)).collect();
         let cycles = |operation: &Value| operation["time"]["cycles"].as_f64().unwrap_or(0.0);
         let Some(first) = meant.first() else {
-            let mut names: Vec<&str> = operations.iter().filter_map(|operation| operation["location"].as_str()).collect();
+            let mut names: Vec<&str> =
+                operations.iter().filter_map(|operation| operation["location"].as_str()).collect();
             names.dedup();
             names.truncate(5);
             return Err(format!(
@@ -299,7 +301,9 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
             ));
         }
         let fitted = class_of(first).and_then(|class| {
-            let all = meant.iter().filter_map(|operation| fitted(class, operation, span.cycles - cycles(operation), &known));
+            let all = meant
+                .iter()
+                .filter_map(|operation| fitted(class, operation, span.cycles - cycles(operation), &known));
             Some((class.number, median(all.collect())?))
         });
         let class = name(first);
@@ -322,11 +326,14 @@ fn table(all: &[Compared], known: &Numbers) -> (String, Numbers) {
     let names = CLASSES.iter().map(|class| class.name).chain(["other operations"]);
     for name in names {
         let members: Vec<&Compared> = all.iter().filter(|compared| compared.class == name).collect();
-        let Some(ratio) = median(members.iter().map(|compared| compared.ours / compared.span.cycles).collect()) else {
+        let Some(ratio) =
+            median(members.iter().map(|compared| compared.ours / compared.span.cycles).collect())
+        else {
             continue;
         };
         let number = members.iter().find_map(|compared| compared.fitted).map(|(number, _)| number);
-        let new = median(members.iter().filter_map(|compared| Some(compared.fitted?.1)).collect()).map(f64::round);
+        let new =
+            median(members.iter().filter_map(|compared| Some(compared.fitted?.1)).collect()).map(f64::round);
         let explained = match (number, new) {
             (Some(number), Some(new)) => {
                 profile = profile.with(number, new as u64);

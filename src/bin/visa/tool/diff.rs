@@ -146,7 +146,12 @@ fn sites<'a>(run: &'a Run, renamed: &BTreeMap<&str, &'a str>) -> BTreeMap<Kind<'
         let sites = all.entry(kind).or_default();
         let known = sites.iter().position(|site| site.line == operation.line);
         let index = known.unwrap_or_else(|| {
-            sites.push(Site { line: &operation.line, tensor: tensor(operation), bound: &operation.bound, ..Site::default() });
+            sites.push(Site {
+                line: &operation.line,
+                tensor: tensor(operation),
+                bound: &operation.bound,
+                ..Site::default()
+            });
             sites.len() - 1
         });
         sites[index].operations += 1;
@@ -157,7 +162,8 @@ fn sites<'a>(run: &'a Run, renamed: &BTreeMap<&str, &'a str>) -> BTreeMap<Kind<'
 
 /// The part of an operation's name after call and place: the tensor that it writes.
 fn tensor(operation: &RunOperation) -> &str {
-    operation.name
+    operation
+        .name
         .strip_prefix(operation.operation.as_str())
         .and_then(|rest| rest.trim_start().split_once(' '))
         .map_or("", |(_, tensor)| tensor)
