@@ -243,8 +243,8 @@ pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
 pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
 /// Ticks of refresh per 1000 ticks of HBM use. Reported. See [clock](crate::guide::clock).
 pub const HBM_REFRESH_PER_MILLE: u64 = 71;
-/// Time of a write of a part of a unit, in times of a whole unit: it reads, changes and writes the unit. Documented as
-/// about 50. See [clock](crate::guide::clock).
+/// Time of a write of a part of a unit, as a multiple of that of a whole unit: it reads, changes and writes the unit.
+/// Documented as about 50. See [clock](crate::guide::clock).
 pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
 /// Ticks for which a write of a part of a unit holds its channel: 267 core cycles. Derived. See
 /// [clock](crate::guide::clock).

@@ -188,7 +188,7 @@ pub(crate) const fn takes(template: &str, parts: usize) -> bool {
 }
 
 /// A [`Text`] from a template and its parts; works in const code. The template is parsed when the text is made, because
-/// most texts never are. The number of its places is checked when the tests are compiled.
+/// most texts are never made. The number of its places is checked when the tests are compiled.
 macro_rules! text {
     ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
         #[cfg(test)]

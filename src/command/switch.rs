@@ -24,7 +24,7 @@ pub enum SwitchVariant {
     Transpose,
     /// A slice digit and a time digit trade places.
     InterTranspose,
-    /// Any slice digits become time or stay, in any order: the sets are written as a bitmap.
+    /// Any slice digits become time or stay, in any place: the sets are written as a bitmap.
     CustomBroadcast,
     /// The inner one of two slice digits becomes time, and the other one moves inwards.
     TransposedBroadcast1,
@@ -96,7 +96,7 @@ pub struct Snoop {
 }
 
 impl Snoop {
-    /// A snoop in which every slice takes only its packets.
+    /// A snoop in which every slice takes only its own packets.
     pub const fn new() -> Self {
         Self {
             digits: List::new(SnoopDigit { base: 1, count: 1, weight: 0 }),

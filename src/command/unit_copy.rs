@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(starts, [(256, false), (0, false)]);
     }
 
-    /// Every call is given by one context, but the one between HBM by both DMA contexts.
+    /// One context gives each call; both DMA contexts give the call between HBM.
     #[test]
     fn contexts_give_their_calls() {
         let of = |call: CopyCall| -> Vec<_> {

@@ -179,7 +179,7 @@ impl Pieces {
                         Factor::Padding { size } => Factor::Padding { size: size * piece.base },
                         term => term,
                     };
-                    // Each digit of the block has an origin number: pieces of one origin are neighbours.
+                    // Each digit of the block gets an origin of its own: pieces of one origin are neighbours.
                     let origin = (piece.origin + 1) * 2 * PIECES + j;
                     // An axis of one coordinate is no digit.
                     if inside[j].size_over(base) > base {

@@ -91,7 +91,7 @@
 //! A mapping has at most [`FACTORS`] digits. A tensor may use an axis once; a digit that is used twice has no meaning.
 //!
 //! A part of a block with padding positions before it belongs with the other parts: only all parts together decide
-//! which positions are padding. A part with a single value left adds nothing, as `e % 1` does. A mapping that ends
+//! which positions are padding. A part with a single value left adds nothing, like `e % 1`. A mapping that ends
 //! before its first element, `m![[# 2 + B] = 2]`, is refused.
 //!
 //! Padding positions before a single element need an axis, which distinguishes the block from others:

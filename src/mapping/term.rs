@@ -96,7 +96,7 @@ impl Composite {
     }
 }
 
-/// Object of which a term is a digit.
+/// The axis or composite of which a term is a digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Atom {
     /// An axis.

@@ -236,7 +236,7 @@ const fn is_step(step: usize, name: &'static str, axis: &'static Expr) -> Result
     )
 }
 
-/// Refuses a digit that is not a digit of the buffer as it is, and a digit with positions that are no elements.
+/// Requires that a digit is one whole digit of the buffer, and that all its positions are elements.
 const fn is_whole_digit(
     pool: &Pool,
     element: &Factors,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   m![A / 16 # 4], m![A % 16] with A = 48       v0 alone: position 3 is padding for every v1
-//!   m![A # 48 / 16], m![A # 48 % 16] with A = 40 v0 and v1 together: the last part has 8 positions
+//!   m![A # 48 / 16], m![A # 48 % 16] with A = 40 v0 and v1 together: the last part has 8 live positions
 //! ```
 
 use super::{GUARD_SUMS, Guard, GuardDigit};

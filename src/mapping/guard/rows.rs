@@ -99,8 +99,7 @@ impl LiveRows {
         self.same_in_unit.then(|| self.row(variables, &mut Vec::new()))
     }
 
-    /// The liveness of each row of a unit, if the row number has no effect. `variables` starts with chip, cluster and
-    /// slice.
+    /// The liveness of each row of a unit, if its rows do not differ. `variables` starts with chip, cluster and slice.
     pub(crate) fn of_rows(&self, variables: &mut [usize]) -> Option<Liveness> {
         let mut others = (UNIT_VARIABLES..self.guard.variables).filter(|&variable| variable != self.axis);
         let same = others.all(|variable| !depends_on(&self.guard, variable));

@@ -110,7 +110,8 @@ pub fn logarithm(x: f32) -> f32 {
     hard.map_or_else(|| canonical(libm::log(f64::from(x)) as f32), |hard| f32::from_bits(hard[1]))
 }
 
-/// The sine, of radians. One argument and its negative are on the wrong side of the middle of two numbers in 64 bits.
+/// The sine, of radians. For one argument and its negative, the result in 64 bits is on the wrong side of the middle of
+/// two numbers.
 pub fn sine(x: f32) -> f32 {
     const HARD: [u32; 2] = [0x4619_9998, 0xbeb1_fa5d];
     if x.to_bits() & !(1 << 31) == HARD[0] {

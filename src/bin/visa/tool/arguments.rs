@@ -140,7 +140,7 @@ fn without_macro(text: &str) -> Option<String> {
     found.then_some(left)
 }
 
-/// An argument in quotes of messages: on one line, and not longer than one.
+/// An argument for quotation in messages: on one line, and not longer than one.
 pub fn shown(argument: &OsStr) -> String {
     let text = argument.to_string_lossy();
     let visible = |c: char| if c.is_control() { ' ' } else { c };

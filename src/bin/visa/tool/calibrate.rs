@@ -92,7 +92,7 @@ struct Span {
     cycles: f64,
 }
 
-/// The file of the user.
+/// Content of the file of spans that the user gives.
 #[derive(Debug, PartialEq)]
 struct Given {
     report: PathBuf,

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The longest file that is read: the longest operations of a trace, and as much again for the data after them.
+/// The longest file that is read: the most bytes of the operations of a trace, and as much again for the rest.
 const MOST_READ: u64 = 2 * MOST_BYTES;
 
 /// Reads a trace from a file.
