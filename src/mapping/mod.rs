@@ -30,7 +30,7 @@
 //! | `e % n` | n | the content of `e` at `i` |
 //! | `e = n` | n | the content of `e` at `i` |
 //! | `e # n` | n | the content of `e` at `i`; past its end nothing (padding) |
-//! | `# l + e + # r` | l + size + r | the content of `e` at `i - l`; before and past it nothing. Either side is optional |
+//! | `# l + e + # r` | l + size + r | the content of `e` at `i - l`, otherwise nothing. Either side is optional |
 //! | `a, b` | size of `a` x size of `b` | the content of `a` at `i / size of b`, and of `b` at `i % size of b` |
 //!
 //! # Layers

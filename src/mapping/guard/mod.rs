@@ -228,7 +228,8 @@ impl Guard {
     }
 
     /// The place of a position without an element, by the part of a mapping whose padding it is in:
-    /// `position 9 of m![A # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings are not known.
+    /// `position 9 of m![A # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings
+    /// are not known.
     pub fn dead_part(&self, variables: &[usize]) -> Option<String> {
         let known = || variables.iter().zip(&self.mappings.0).filter_map(|(at, map)| Some((*at, (*map)?)));
         let text = |(position, part): (usize, &Expr)| format!("position {position} of m![{part}]");
