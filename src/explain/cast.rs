@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 use crate::spec;
 
 impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, OutPacket> {
-    /// How flits become flits of a narrower type: the packet before and after, and what is padding.
+    /// Explains the conversion of flits to a narrower type: the packet before and after, and the padding.
     pub fn explain() -> StageExplanation {
         let request = CastRequest {
             input: D::ELEMENT_TYPE,
@@ -26,7 +26,7 @@ impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, Out
 ///
 /// # Errors
 ///
-/// Those of [`derive_cast`].
+/// Returns the errors of [`derive_cast`].
 pub fn explain_cast(request: &CastRequest) -> Result<StageExplanation, PlanError> {
     derive_cast(request)?;
     let CastRequest { input, output, packet, out_packet } = *request;

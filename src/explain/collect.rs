@@ -10,7 +10,7 @@ use crate::spec;
 use core::fmt;
 
 impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
-    /// How packets become flits: the mappings before and after, flits per packet, padding.
+    /// Explains the conversion of packets to flits: the mappings before and after, flits per packet, padding.
     pub fn explain() -> StageExplanation {
         explain_collect(&Self::REQUEST).unwrap_or_else(|error| error.refuse())
     }
@@ -20,7 +20,7 @@ impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, P
 ///
 /// # Errors
 ///
-/// Those of [`derive_collect`].
+/// Returns the errors of [`derive_collect`].
 pub fn explain_collect(request: &CollectRequest) -> Result<StageExplanation, PlanError> {
     let CollectConfig { flits } = derive_collect(request)?;
     let CollectRequest { element, time, packet, out_time, out_packet } = *request;
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_two_flits() {
-        // 48 bytes are rounded up to 64.
+        // The packet of 48 bytes is rounded up to 64.
         type Plan = CollectPlan<i8, m![P], m![Q], m![P, Q # 64 / 32], m![Q # 64 % 32]>;
         let explanation = Plan::explain();
         assert_eq!(

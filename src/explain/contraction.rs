@@ -19,7 +19,7 @@ use core::fmt;
 impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
 {
-    /// How the TRF sequencer follows from the mappings, and what the stream adapter does.
+    /// Explains the derivation of the TRF sequencer from the mappings, and the work of the stream adapter.
     ///
     /// The entries of the table are in elements; the configuration has bytes.
     pub fn explain() -> Explanation {
@@ -65,7 +65,7 @@ fn times(number: usize) -> String {
 }
 
 impl<D: Scalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
-    /// How the packet is summed: before and after, the depth of the tree, the columns.
+    /// Explains the sums over the packet: before and after, the depth of the tree, the columns.
     pub fn explain() -> StageExplanation {
         let request =
             ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
@@ -77,7 +77,7 @@ impl<D: Scalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
 ///
 /// # Errors
 ///
-/// Those of [`derive_contract`].
+/// Returns the errors of [`derive_contract`].
 pub fn explain_contract(request: &ContractRequest) -> Result<StageExplanation, PlanError> {
     let ContractConfig { depth, columns } = derive_contract(request)?;
     let ContractRequest { element, packet, out_packet } = *request;
@@ -111,11 +111,11 @@ pub fn explain_contract(request: &ContractRequest) -> Result<StageExplanation, P
 impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>
 {
-    /// How results are summed over time and leave: the mappings before and after, the slot of each step, the buffer.
+    /// Explains the sums over time and their output: the mappings before and after, the slot of each step, the buffer.
     ///
     /// # Errors
     ///
-    /// Mappings that this kind does not fit.
+    /// Returns an error for mappings that this kind does not fit.
     pub fn explain(kind: AccumulationKind) -> Result<StageExplanation, PlanError> {
         explain_accumulate(&Self::request(kind))
     }
@@ -125,7 +125,7 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
 ///
 /// # Errors
 ///
-/// Those of [`derive_accumulate`].
+/// Returns the errors of [`derive_accumulate`].
 pub fn explain_accumulate(request: &AccumulateRequest) -> Result<StageExplanation, PlanError> {
     let config = derive_accumulate(request)?;
     let AccumulateConfig { kind, columns, slot_count, buffer, .. } = config;
@@ -239,12 +239,12 @@ mod tests {
 
     #[track_caller]
     fn has(text: &impl fmt::Display, line: &str) {
-        assert!(lines(text).iter().any(|own| own == line), "`{line}` is not in\n{text}");
+        assert!(lines(text).iter().any(|other| other == line), "`{line}` is not in\n{text}");
     }
 
     #[test]
     fn an_align_is_explained() {
-        // A stream that reads weights again.
+        // A stream that reads the same weights several times.
         type Plan = AlignPlan<i8, m![P, Q, C / 32], m![C % 32], m![G], m![Q, C], m![P, Q], m![C]>;
         let text = Plan::explain();
         has(&text, "stream Time m![P, Q, C / 32], Packet m![C % 32]");

@@ -1,4 +1,4 @@
-//! `explain()` on shuffles and copies by the sub context: who gets what, and the loops of each.
+//! `explain()` on shuffles and copies by the sub context: source and destination of each part, and its loops.
 
 use crate::engine::copies::{ParallelCopyPlan, ShuffleConfig, SliceCopyConfig};
 use crate::engine::dma::AtRest;
@@ -14,10 +14,10 @@ impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> 
 }
 
 impl ShuffleConfig {
-    /// What each cluster or chip gets, and the loops of each, as text.
+    /// The source of each cluster or chip, and the loops of each, as text.
     ///
     /// # Errors
-    /// Those of [`Self::moves`].
+    /// Returns the errors of [`Self::moves`].
     ///
     /// ```
     /// use furiosa_visa_std::engine::copies::ShufflePlan;
@@ -30,9 +30,9 @@ impl ShuffleConfig {
     pub fn explain(&self, pattern: &[usize]) -> Result<String, PlanError> {
         let noun = self.level.noun();
         let mut text = format!("{}\n\n", self.call);
-        for own in self.moves(pattern)? {
+        for transfer in self.moves(pattern)? {
             let number = |units: isize| units as usize / self.step;
-            let (from, to) = (number(own.source_start.units), number(own.destination_start.units));
+            let (from, to) = (number(transfer.source_start.units), number(transfer.destination_start.units));
             let _ = writeln!(text, "{noun} {to} gets {noun} {from}");
         }
         Ok(format!("{text}\neach\n{}", self.transfer))
@@ -40,15 +40,15 @@ impl ShuffleConfig {
 }
 
 impl SliceCopyConfig {
-    /// What each cluster or chip keeps, and the loops of each, as text.
+    /// The part that each cluster or chip keeps, and the loops of each, as text.
     ///
     /// # Errors
-    /// Those of [`Self::moves`].
+    /// Returns the errors of [`Self::moves`].
     pub fn explain(&self, index: &[usize]) -> Result<String, PlanError> {
         let noun = self.level.noun();
         let mut text = format!("{}\n\n", self.call);
-        for own in self.moves(index)? {
-            let unit = own.destination_start.units as usize / self.step;
+        for transfer in self.moves(index)? {
+            let unit = transfer.destination_start.units as usize / self.step;
             let part = index[unit];
             let first = self.tile.offset(part)?;
             let _ =
@@ -79,7 +79,7 @@ mod tests {
         let start = "parallel_copy_cluster_slice\n\ncluster 0 keeps part 4 of 5, from element 64 on\n\
                      cluster 1 keeps part 0 of 5, from element 0 on\n";
         assert!(text.starts_with(start), "{text}");
-        // Of an inner axis: 5 pieces of 8 elements, 16 elements apart.
+        // Parts of an inner axis: 5 pieces of 8 elements, 16 elements apart.
         type Inner =
             SliceCopyPlan<i8, m![1], m![C], m![A], m![V, B], m![B / 8], m![V, 1 # 2, B % 8], m![V, B % 8]>;
         let text = Inner::CLUSTERS.explain(&[1, 0]).expect("it is legal");

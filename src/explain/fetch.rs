@@ -9,8 +9,8 @@ use crate::scalar::ElementType;
 use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use crate::text::Text;
 
-/// Explains how the Fetch Engine's main context reads a buffer as a stream: the tables, the contiguous run, the fetch
-/// size and the cycles.
+/// Explains the read of a buffer as a stream by the Fetch Engine's main context: the tables, the contiguous run, the
+/// fetch size and the cycles.
 ///
 /// ```
 /// use furiosa_visa_std::mapping::M;
@@ -28,7 +28,7 @@ use crate::text::Text;
 ///
 /// # Errors
 ///
-/// Mappings whose size is not defined, and those of [`derive`](crate::sequencer::derive()).
+/// Returns errors for mappings whose size is not defined, and those of [`derive`](crate::sequencer::derive()).
 pub fn explain_read(
     buf: &'static Expr,
     time: &'static Expr,
@@ -39,19 +39,19 @@ pub fn explain_read(
     explain_request("read", &request, false)
 }
 
-/// Explains a fetch: the tables, the contiguous run, the fetch size and the cycles. Packets of no multiple of 8 bytes are
-/// refused.
+/// Explains a fetch: the tables, the contiguous run, the fetch size and the cycles. Packets whose size is not a
+/// multiple of 8 bytes are refused.
 ///
 /// `operation` names the call in the heading and in refusals.
 ///
 /// # Errors
 ///
-/// Mappings whose size is not defined, and those of [`derive`](crate::sequencer::derive()).
+/// Returns errors for mappings whose size is not defined, and those of [`derive`](crate::sequencer::derive()).
 pub fn explain_fetch(operation: &'static str, request: &FetchRequest) -> Result<Explanation, PlanError> {
     explain_request(operation, request, true)
 }
 
-/// Explains a request. `is_fetch`: the packets leave the Fetch Engine; those that a buffer is read in have any size.
+/// Explains a request. `is_fetch`: true if the packets leave the Fetch Engine. Packets of a plain read have any size.
 fn explain_request(
     operation: &'static str,
     request: &FetchRequest,
@@ -103,7 +103,7 @@ fn explain_request(
     Ok(explanation)
 }
 
-/// The stages of the adapter that elements pass, in order.
+/// Adds the stages of the adapter that elements pass, in order.
 fn explain_stages(request: &FetchRequest, fetch: &FetchConfig, explanation: &mut Explanation) {
     if let Some(period) = fetch.interleave_period {
         let turns = format!("two tensors take turns, {} each", count(period, "packet"));

@@ -1,11 +1,12 @@
-//! `explain()` on gathers and scatters: the loop over rows, and that of a row.
+//! `explain()` on gathers and scatters: the loop over rows, and the loops of a row.
 
 use super::count;
 use crate::engine::dma::{AtRest, IndexedConfig, IndexedPlan};
 use core::fmt;
 
 impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side> {
-    /// Which rows of the table a gather moves where, as text: the loop over the index, and the loops of a row.
+    /// The rows of the table that a gather moves, and their places, as text: the loop over the index, and the loops of
+    /// a row.
     ///
     /// ```
     /// use furiosa_visa_std::engine::dma::IndexedPlan;
@@ -22,14 +23,14 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
         format!("rows of {table} to {side}, by {index}\n\n{}", Self::GATHER_ROWS)
     }
 
-    /// Which rows of the table a scatter writes, as text.
+    /// The rows of the table that a scatter writes, as text.
     pub fn explain_scatter() -> String {
         let (table, index, side) = (Table::SHAPE.to_text(), Index::SHAPE.to_text(), Side::SHAPE.to_text());
         format!("{side} to rows of {table}, by {index}\n\n{}", Self::SCATTER_ROWS)
     }
 }
 
-/// The loop over the rows, from the index to where a row starts in DM; and the loops of a row.
+/// The loop over the rows, from the index to the start of a row in DM, and the loops of a row.
 impl fmt::Display for IndexedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let loops = &self.loops;

@@ -1,8 +1,9 @@
-//! `explain()` on plans: where a configuration comes from.
+//! `explain()` on plans: the origin of a configuration.
 //!
-//! Plans with a sequencer (fetch, align, commit) show the tables of [sequencers](crate::guide::sequencers) and the numbers
-//! that follow from them. Plans that only change the mapping (switch, collect, loads of the register files, contract, accumulate,
-//! cast, transpose) show it before and after, the rule, and their numbers: a [`StageExplanation`].
+//! Plans with a sequencer (fetch, align, commit) show the tables of [sequencers](crate::guide::sequencers) and the
+//! numbers derived from them. Plans that only change the mapping (switch, collect, loads of the register files,
+//! contract, accumulate, cast, transpose) show it before and after, the rule, and their numbers: a
+//! [`StageExplanation`].
 
 use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
 use crate::engine::dma::{AtRest, DmaPlan};
@@ -43,7 +44,7 @@ pub use switch::explain_switch;
 pub use transpose::explain_transpose;
 pub use vector::{VectorExplanation, VectorRow, explain_vector};
 
-/// A plan that exists has an explanation.
+/// Unwraps an explanation: every plan that exists has one.
 fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
     explanation.expect("what derives can be explained")
 }
@@ -60,7 +61,7 @@ impl<
     Windows: WindowList,
 > FetchPlan<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>
 {
-    /// How the sequencer follows from the mappings.
+    /// Explains the derivation of the sequencer from the mappings.
     ///
     /// ```
     /// use furiosa_visa_std::engine::fetch::FetchPlan;
@@ -76,14 +77,14 @@ impl<
 }
 
 impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
-    /// How the sequencer follows from the mappings.
+    /// Explains the derivation of the sequencer from the mappings.
     pub fn explain() -> Explanation {
         explained(explain_read(Buf::EXPR, Time::EXPR, Packet::EXPR, D::ELEMENT_TYPE))
     }
 }
 
 impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
-    /// How the sequencer follows from the mappings.
+    /// Explains the derivation of the sequencer from the mappings.
     pub fn explain() -> Explanation {
         explained(explain_commit(&Self::REQUEST, &Self::CONFIG))
     }
@@ -98,8 +99,8 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     /// assert!(text.contains("commit_in_size") && text.contains("8 bytes"));
     /// ```
     pub fn explain_view() -> Explanation {
-        let own = explain_commit_view(&Self::REQUEST, &Self::VIEW);
-        explained(own.or_else(|_| explain_commit(&Self::REQUEST, &Self::VIEW)))
+        let explanation = explain_commit_view(&Self::REQUEST, &Self::VIEW);
+        explained(explanation.or_else(|_| explain_commit(&Self::REQUEST, &Self::VIEW)))
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_explained() {
-        // M 4:16, K 2:8, W 8:1, with 8 bytes per write.
+        // The loops: M 4:16, K 2:8, W 8:1, with 8 bytes per write.
         axes![M = 4, K = 2, W = 8];
         type Plan = CommitPlan<i8, m![M, K], m![W # 32], m![M, K, W]>;
         let text = Plan::explain().to_string();

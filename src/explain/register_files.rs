@@ -14,7 +14,7 @@ use crate::spec;
 use core::fmt;
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
-    /// How rows and elements follow from the stream, and what they take of the TRF.
+    /// Explains the derivation of rows and elements from the stream, and their room in the TRF.
     ///
     /// ```
     /// use furiosa_visa_std::engine::register_file::TrfLoadPlan;
@@ -55,7 +55,7 @@ fn made(name: &'static str, after: &Expr) -> MappingChange {
 ///
 /// # Errors
 ///
-/// Those of [`derive_trf_load`].
+/// Returns the errors of [`derive_trf_load`].
 pub fn explain_trf_load(request: &TrfLoadRequest) -> Result<StageExplanation, PlanError> {
     let TrfLoadConfig { rows, row_elements: _, bytes } = derive_trf_load(request)?;
     let TrfLoadRequest { element, time, packet, row, row_element } = *request;
@@ -103,7 +103,7 @@ pub fn explain_trf_load(request: &TrfLoadRequest) -> Result<StageExplanation, Pl
 }
 
 impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, Element> {
-    /// Where the elements go.
+    /// Explains the places of the elements.
     ///
     /// ```
     /// use furiosa_visa_std::engine::vector_register_file::VrfLoadPlan;
@@ -140,7 +140,7 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
 ///
 /// # Errors
 ///
-/// Those of [`derive_vrf_load`].
+/// Returns the errors of [`derive_vrf_load`].
 pub fn explain_vrf_load(request: &VrfLoadRequest) -> Result<StageExplanation, PlanError> {
     let VrfLoadConfig { elements, bytes, transfer } = derive_vrf_load(request)?;
     let VrfLoadRequest { element, time, packet, vrf_element } = *request;

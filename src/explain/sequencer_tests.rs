@@ -98,8 +98,8 @@ fn broadcasting_axes() {
     );
 }
 
-/// The vendor's table has `m![H % 2, W]::SIZE` as the stride of `H / 2`, with an untouched buffer. The rule of
-/// the other four tables, applied here too, gives what earlier rows have left: the sizes are the same.
+/// The vendor's table has `m![H % 2, W]::SIZE` as the stride of `H / 2`, with an untouched buffer. The rule of the
+/// other four tables gives the rest after the earlier rows here: the sizes are the same.
 #[test]
 fn merging_entries() {
     axes![N = 8, C = 8, H = 8, W = 32];
@@ -200,7 +200,7 @@ fn what_is_left_of_a_block_that_no_digit_divides() {
     );
 }
 
-/// Digits of an axis are not one where padding lies between them.
+/// Digits of an axis stay apart if padding lies between them.
 #[test]
 fn padding_between_digits_stays() {
     axes![A = 16, B = 3];
@@ -333,7 +333,7 @@ fn computed_mappings_are_written_in_brackets() {
     assert_eq!([buf, time, packet], ["m![A, B]", "m![B]", "m![A # 8]"]);
 }
 
-/// Padding inside of all digits is a loop of its own, also where the members of a list are forgotten.
+/// Padding inside all digits is a loop, also if the members of a list are not known.
 #[test]
 fn padding_inside_of_computed_mappings_has_a_row() {
     axes![A = 4, B = 6];

@@ -1,4 +1,4 @@
-//! What a stage does with the mappings of a stream, in words.
+//! Effect of a stage on the mappings of a stream, in words.
 
 use crate::mapping::{Expr, Factors, Pool};
 use crate::sequencer::{Explanation, write_table};
@@ -8,7 +8,7 @@ use core::fmt;
 /// A mapping before and after a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingChange {
-    /// What the call names it, for example `Time`.
+    /// Name of the mapping in the call, for example `Time`.
     pub name: &'static str,
     /// Before the stage, in `m![…]` notation. Empty: the stage makes it.
     pub before: String,
@@ -28,8 +28,8 @@ impl MappingChange {
     }
 }
 
-/// What a stage without a memory of its own does: the mappings before and after it, the rule that connects them, and the
-/// numbers that follow.
+/// Explanation of a stage without a memory: the mappings before and after it, the rule that connects them, and the
+/// numbers derived from it.
 ///
 /// ```
 /// use furiosa_visa_std::engine::contraction::ContractPlan;
@@ -58,11 +58,11 @@ pub struct StageExplanation {
     pub operation: &'static str,
     /// The mappings that the stage changes.
     pub mappings: Vec<MappingChange>,
-    /// The rule that gives the mappings after the stage from those before it, with the mappings in it.
+    /// The rule that gives the mappings after the stage from the mappings before it, with the mappings inserted.
     pub rule: String,
-    /// Numbers, name and value, in the order in which they are printed.
+    /// Names and values of numbers, in the order in which they are printed.
     pub facts: Vec<(&'static str, String)>,
-    /// The loops of the stage, where they show where they come from.
+    /// The loops of the stage, if they show their origin.
     pub loops: Option<Explanation>,
 }
 
@@ -75,9 +75,9 @@ impl StageExplanation {
         self.facts.push((name, value.to_string()));
     }
 
-    /// The value of a number, as it is printed.
+    /// The value of a number in printed form.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.facts.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
+        self.facts.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn notation(pool: &Pool, factors: &Factors) -> String {
     format!("m![{}]", crate::mapping::write_factors(Text::new(), pool, factors.as_slice()))
 }
 
-/// A number of things.
+/// A number with its noun.
 pub(super) fn count(number: usize, thing: &str) -> Text {
     Text::new().count(number, thing)
 }

@@ -13,7 +13,7 @@ use crate::spec::{FLIT_BYTES, SLICES};
 impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet: M>
     SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>
 {
-    /// How packets are redistributed by the cheapest configuration. `packet_bytes`: the bytes of a packet.
+    /// Explains the redistribution of packets by the cheapest configuration. `packet_bytes`: the bytes of a packet.
     ///
     /// ```
     /// use furiosa_visa_std::engine::switch::SwitchPlan;
@@ -29,7 +29,7 @@ impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet
     }
 }
 
-/// The sets of the first slices and of the last one, those of equal neighbours once.
+/// The sets of the first slices and of the last one; neighbours with equal sets are combined.
 fn sets(switch: &Switch) -> String {
     const SHOWN: usize = 4;
     let set = |slice: usize| {
@@ -43,12 +43,12 @@ fn sets(switch: &Switch) -> String {
     let mut runs: Vec<(usize, usize, String)> = Vec::new();
     let mut slice = 0;
     while slice < SLICES && runs.len() < SHOWN {
-        let own = set(slice);
+        let sources = set(slice);
         let mut end = slice + 1;
-        while end < SLICES && set(end) == own {
+        while end < SLICES && set(end) == sources {
             end += 1;
         }
-        runs.push((slice, end - 1, own));
+        runs.push((slice, end - 1, sources));
         slice = end;
     }
     let shown = runs.iter().map(|(first, last, set)| match last - first {
@@ -85,11 +85,11 @@ fn digits(config: &SwitchConfig, slices: usize, in_time: usize) -> String {
     }
 }
 
-/// Explains a switch. A `config` of `None` is the cheapest one.
+/// Explains a switch. `None` for `config` selects the cheapest one.
 ///
 /// # Errors
 ///
-/// Those of [`derive_switch`] and [`derive_switch_to`].
+/// Returns the errors of [`derive_switch`] and [`derive_switch_to`].
 pub fn explain_switch(
     request: &SwitchRequest,
     config: Option<&SwitchConfig>,

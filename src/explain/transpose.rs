@@ -13,7 +13,7 @@ use crate::spec;
 impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
     TransposePlan<D, Time, Packet, OutTime, OutPacket>
 {
-    /// Which time steps become lanes, which elements become time steps, and the matrices of the engine.
+    /// Explains the time steps that become lanes, the elements that become time steps, and the matrices of the engine.
     pub fn explain() -> StageExplanation {
         explain_transpose(&Self::REQUEST).unwrap_or_else(|error| error.refuse())
     }
@@ -23,12 +23,12 @@ impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
 ///
 /// # Errors
 ///
-/// Those of [`derive_transpose`].
+/// Returns the errors of [`derive_transpose`].
 pub fn explain_transpose(request: &TransposeRequest) -> Result<StageExplanation, PlanError> {
-    let own = derive_transpose(request)?;
+    let transpose = derive_transpose(request)?;
     let TransposeRequest { element, time, packet, out_time, out_packet } = *request;
-    let Transpose { in_rows, in_cols, out_rows, iterations, .. } = own;
-    let (packets, kept) = (own.packets_per_col(), own.kept_elements());
+    let Transpose { in_rows, in_cols, out_rows, iterations, .. } = transpose;
+    let (packets, kept) = (transpose.packets_per_col(), transpose.kept_elements());
     let mut pool = Pool::new();
     let [before, after] =
         [factors_of("transpose", &mut pool, time)?, factors_of("transpose", &mut pool, out_time)?];
@@ -59,7 +59,7 @@ pub fn explain_transpose(request: &TransposeRequest) -> Result<StageExplanation,
     explanation.fact("buffers", buffers);
     explanation
         .fact("lanes in use", format!("{live} of {}, then {in_rows}", 8 * spec::FLIT_BYTES / element.bits()));
-    explanation.fact("cycles", transpose_cycles(&own));
+    explanation.fact("cycles", transpose_cycles(&transpose));
     Ok(explanation)
 }
 
@@ -70,7 +70,7 @@ mod tests {
 
     axes![U = 3, R = 4, G = 2, K = 6, B = 2, C = 8, D = 4, E = 8];
 
-    /// The documented example: 8 + 2 * 12 + 12 cycles.
+    /// Explains the documented example: 8 + 2 * 12 + 12 cycles.
     #[test]
     fn a_transpose_is_explained() {
         let explanation = TransposePlan::<bf16, m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>::explain();

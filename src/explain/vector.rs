@@ -18,19 +18,19 @@ use core::fmt;
 /// A stage of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorRow {
-    /// What it does, in the words of [vector](crate::guide::vector).
+    /// The step, in the words of [vector](crate::guide::vector).
     pub step: String,
-    /// The arithmetic unit. Empty: none.
+    /// The arithmetic unit. Empty if there is none.
     pub unit: &'static str,
-    /// Packets of each slice that it makes.
+    /// Outgoing packets of each slice.
     pub packets: usize,
     /// Lanes of a packet.
     pub lanes: usize,
-    /// The type of the elements that it makes.
+    /// The type of the outgoing elements.
     pub element: String,
 }
 
-/// A program as a table: what happens to the stream, stage by stage.
+/// A program as a table: the stream after each stage.
 ///
 /// ```
 /// use furiosa_visa_std::command::{StreamShape, Vector, VectorStep};
@@ -58,11 +58,11 @@ pub struct VectorRow {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorExplanation {
-    /// The stream that enters, and a row per step.
+    /// The incoming stream, and a row per step.
     pub rows: Vec<VectorRow>,
-    /// Arithmetic units that are in use.
+    /// Number of arithmetic units in use.
     pub units: usize,
-    /// The most packets that a stage takes: the cycles of the engine.
+    /// The most packets of a stage: the cycles of the engine.
     pub cycles: usize,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for VectorExplanation {
 impl<const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     VectorFinalTensor<'_, T, D, Chip, Cluster, Slice, Time, Packet>
 {
-    /// What the Vector Engine does with the stream on its way here, as a table.
+    /// The work of the Vector Engine on the stream so far, as a table.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -145,28 +145,28 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
         explanation
     }
 
-    /// How a split follows from the mappings.
+    /// Explains the derivation of a split from the mappings.
     pub fn explain_split() -> StageExplanation {
         let () = Self::SPLIT;
         let rule = format!("the half of m![{}] becomes the innermost step of time", Packet::EXPR);
         Self::explained("vector_split", rule)
     }
 
-    /// How a concatenation follows from the mappings.
+    /// Explains the derivation of a concatenation from the mappings.
     pub fn explain_concat() -> StageExplanation {
         let () = Self::CONCAT;
         let rule = format!("the innermost two steps of m![{}] become one packet", Time::EXPR);
         Self::explained("vector_concat", rule)
     }
 
-    /// How a packet of 4 lanes follows from one of 8 whose upper half is padding.
+    /// Explains the derivation of a packet of 4 lanes from one of 8 whose upper half is padding.
     pub fn explain_trim() -> StageExplanation {
         let () = Self::TRIM;
         let rule = format!("the upper half of m![{}] is padding, and goes", Packet::EXPR);
         Self::explained("vector_trim_way4", rule)
     }
 
-    /// How a packet of 8 lanes follows from one of 4.
+    /// Explains the derivation of a packet of 8 lanes from one of 4.
     pub fn explain_pad() -> StageExplanation {
         let () = Self::PAD;
         let rule = format!("m![{}] gets an upper half of padding", Packet::EXPR);
@@ -177,7 +177,7 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
 impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
     UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>
 {
-    /// How two groups follow from the mappings.
+    /// Explains the derivation of two groups from the mappings.
     pub fn explain() -> StageExplanation {
         let positions = derive_unzip(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
         let UnzipRequest { axis, time, tile_time, split_time, .. } = Self::REQUEST;
@@ -196,7 +196,8 @@ impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
 impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>
 {
-    /// How an intra-slice reduce follows from the mappings: what stays, and the sums that are open at once.
+    /// Explains the derivation of an intra-slice reduce from the mappings: the kept axes, and the sums that are open at
+    /// once.
     pub fn explain() -> StageExplanation {
         let config = derive_reduce(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
         let request = Self::REQUEST;
@@ -206,7 +207,7 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
         ];
         let rule = format!("the axis {} goes; what stays keeps its order", request.axis);
         let mut explanation = StageExplanation::new("vector_intra_slice_reduce", mappings, rule);
-        let elements: usize = config.reduced.iter().map(|own| own.size).product();
+        let elements: usize = config.reduced.iter().map(|reduced_loop| reduced_loop.size).product();
         explanation.fact("elements of a sum", elements);
         explanation.fact("slots", format!("{} of {VECTOR_REDUCE_SLOTS}", config.slots));
         explanation.fact("packets", format!("{}, then {}", Time::SIZE, config.time));
@@ -217,7 +218,8 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
 impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
     InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>
 {
-    /// How an inter-slice reduce follows from the mappings: the groups of slices, and who gets the sums.
+    /// Explains the derivation of an inter-slice reduce from the mappings: the groups of slices, and the receivers of
+    /// the sums.
     pub fn explain() -> StageExplanation {
         let config = derive_inter_slice(&Self::REQUEST).unwrap_or_else(|error| error.refuse());
         let request = Self::REQUEST;
@@ -227,7 +229,7 @@ impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
         ];
         let rule = "the innermost axes of slices go; something else takes their place".to_string();
         let mut explanation = StageExplanation::new("vector_inter_slice_reduce", mappings, rule);
-        let elements: usize = config.reduced.iter().map(|own| own.size).product();
+        let elements: usize = config.reduced.iter().map(|slice_loop| slice_loop.size).product();
         explanation.fact("slices of a group", config.group);
         explanation.fact("elements of a sum", elements);
         explanation.fact("ring", format!("{} cycles behind the stream", config.group));

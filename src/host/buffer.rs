@@ -1,4 +1,4 @@
-//! A linear buffer and a stream, to see what a sequencer does: see [sequencers](crate::guide::sequencers).
+//! A linear buffer and a stream, to show the work of a sequencer: see [sequencers](crate::guide::sequencers).
 //!
 //! ```text
 //!   BufTensor<D, Buf>  ──read──▶  StreamTensor<D, Time, Packet>  ──write──▶  BufTensor<D, Buf2>
@@ -46,7 +46,7 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
         }
     }
 
-    /// The same where the call is refused, and not the compiler.
+    /// The same, but the call refuses instead of the compiler.
     #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
     #[track_caller]
     fn late(operation: &'static str, indirect: bool) -> BufferConfig {
@@ -68,9 +68,9 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
         derive_buffer(&request)
     }
 
-    /// The sequencer of `read`. Using it refuses what no sequencer reads.
+    /// The sequencer of `read`. Its use refuses a stream that no sequencer reads.
     pub const READ: BufferConfig = Self::plan("read", false);
-    /// The sequencer of `write`. Using it refuses what no sequencer writes.
+    /// The sequencer of `write`. Its use refuses a stream that no sequencer writes.
     pub const WRITE: BufferConfig = Self::plan("write", false);
     /// The sequencer of `read_indirect`.
     pub const READ_INDIRECT: BufferConfig = Self::plan("read_indirect", true);
@@ -198,7 +198,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// A buffer with these elements, one per position, padding included.
     ///
     /// # Panics
-    /// Where their number is not the size of the mapping.
+    /// Panics if their number is not the size of the mapping.
     #[track_caller]
     pub fn from_vec(elements: Vec<Opt<D>>) -> Self {
         assert!(
@@ -248,7 +248,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
     /// ```
     ///
     /// # Panics
-    /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer.
+    /// Panics if the number of offsets is not the size of `Index`, or if an offset leaves the buffer.
     #[track_caller]
     #[inline(never)]
     pub fn read_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -261,7 +261,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         }
     }
 
-    /// [`Self::read_indirect`] that returns what is wrong with the offsets.
+    /// [`Self::read_indirect`] that returns the problem of the offsets.
     #[track_caller]
     #[inline(never)]
     pub fn try_read_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -289,7 +289,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         Ok(StreamTensor { elements, config: plan.config, indirect, types: PhantomData })
     }
 
-    /// Writes a stream of packets to the buffer. Where several positions go to one address (a broadcast), the last one
+    /// Writes a stream of packets to the buffer. If several positions go to one address (a broadcast), the last one
     /// wins; padding of the stream is not written.
     ///
     /// Refused while compiling: mappings that no sequencer writes.
@@ -303,10 +303,11 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         self.scatter("write", &plan, None, &stream).expect("a derived write lies in the buffer");
     }
 
-    /// Writes a stream with one loop over offsets: see [`Self::read_indirect`]. Of equal offsets the last one wins.
+    /// Writes a stream with one loop over offsets: see [`Self::read_indirect`]. The last of equal offsets wins.
     ///
     /// # Panics
-    /// Where the number of offsets is not the size of `Index`, or an offset leaves the buffer. Then nothing is written.
+    /// Panics if the number of offsets is not the size of `Index`, or if an offset leaves the buffer. Then nothing is
+    /// written.
     #[track_caller]
     #[inline(never)]
     pub fn write_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -319,7 +320,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         }
     }
 
-    /// [`Self::write_indirect`] that returns what is wrong with the offsets.
+    /// [`Self::write_indirect`] that returns the problem of the offsets.
     #[track_caller]
     #[inline(never)]
     pub fn try_write_indirect<'l, Index: M, Time: M, Packet: M>(
@@ -342,7 +343,7 @@ impl<D: Scalar, Buf: M> BufTensor<D, Buf> {
         indirect: Option<&IndirectLoop>,
         stream: &StreamTensor<'_, D, Time, Packet>,
     ) -> Result<(), PlanError> {
-        // Every address is checked before the first one is written.
+        // Every address is checked before the first write.
         walk(operation, plan, indirect, |_, _| ())?;
         walk(operation, plan, indirect, |position, address| {
             self.elements[address] = stream.elements[position];

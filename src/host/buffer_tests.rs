@@ -65,7 +65,7 @@ fn a_loop_over_offsets_replaces_an_entry_of_its_own() {
     let stream = table.read_indirect::<m![K], m![H, K], m![E]>(&[8, 0, 36]);
     assert_eq!(stream.indirect(), Some(&IndirectLoop { entry: 1, offsets: vec![8, 0, 36] }));
     let refused = |error: PlanError| error.rule();
-    // `H` is an axis of the buffer: its loop moves.
+    // `H` is an axis of the buffer, so its loop has a stride.
     assert_eq!(
         refused(table.try_read_indirect::<m![H], m![H, K], m![E]>(&[0, 0]).expect_err("moves")),
         "indirect loop"

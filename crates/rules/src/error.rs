@@ -1,11 +1,11 @@
-//! Why a plan was refused.
+//! Refusals of plans.
 
 use crate::mapping::Problem;
 use crate::text::{Text, text};
 
-/// The refusal of a configuration: what the chip cannot do, with the numbers and the edit.
+/// The refusal of a configuration: the limit of the chip, with the numbers and a correction.
 ///
-/// Made in const evaluation, where it becomes the compile error, or at run time.
+/// Made in const evaluation, as a compile error, or at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanError {
     rule: &'static str,
@@ -97,7 +97,7 @@ impl core::fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// The value, or an early return with the error: `?` for const code.
+/// Unwraps the value, or returns early with the error: `?` for const code.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! attempt {
@@ -111,7 +111,7 @@ macro_rules! attempt {
 #[doc(hidden)]
 pub use attempt;
 
-/// An early return with a refusal: `refuse!("rule", "fetch: {} has …", mapping(expr), …)`. The rest is as in `text!`.
+/// Returns early with a refusal: `refuse!("rule", "fetch: {} has …", mapping(expr), …)`. The rest is as in `text!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! refuse {

@@ -1,24 +1,24 @@
 //! A list of fixed capacity that works in const evaluation.
 //!
-//! Plans are computed by the compiler, where nothing can be allocated. The same lists are plain data at run
-//! time, inside commands.
+//! Plans are computed by the compiler, which cannot allocate. The same lists are plain data at run time, inside
+//! commands.
 
-/// At most `CAPACITY` items, in order.
+/// A list of at most `CAPACITY` items, in order.
 ///
-/// Loops of derivations read the fields: in const evaluation a call costs as much as ten statements, and a slice as much as
-/// thirty calls.
+/// Loops of derivations read the fields directly: in const evaluation a call costs as much as ten statements, and a
+/// slice as much as thirty calls.
 #[derive(Clone, Copy)]
 pub struct List<T: Copy, const CAPACITY: usize> {
-    /// The items, and blanks behind them.
+    /// The items, followed by blanks.
     pub items: [T; CAPACITY],
     /// The number of items.
     pub len: usize,
-    /// Whether an item was left out.
+    /// True if an item was left out.
     pub overflowed: bool,
 }
 
 impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {
-    /// An empty list. `blank` fills the unused places and is never seen.
+    /// An empty list. `blank` fills the unused places and is never read.
     pub const fn new(blank: T) -> Self {
         Self { items: [blank; CAPACITY], len: 0, overflowed: false }
     }
@@ -28,12 +28,12 @@ impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {
         self.len
     }
 
-    /// Whether there are no items.
+    /// True if there are no items.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether an item had to be left out because the list was full. Whoever fills a list asks this at the end.
+    /// True if an item was left out because the list was full. Code that fills a list checks this at the end.
     pub const fn overflowed(&self) -> bool {
         self.overflowed
     }
@@ -57,7 +57,7 @@ impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {
         if self.len == 0 { None } else { Some(self.items[self.len - 1]) }
     }
 
-    /// Appends an item. A full list stays as it is and remembers that it overflowed.
+    /// Appends an item. A full list stays as it is and records the overflow.
     pub const fn push(&mut self, item: T) {
         if self.len == CAPACITY {
             self.overflowed = true;
@@ -125,7 +125,7 @@ impl<T: Copy, const CAPACITY: usize> List<T, CAPACITY> {
         self.items.split_at(self.len).0
     }
 
-    /// The items, to be changed.
+    /// The items, mutable.
     pub const fn as_mut_slice(&mut self) -> &mut [T] {
         self.items.split_at_mut(self.len).0
     }

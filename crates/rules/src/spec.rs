@@ -1,9 +1,9 @@
-//! Every number of the hardware, once, with its class and the chapter of the `guide` that has it.
+//! Every number of the hardware, once, with its class and its chapter of the `guide`.
 //!
-//! "Documented": the vendor's public documentation of the Virtual ISA states it. "Derived": it follows by arithmetic from
-//! what is documented. "Reported": it follows from what users of chips measured, and is used by the detailed clock alone; the
-//! chapter `guide::clock` has the figures. "Assumed": nothing public says it, so that this model chose, inside of
-//! the documented range where there is one. Each chapter lists its numbers under "Numbers".
+//! "Documented": the vendor's public documentation of the Virtual ISA states it. "Derived": it follows by arithmetic
+//! from documented numbers. "Reported": it follows from measurements by users of chips, and only the detailed clock
+//! uses it; the chapter `guide::clock` has the figures. "Assumed": without a public statement this model
+//! chose it, inside the documented range if there is one. Each chapter lists its numbers under "Numbers".
 //!
 //! # Where the vendor's pages went
 //!
@@ -27,8 +27,8 @@
 //! | *Commit Engine* | `guide::cast_transpose_commit` |
 //! | *Memory Performance* | `guide::clock` |
 
-/// A kind of chip: they differ in what fetch converts (see `guide::fetch`). The numbers below are those of
-/// RNGD; nothing says that RNGD-S differs in them.
+/// A kind of chip: they differ in the conversions of fetch (see `guide::fetch`). The numbers below are
+/// those of RNGD; no statement says that RNGD-S differs in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChipKind {
     /// RNGD.
@@ -47,7 +47,7 @@ impl ChipKind {
         }
     }
 
-    /// Whether programs for `other` run: those for RNGD run on both kinds.
+    /// True if programs for `other` run: those for RNGD run on both kinds.
     pub const fn runs(self, other: ChipKind) -> bool {
         matches!((self, other), (ChipKind::RngdS, _) | (_, ChipKind::Rngd))
     }
@@ -99,22 +99,22 @@ pub const FLIT_BYTES: usize = 32;
 pub const SEQUENCER_ENTRIES: usize = 8;
 /// Iterations of one sequencer loop. Documented. See `guide::sequencers`.
 pub const SEQUENCER_ITERATIONS: usize = 65_536;
-/// What a fetched packet must be a multiple of, in bytes. Documented. See `guide::fetch`.
+/// Alignment of the size of a fetched packet in bytes. Documented. See `guide::fetch`.
 pub const FETCH_ALIGN_BYTES: usize = 8;
 /// Sizes of one main-context fetch in bytes, largest first. Documented. See `guide::fetch`.
 pub const FETCH_SIZES: [usize; 6] = [32, 16, 8, 4, 2, 1];
 /// Sizes of one commit write in bytes. Documented. See `guide::cast_transpose_commit`.
 pub const COMMIT_SIZES: [usize; 4] = [8, 16, 24, 32];
-/// What a commit address must be a multiple of, in bytes. Documented. See
+/// Alignment of a commit address in bytes. Documented. See
 /// `guide::cast_transpose_commit`.
 pub const COMMIT_ALIGN_BYTES: usize = 8;
-/// Contiguous bytes of an HBM to DM transfer must be a multiple of this. Documented. See
+/// Alignment of the contiguous bytes of an HBM to DM transfer. Documented. See
 /// `guide::memories_and_dma`.
 pub const DMA_HBM_TO_DM_BYTES: usize = 8;
-/// Bytes of the rows that the Transpose Engine makes lanes of, at most. Documented. See
+/// The most bytes of the rows that the Transpose Engine turns into lanes. Documented. See
 /// `guide::cast_transpose_commit`.
 pub const TRANSPOSE_ROW_BYTES: usize = 8;
-/// Elements that the Transpose Engine takes of each packet. Documented. See
+/// Elements that the Transpose Engine takes from each packet. Documented. See
 /// `guide::cast_transpose_commit`.
 pub const TRANSPOSE_PACKET_ELEMENTS: usize = 8;
 /// The same for elements of 4 bits: 16. Documented. See `guide::cast_transpose_commit`.
@@ -142,16 +142,16 @@ pub const VECTOR_NARROW_LANES: usize = 4;
 pub const VECTOR_REDUCE_SLOTS: usize = 8;
 /// Operands of one operator. Documented. See `guide::vector`.
 pub const VECTOR_BRANCHES: usize = 5;
-/// Cycles that an arithmetic unit of the Vector Engine delays a stream by. Documented. See
+/// Cycles by which an arithmetic unit of the Vector Engine delays a stream. Documented. See
 /// `guide::vector`.
 pub const VECTOR_ALU_LATENCY_CYCLES: u64 = 1;
 /// Bytes of one fetch of the sub context. Documented. See `guide::fetch`.
 pub const SUB_FETCH_BYTES: usize = 8;
 /// Bytes of one fetch of the sub context that converts `i4` to `i32`. Documented. See `guide::fetch`.
 pub const SUB_FETCH_BYTES_I4_I32: usize = 4;
-/// Cycles that a cast delays a fetched stream by. Documented as 1 to 2, taken as 1. See `guide::fetch`.
+/// Cycles by which a cast delays a fetched stream. Documented as 1 to 2, taken as 1. See `guide::fetch`.
 pub const FETCH_CAST_LATENCY: usize = 1;
-/// Cycles that a table delays a fetched stream by. Assumed. See `guide::fetch`.
+/// Cycles by which a table delays a fetched stream. Assumed. See `guide::fetch`.
 pub const FETCH_TABLE_LATENCY: usize = 1;
 /// The greatest valid count of the fetch adapter's mask, in units of 4 bits. Documented. See
 /// `guide::fetch`.
@@ -167,20 +167,20 @@ pub const SUB_COMMIT_BYTES: usize = 8;
 
 /// Core cycles until a read of DM delivers. Assumed. See `guide::clock`.
 pub const DM_READ_LATENCY_CYCLES: u64 = 4;
-/// Core cycles that the Cast Engine delays a stream by. Assumed. See
+/// Core cycles by which the Cast Engine delays a stream. Assumed. See
 /// `guide::cast_transpose_commit`.
 pub const CAST_LATENCY_CYCLES: u64 = 1;
-/// Core cycles that a packet takes from a router of the Switch Engine to the next one, beside those in which the ring passes
-/// it on. Reported: none. See `guide::switch`.
+/// Core cycles of a packet from a router of the Switch Engine to the next one, beside those in which the ring passes it
+/// on. Reported: none. See `guide::switch`.
 pub const SWITCH_HOP_CYCLES: u64 = 0;
-/// Core cycles for which the bitmap of a custom switch is written to the routers. Reported. See
+/// Core cycles that a write of the bitmap of a custom switch to the routers takes. Reported. See
 /// `guide::switch`.
 pub const SWITCH_BITMAP_CYCLES: u64 = 719;
 /// Core cycles between a command of the Tensor Unit and its first fetch. Reported. See `guide::clock`.
 pub const TENSOR_UNIT_ISSUE_CYCLES: u64 = 258;
-/// Core cycles in which 32 bytes are looked up in a table of the Fetch Engine. Reported. See `guide::clock`.
+/// Core cycles of a lookup of 32 bytes in a table of the Fetch Engine. Reported. See `guide::clock`.
 pub const FETCH_TABLE_CYCLES: u64 = 5;
-/// Core cycles in which both clusters meet before they load what was stored to HBM. Reported. See
+/// Core cycles that both clusters take to meet before they load data that was stored to HBM. Reported. See
 /// `guide::clock`.
 pub const SYNCHRONISATION_CYCLES: u64 = 600;
 /// DMA engines of a chip, one per PE. Derived. See `guide::chip`.
@@ -234,16 +234,16 @@ pub const HBM_TCCD_OTHER_SLICE_TICKS: u64 = 3 * HBM_COMMAND_CYCLE_TICKS;
 pub const HBM_TCCD_SAME_GROUP_TICKS: u64 = 4 * HBM_COMMAND_CYCLE_TICKS;
 /// Ticks in which a closed bank opens a row: 20 ns. Assumed. See `guide::clock`.
 pub const HBM_ACTIVATION_TICKS: u64 = 60;
-/// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside of the documented 40 to 50 ns: the
-/// value with which conflicts in one bank and in four come to what simulators of HBM3 find. See
+/// Ticks in which a bank closes its row and opens another: 44 ns. Assumed inside the documented 40 to 50 ns: with this
+/// value, conflicts in one bank and in four agree with the results of simulators of HBM3. See
 /// `guide::clock`.
 pub const HBM_ROW_SWITCH_TICKS: u64 = 132;
-/// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside of the documented 40 to 50 ns: the
+/// Ticks of a request that switches a row, in the estimate: 40 ns. Assumed inside the documented 40 to 50 ns: the
 /// worked examples are computed with it. See `guide::clock`.
 pub const HBM_ESTIMATE_ROW_SWITCH_TICKS: u64 = 120;
-/// Ticks of refresh for every 1000 ticks in which HBM is used. Reported. See `guide::clock`.
+/// Ticks of refresh per 1000 ticks of HBM use. Reported. See `guide::clock`.
 pub const HBM_REFRESH_PER_MILLE: u64 = 71;
-/// How many times longer than a whole unit a write of a part of it takes, which reads, changes and writes the unit.
+/// Time of a write of a part of a unit, as a multiple of that of a whole unit: it reads, changes and writes the unit.
 /// Documented as about 50. See `guide::clock`.
 pub const HBM_PARTIAL_WRITE_UNITS: u64 = 50;
 /// Ticks for which a write of a part of a unit holds its channel: 267 core cycles. Derived. See
@@ -273,21 +273,21 @@ pub const DMA_PACKET_BYTES: usize = 4096;
 pub const DMA_REQUEST_BYTES: usize = 256;
 /// DM is written in units of this many bytes. Documented. See `guide::memories_and_dma`.
 pub const DMA_DM_WRITE_BYTES: usize = 8;
-/// How often a request that writes a part of a unit of 8 bytes occupies DM: read, change, write. Documented. See
+/// Accesses to DM of a request that writes a part of a unit of 8 bytes: read, change, write. Documented. See
 /// `guide::clock`.
 pub const DMA_DM_PARTIAL_WRITE: usize = 3;
 /// Cycles that a DMA command takes to start. Documented. See `guide::clock`.
 pub const DMA_STARTUP_CYCLES: u64 = 500;
-/// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes; that a shorter
-/// request takes a whole cycle is assumed. See `guide::clock`.
+/// Bytes per cycle of the data path of a Data Memory Network. Documented for whole units of 128 bytes. A shorter
+/// request is assumed to take a whole cycle. See `guide::clock`.
 pub const DMN_BYTES_PER_CYCLE: usize = 128;
-/// Ticks in which the data path of a Data Memory Network moves 128 bytes for DMA: a cycle of the HBM controller. Reported.
-/// See `guide::clock`.
+/// Ticks in which the data path of a Data Memory Network moves 128 bytes for DMA: a cycle of the HBM controller.
+/// Reported. See `guide::clock`.
 pub const DMN_ACCESS_TICKS: u64 = HBM_CONTROLLER_CYCLE_TICKS;
 /// Core cycles from the copy of a tensor for one slice to the copy for the next slice of the cluster, beside its bytes.
 /// Reported. See `guide::clock`.
 pub const DMA_COPY_CYCLES: u64 = 10;
-/// Core cycles in which a gather or scatter gets its index before it moves rows. Reported. See
+/// Core cycles in which a gather or scatter fetches its index before it moves rows. Reported. See
 /// `guide::clock`.
 pub const DMA_INDEX_CYCLES: u64 = 400;
 /// Bytes per cycle of the SPM of a Data Memory Network. Assumed: the documentation has 128 per network and 128 per
@@ -310,7 +310,7 @@ pub const DM_BANK_WORD_BYTES: usize = 8;
 pub const DM_BANK_ROWS: usize = 4096;
 /// Bytes after which the banks repeat: 16 banks of 8 bytes. Derived. See `guide::chip`.
 pub const DM_ROW_BYTES: usize = DM_BANKS * DM_BANK_WORD_BYTES;
-/// Bytes of one access in dual-channel mode, the widest that there is. Documented. See `guide::fetch`.
+/// Bytes of one access in dual-channel mode, the widest access. Documented. See `guide::fetch`.
 pub const DUAL_CHANNEL_ACCESS_BYTES: usize = 64;
 /// DMNs that a DMA engine serves: those of its PE. Documented. See `guide::clock`.
 pub const DMA_ENGINE_DMNS: usize = 2;

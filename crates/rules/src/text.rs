@@ -1,6 +1,6 @@
-//! Text that can be built in const evaluation: what a refusal says is made where it is found, by the compiler.
+//! Text that can be built in const evaluation: the compiler builds the text of a refusal where it finds the refusal.
 //!
-//! `text!` fills a template. Const code cannot dispatch on types, so each value says what it is, with a name of `part`:
+//! `text!` fills a template. Const code cannot dispatch on types, so a name of `part` states the kind of each value:
 //!
 //! ```text
 //! text!("fetch: a packet {} of {} holds {}", mapping(packet), str(name), count(bytes, "byte"))
@@ -9,7 +9,7 @@
 use crate::mapping::{Expr, Factors, Pool, Term, compare, write_term};
 use core::cmp::Ordering;
 
-/// The longest text in bytes. What does not fit ends in `…`.
+/// The longest text in bytes. Longer text ends in `…`.
 pub const CAPACITY: usize = 1536;
 const ELLIPSIS: &[u8] = "…".as_bytes();
 
@@ -94,7 +94,7 @@ impl Text {
         factors.notation(pool, self.str("`m![")).str("]`")
     }
 
-    /// The text with a template after it, in which each part takes the place of a `{}`.
+    /// The text with a template after it, in which each part replaces a `{}`.
     pub const fn filled(mut self, template: &str, parts: &[Part<'_>]) -> Self {
         let (mut rest, mut k) = (template, 0);
         while k < parts.len()
@@ -117,7 +117,7 @@ impl Text {
     }
 }
 
-/// What stands for a `{}` of a template.
+/// Value for a `{}` of a template.
 #[derive(Clone, Copy)]
 pub enum Part<'a> {
     /// A string.
@@ -153,7 +153,7 @@ impl Part<'_> {
     }
 }
 
-/// The kinds of values that a template takes, by the names that `text!` has for them.
+/// The kinds of values that a template takes, under their names in `text!`.
 pub mod part {
     pub use super::Part::{
         Count as count, Factors as factors, Mapping as mapping, Number as number, Signed as signed,
@@ -163,7 +163,7 @@ pub mod part {
 
 const PLACEHOLDER: usize = "{}".len();
 
-/// Where the first `{}` of a template is.
+/// Position of the first `{}` of a template.
 const fn placeholder(template: &str) -> Option<usize> {
     let bytes = template.as_bytes();
     let mut k = 1;
@@ -176,7 +176,7 @@ const fn placeholder(template: &str) -> Option<usize> {
     None
 }
 
-/// Whether a template has a `{}` for each of so many parts.
+/// True if a template has exactly `parts` places `{}`.
 #[cfg(test)]
 pub const fn takes(template: &str, parts: usize) -> bool {
     let (mut rest, mut k) = (template, 0);
@@ -187,8 +187,8 @@ pub const fn takes(template: &str, parts: usize) -> bool {
     k == parts
 }
 
-/// A [`Text`] from a template and its parts; works in const code. The template is taken apart when the text is made: most
-/// texts never are. That it has a place for each part is checked while the tests are compiled.
+/// A [`Text`] from a template and its parts; works in const code. The template is parsed when the text is made, because
+/// most texts are never made. The number of its places is checked when the tests are compiled.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! text {
@@ -204,7 +204,7 @@ macro_rules! text {
 #[doc(hidden)]
 pub use text;
 
-/// Whether two strings are equal, in const code.
+/// True if two strings are equal, in const code.
 pub const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let len = a.len();
@@ -221,9 +221,9 @@ pub const fn same(a: &str, b: &str) -> bool {
     true
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the other: how far a mistyped
-/// name is from a known one. Case counts half a step, and rounds down. Of `a`, which anybody may have typed, only the
-/// first 40 letters count.
+/// Number of insertions, deletions, replacements and swaps of neighbours between two names: the distance of a mistyped
+/// name from a known one. A wrong case counts half a step; the sum is rounded down. Only the first 40 letters of `a`,
+/// which is user input, count.
 pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MOST_LETTERS).collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).map(|j| 2 * j).collect::<Vec<usize>>()];
@@ -272,7 +272,7 @@ impl PartialEq for Text {
 
 impl Eq for Text {}
 
-/// Which of two strings comes first, in const code.
+/// Compares two strings, in const code.
 pub const fn order(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut k = 0;

@@ -1,7 +1,7 @@
-//! Whether a command writes every element of the tensor that it fills.
+//! Coverage: tells if a command writes every element of the tensor that it fills.
 //!
 //! ```text
-//!   m![A, B = 32]  ──▶  m![A, B]        of B = 64, the second half is nobody's
+//!   m![A, B = 32]  ──▶  m![A, B]        B = 64: the second half stays unwritten
 //! ```
 
 use super::indexed::IndexedDma;
@@ -18,22 +18,22 @@ use crate::spec::{CLUSTERS, SLICES};
 use std::collections::BTreeMap;
 
 impl Footprint {
-    /// How many elements there are. `None`: it would take a look at each position to tell.
+    /// Number of elements. `None` if only a look at each position can tell.
     fn count(&self) -> Option<u128> {
         self.guard.count(&[self.chips, self.clusters, self.slices, self.elements])
     }
 }
 
 impl Transfer {
-    /// How many elements move.
+    /// Number of elements that move.
     fn count(&self) -> Option<u128> {
-        let sizes: Vec<usize> = self.loops.iter().map(|own| own.size).collect();
+        let sizes: Vec<usize> = self.loops.iter().map(|transfer_loop| transfer_loop.size).collect();
         self.guard.count(&sizes)
     }
 
-    /// Whether the loops reach every place of the destination once, as far as their sizes tell.
+    /// True if the loops reach every place of the destination once, judged by their sizes.
     pub fn writes_once(&self) -> bool {
-        let steps = || self.loops.iter().map(|own| (own.size, own.destination));
+        let steps = || self.loops.iter().map(|transfer_loop| (transfer_loop.size, transfer_loop.destination));
         steps().all(|(_, step)| step.units == 0 || step.elements == 0)
             && is_injective(
                 steps().filter(|(_, step)| step.units == 0).map(|(size, step)| (size, step.elements)),
@@ -41,19 +41,19 @@ impl Transfer {
             && is_injective(steps().filter(|(_, step)| step.units > 0).map(|(size, step)| (size, step.units)))
     }
 
-    /// Whether it moves as many elements as a tensor has. True only where that can be told at once.
+    /// True if it moves as many elements as a tensor has. False also if a count is not quick.
     pub fn moves_as_many(&self, destination: &Region) -> bool {
         let moved = self.count();
         moved.is_some() && moved == destination.footprint.count()
     }
 
-    /// Whether the move reaches every element of a tensor. True only where that can be told at once: as many elements as the
-    /// tensor has go to places of their own, and runs begin and end with elements of the tensor.
+    /// True if the move reaches every element of a tensor. False also if the test is not quick: as many elements as the
+    /// tensor has must go to different places, and runs must begin and end with elements of the tensor.
     pub fn covers(&self, destination: &Region) -> bool {
         self.moves_as_many(destination) && self.writes_once() && self.ends_on_elements(destination)
     }
 
-    /// Whether the first run and the last one of each strip begin and end with elements of a tensor.
+    /// True if the first run and the last one of each strip begin and end with elements of a tensor.
     fn ends_on_elements(&self, destination: &Region) -> bool {
         let footprint = &destination.footprint;
         let mut all = true;
@@ -81,7 +81,7 @@ impl Transfer {
     }
 }
 
-/// Whether loops of these sizes and steps reach every place once, as far as their sizes tell.
+/// True if loops of these sizes and steps reach every place once, judged by their sizes.
 pub fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut loops: Vec<_> = loops.filter(|&(size, _)| size > 1).collect();
     loops.sort_unstable_by_key(|&(_, step)| step);
@@ -94,19 +94,19 @@ pub fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
 }
 
 impl Dma {
-    /// Whether it writes every element of its destination. True only where that can be told at once.
+    /// True if it writes every element of its destination. False also if the test is not quick.
     pub fn covers(&self) -> bool {
         self.transfer.covers(&self.destination)
     }
 }
 
 impl HostTransfer {
-    /// An element of 4 bits of the tensor that an upload leaves out, while it writes the other one of its byte: unit and element.
+    /// An element of 4 bits that an upload leaves out though it writes the other one of its byte: unit and element.
     pub fn other_half(&self) -> Option<(usize, usize)> {
         if self.region.footprint.element.bits() != 4 {
             return None;
         }
-        // Per byte, which of its halves are written.
+        // Per byte, a bit for each half that is written.
         let mut bytes = BTreeMap::new();
         Moves::new(&self.transfer).for_each_strip(4, |Strip { destination, run, count, .. }| {
             for (k, e) in (0..count).flat_map(|k| (0..run).map(move |e| (k, e))) {
@@ -123,14 +123,14 @@ impl HostTransfer {
         bytes.into_iter().find_map(other)
     }
 
-    /// Whether an upload writes every element of its tensor. True only where that can be told at once.
+    /// True if an upload writes every element of its tensor. False also if the test is not quick.
     pub fn covers(&self) -> bool {
         self.transfer.covers(&self.region)
     }
 }
 
 impl UnitCopy {
-    /// Whether it writes every element of its destination. True only where that can be told at once.
+    /// True if it writes every element of its destination. False also if the test is not quick.
     pub fn covers(&self) -> bool {
         match &self.moves[..] {
             [only] => only.covers(&self.destination),
@@ -141,7 +141,7 @@ impl UnitCopy {
 }
 
 impl IndexedDma {
-    /// Whether a gather of so many rows writes every element of its destination. True only where that can be told at once.
+    /// True if a gather of `rows` rows writes every element of its destination. False also if the test is not quick.
     pub fn covers(&self, rows: usize) -> bool {
         let moved = self.payload.count().map(|row| row.saturating_mul(rows as u128));
         moved.is_some() && moved == self.destination.footprint.count() && self.payload.writes_once()
@@ -149,8 +149,8 @@ impl IndexedDma {
 }
 
 impl TensorUnit {
-    /// Whether it writes every element of the tensor that it fills, in all slices that have a stream. True only where that can
-    /// be told at once: see [`Transfer::covers`].
+    /// True if it writes every element of the tensor that it fills, in all slices that have a stream. False also if the
+    /// test is not quick: see [`Transfer::covers`].
     pub fn covers(&self) -> bool {
         let StreamShape { time, lanes, .. } = self.shapes().transposed;
         match &self.sink {
@@ -170,7 +170,7 @@ impl TensorUnit {
             Sink::Vrf { destination, transfer, guard } => {
                 let Footprint { chips, clusters, slices, guard: held, .. } = &destination.footprint;
                 let written = guard.count(&[*chips, *clusters, *slices, time, lanes]);
-                // The same of one slice, which the loops are about.
+                // The same count for one slice, to which the loops apply.
                 let moved = transfer.count();
                 let (_, in_slice) = split_units(guard);
                 let mut places = vec![None; if held.is_always() { 0 } else { time.saturating_mul(lanes) }];
@@ -205,8 +205,8 @@ impl TensorUnit {
     }
 }
 
-/// Whether the first live lane and the last one of each time step go to elements of a tensor, in the first slice that has some.
-/// `place`: the variables of the tensor's guard behind those of the slice.
+/// True if the first live lane and the last one of each time step go to elements of a tensor. Only the first slice with
+/// elements is tested. `place`: the variables of the tensor's guard after those of the slice.
 fn ends_on_elements(
     tensor: &Guard,
     (stream, chips): (&Guard, usize),

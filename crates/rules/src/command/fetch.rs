@@ -26,7 +26,7 @@ pub struct Fetch {
     /// The second tensor, if two are interleaved.
     pub interleave: Option<Interleave>,
     /// The sequencer. Strides in elements of the stored type. Its positions are those of `[Time, Packet]`, in order,
-    /// also where merging has joined entries.
+    /// even if entries were merged.
     pub config: Config,
     /// Time steps.
     pub time: usize,
@@ -34,19 +34,19 @@ pub struct Fetch {
     pub packet: usize,
     /// Bytes of one fetch. It divides packets and contiguous runs.
     pub fetch_size: usize,
-    /// Which elements are replaced as they are read. Main context only.
+    /// The elements that are replaced as they are read. Main context only.
     pub mask: Option<MaskConfig>,
-    /// The table that elements are indices of. Main context only.
+    /// The table that the elements index. Main context only.
     pub table: Option<Table>,
-    /// What is subtracted after the cast: from the tensor, and from the second one of an interleaved fetch.
+    /// The numbers subtracted after the cast: from the tensor, and from the second one of an interleaved fetch.
     pub zero_points: Option<[i32; 2]>,
     /// The type in the stream.
     pub output: ElementType,
 }
 
 impl Fetch {
-    /// A fetch that reads and casts, in the main context. Each fetch takes as many bytes as packets and contiguous runs of
-    /// the sequencer allow; the field is free to say less.
+    /// A fetch that reads and casts, in the main context. Each fetch takes as many bytes as packets and contiguous runs
+    /// of the sequencer allow; the field may be set to fewer bytes.
     pub const fn new(
         source: Region,
         config: Config,
@@ -71,14 +71,14 @@ impl Fetch {
 pub struct Interleave {
     /// The tensor in DM: of the same type as the first one, read with the same sequencer.
     pub source: Region,
-    /// Time step `t` reads the first tensor where `t / period` is even, this one where it is odd.
+    /// Number of time steps in a turn: step `t` reads the first tensor if `t / period` is even, this one if it is odd.
     pub period: usize,
 }
 
-/// Which tensor a time step reads.
+/// The turns of two tensors: each time step reads one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
-    /// Steps until the other tensor has its turn. `None`: there is no other tensor.
+    /// Time steps of a turn. `None` if there is no other tensor.
     period: Option<usize>,
 }
 
@@ -88,13 +88,13 @@ impl Turns {
         Self { period: fetch.interleave.map(|interleave| interleave.period.max(1)) }
     }
 
-    /// Two tensors that take turns of so many steps.
+    /// Two tensors that take turns of `period` steps.
     #[cfg(test)]
     pub fn every(period: usize) -> Self {
         Self { period: Some(period) }
     }
 
-    /// Whether there is no other tensor.
+    /// True if there is no other tensor.
     pub fn is_single(self) -> bool {
         self.period.is_none()
     }
@@ -104,19 +104,19 @@ impl Turns {
         self.period.map_or(0, |period| step / period % 2)
     }
 
-    /// The last iterations of a loop of so many, each of `inner` steps, among which each tensor has its last turn at
-    /// every place of an iteration.
+    /// Number of last iterations of a loop that contain the last turn of each tensor at every place of an iteration.
+    /// The loop has `size` iterations of `inner` steps.
     pub fn rounds(self, size: usize, inner: usize) -> usize {
         let Some(period) = self.period else { return size.min(1) };
         let (length, both) = (size.saturating_mul(inner), period.saturating_mul(2));
         if length > 0 && period.is_multiple_of(length) {
-            // All of the loop lies in one turn.
+            // The whole loop lies in one turn.
             return 1;
         }
         size.min(both / gcd(both, inner))
     }
 
-    /// Cuts time steps into those that read the same tensor in a row.
+    /// Cuts time steps into ranges that read the same tensor.
     pub fn for_each(self, steps: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
         let Some(period) = self.period else {
             visit(0, steps);
@@ -131,30 +131,30 @@ impl Turns {
     }
 }
 
-/// Which elements the fetch adapter replaces (see `guide::fetch`, "Padding and masks").
+/// The elements that the fetch adapter replaces (see `guide::fetch`, "Padding and masks").
 ///
-/// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut from
+/// Dimensions are entries of the sequencer, numbered from the outermost one, which is 0. The innermost entry is cut at
 /// both ends:
 ///
 /// ```text
 ///   index of `last_dim`      innermost entry
 ///   0                        ░░██████      the first `left_pad` elements are replaced
 ///   …                        ████████
-///   last                     █████░░░      only so many are left as the count says
+///   last                     █████░░░      the count says how many elements are kept
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaskConfig {
     /// The entry whose first and last index decide. An entry `1 : 0`, whose only index is both, masks always.
     pub last_dim: usize,
-    /// Elements that are replaced at the start where the index of `last_dim` is 0.
+    /// Elements that are replaced at the start if the index of `last_dim` is 0.
     pub left_pad: usize,
-    /// Elements that are kept where the index of `last_dim` is the last one: a single count, or one per index of
+    /// Elements that are kept if the index of `last_dim` is the last one: a single count, or one per index of
     /// `rightmost_valid_count_dim`.
     pub last_dim_rightmost_valid_count: List<usize, MASK_COUNTS>,
     /// The entry that selects the count. `None`: the first count.
     pub rightmost_valid_count_dim: Option<usize>,
-    /// What masked elements become, as a code of the stored type: in the tensor, and in the second one of an interleaved
-    /// fetch.
+    /// Replacement of masked elements, as a code of the stored type: in the tensor, and in the second one of an
+    /// interleaved fetch.
     pub pad_value: [u32; 2],
 }
 
@@ -183,19 +183,19 @@ impl fmt::Display for MaskConfig {
 /// | zero-point subtraction | `fetch_with_zero_point`, `fetch_with_zero_points` | yes | yes | 0 |
 /// | batching | follows from the mappings | yes | yes | 0 |
 ///
-/// See `guide::fetch`. Documented for the sub context are zero points only, and a fetch size for its
-/// casts; packets of more than one fetch are taken to be part of every context (assumed).
+/// See `guide::fetch`. For the sub context only zero points are documented, and a fetch size for its
+/// casts. Packets of more than one fetch are taken to be part of every context (assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdapterStage {
     /// Replaces padding by a value.
     Masking,
-    /// Gives the entry of a table for each element.
+    /// Replaces each element by the entry of a table.
     Table,
     /// Converts to the type of the stream.
     Cast,
     /// Subtracts the zero point of a quantised tensor.
     ZeroPoint,
-    /// Makes packets of several fetches.
+    /// Makes packets from several fetches.
     Batching,
 }
 
@@ -220,12 +220,12 @@ impl AdapterStage {
         }
     }
 
-    /// Whether the adapter of the sub context has the stage. The main context has all.
+    /// True if the adapter of the sub context has the stage. The main context has all stages.
     pub const fn in_sub_context(self) -> bool {
         !matches!(self, AdapterStage::Masking | AdapterStage::Table)
     }
 
-    /// Cycles that the stage delays the stream by. It takes one fetch per cycle.
+    /// Cycles by which the stage delays the stream. It takes one fetch per cycle.
     pub const fn latency(self) -> usize {
         match self {
             AdapterStage::Table => spec::FETCH_TABLE_LATENCY,

@@ -1,12 +1,12 @@
-//! Moves whose rows lie where an index tensor says: gather and scatter.
+//! Moves whose rows are placed by an index tensor: gather and scatter.
 //!
 //! ```text
 //!   gather    DM row k  <──  row index[k] of the table          table: in HBM
 //!   scatter   DM row k  ──>  row index[k] of the table          index: in HBM or DM
 //! ```
 //!
-//! To the DMA engines this is one loop whose steps, on the side of HBM, are a list: what the index holds when the command
-//! executes. All rows have the same payload.
+//! To the DMA engines this is one loop whose steps, on the side of HBM, are a list: the content of the index when the
+//! command executes. All rows have the same payload.
 
 use super::moves::{End, Moves, Strip};
 use super::names::ContextKind;
@@ -26,14 +26,14 @@ pub enum IndexedCall {
     Gather,
     /// From the table to DM, by numbers of rows.
     GatherRows,
-    /// From DM to the table, by either.
+    /// From DM to the table, by byte offsets or by numbers of rows.
     Scatter,
     /// From DM to the table, by numbers of rows.
     ScatterRows,
 }
 
 impl IndexedCall {
-    /// All of them.
+    /// All calls.
     pub const ALL: [IndexedCall; 4] = [Self::Gather, Self::GatherRows, Self::Scatter, Self::ScatterRows];
 
     /// The name of the call.
@@ -46,7 +46,7 @@ impl IndexedCall {
         }
     }
 
-    /// Whether rows go from the table to DM.
+    /// True if rows go from the table to DM.
     pub const fn gathers(self) -> bool {
         matches!(self, IndexedCall::Gather | IndexedCall::GatherRows)
     }
@@ -58,10 +58,10 @@ impl fmt::Display for IndexedCall {
     }
 }
 
-/// What a scatter does where its index names a row twice.
+/// Behaviour of a scatter whose index names a row twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// The rows must be the same, bit for bit: engines write side by side, in no order that a program can rely on.
+    /// The rows must be the same, bit for bit: engines write in parallel, without an order that a program can rely on.
     #[default]
     Equal,
     /// The last one in the order of the index wins. One engine moves all rows, one after another.
@@ -73,13 +73,14 @@ pub enum Duplicates {
 pub struct IndexedDma {
     /// The call.
     pub call: IndexedCall,
-    /// Where rows are read: for a gather, the table.
+    /// The tensor from which rows are read: for a gather, the table.
     pub source: Region,
-    /// Where rows are written: for a scatter, the table.
+    /// The tensor to which rows are written: for a scatter, the table.
     pub destination: Region,
     /// The numbers of the rows, as `i32`.
     pub index: Region,
-    /// The loops from the index to where its rows start on the side that is no table. A row stays in the chip of its index.
+    /// The loops from the index to the starts of its rows on the side that is not the table. A row stays in the chip of
+    /// its index.
     pub rows: Transfer,
     /// The loops of one row, the same for all.
     pub payload: Transfer,
@@ -87,16 +88,15 @@ pub struct IndexedDma {
     pub count: usize,
     /// Elements of the table from one row to the next.
     pub stride: usize,
-    /// What an index counts from one row to the next: 1 where it holds numbers of rows, the bytes of a row where it holds
-    /// byte offsets.
+    /// Distance in the index from one row to the next: 1 for numbers of rows, the bytes of a row for byte offsets.
     pub scale: usize,
-    /// What happens to rows that are named twice.
+    /// Behaviour for rows that are named twice.
     pub duplicates: Duplicates,
-    /// What the chip read, in the order of the index: row numbers of the table. `None` until the command executes.
+    /// Row numbers of the table that the chip read, in the order of the index. `None` until the command executes.
     pub list: Option<Arc<[usize]>>,
 }
 
-/// An element of an index, and where its row starts on the side that is no table.
+/// An element of an index, with the start of its row on the side that is not the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
     /// The unit of the index.
@@ -105,7 +105,7 @@ pub struct RowKey {
     pub position: usize,
     /// The chip of the index and of the table.
     pub chip: usize,
-    /// Unit and element of the row, before where its payload starts.
+    /// Unit and element of the row, without the start of its payload.
     pub side: (usize, usize),
 }
 
@@ -138,16 +138,16 @@ impl IndexedDma {
         if self.call.gathers() { &self.destination } else { &self.source }
     }
 
-    /// The loops of everything on the side that is no table, as the destination of a move.
+    /// The loops of all rows on the side that is not the table, as the destination of a move.
     pub fn spread(&self) -> Transfer {
         let still = Step { units: 0, elements: 0 };
         let mut all = Transfer { destination_start: self.payload_start(), ..Transfer::new() };
-        for own in self.rows.loops.iter() {
-            all.loops.push(TransferLoop { source: still, ..*own });
+        for current in self.rows.loops.iter() {
+            all.loops.push(TransferLoop { source: still, ..*current });
         }
-        for own in self.payload.loops.iter() {
-            let destination = if self.call.gathers() { own.destination } else { own.source };
-            all.loops.push(TransferLoop { source: still, destination, ..*own });
+        for current in self.payload.loops.iter() {
+            let destination = if self.call.gathers() { current.destination } else { current.source };
+            all.loops.push(TransferLoop { source: still, destination, ..*current });
         }
         all.guard = joined(&self.rows.guard, &self.payload.guard);
         all
@@ -162,8 +162,8 @@ impl IndexedDma {
         let still = Step { units: 0, elements: 0 };
         let mut all = self.payload;
         if self.call.gathers() {
-            for own in all.loops.as_mut_slice() {
-                own.destination = own.source;
+            for transfer_loop in all.loops.as_mut_slice() {
+                transfer_loop.destination = transfer_loop.source;
             }
             all.destination_start = all.source_start;
         }
@@ -172,7 +172,7 @@ impl IndexedDma {
         let chip = Step { units: 1, elements: 0 };
         all.loops.push(TransferLoop { size: self.table().footprint.chips, source: still, destination: chip });
         all.guard.variables += 2;
-        // Sums are counted from behind the variables.
+        // Values of sums are numbered after the variables.
         let before = self.payload.guard.variables;
         for digit in all.guard.digits.as_mut_slice() {
             if digit.variable >= before {
@@ -182,17 +182,17 @@ impl IndexedDma {
         all
     }
 
-    /// What it reads: the rows, and the index.
+    /// The tensors that it reads: the rows, and the index.
     pub fn reads(&self) -> [Use; 2] {
         [self.source, self.index].map(|region| Use::read(Place::Region(region), self.call.name()))
     }
 
-    /// What it writes.
+    /// The tensor that it writes.
     pub fn writes(&self) -> Use {
         Use::write(Place::Region(self.destination), self.call.name())
     }
 
-    /// Who gives it.
+    /// The context of the command.
     pub const fn context(&self) -> ContextKind {
         ContextKind::TensorDma
     }

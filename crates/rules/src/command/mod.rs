@@ -1,7 +1,7 @@
-//! What the chip is told: plain data, without generics.
+//! Commands to the chip: plain data, without generics.
 //!
-//! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed; it knows
-//! neither the types that made it nor the chip that runs it.
+//! The types of a kernel end here. A command can be printed, compared, built by hand in a test and executed. It
+//! contains neither the types that made it nor the chip that runs it.
 
 mod addresses;
 pub mod covers;
@@ -59,16 +59,16 @@ pub use vector::{
     VrfOperand,
 };
 
-/// A command with the place in the kernel that gave it.
+/// A command with its place in the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// The call in the kernel.
     pub location: &'static core::panic::Location<'static>,
 }
 
-/// What a command does.
+/// The operation of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// A DMA transfer.
@@ -82,14 +82,14 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or that of a [`CopyCall`] or
+    /// Name of the call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or the name of a [`CopyCall`] or
     /// [`IndexedCall`].
     pub fn name(&self) -> &'static str {
         match self {
             Operation::Dma(_) => "DMA",
             Operation::TensorUnit(unit) => unit.sink.operation(),
             Operation::UnitCopy(copy) => copy.call.name(),
-            Operation::Indexed(own) => own.call.name(),
+            Operation::Indexed(indexed) => indexed.call.name(),
         }
     }
 }

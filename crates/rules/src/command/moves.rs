@@ -1,8 +1,8 @@
-//! The loops of a move, ordered for the simulating machine: strips of runs, in tiles that use cache lines up.
+//! The loops of a move, ordered for the simulating machine: strips of runs, in tiles that use whole cache lines.
 //!
-//! The iterations of a move may happen in any order. Between two layouts, what is near on one side is often far on the
-//! other. So two loops are cut into tiles: one along which the source goes on nearby, one along which the destination
-//! does. A tile touches few lines and pages, and all of every line.
+//! The iterations of a move may happen in any order. Places that are near in one layout are often far apart in the
+//! other. So two loops are cut into tiles: one along which the source continues nearby, one along which the destination
+//! does. A tile touches few lines and pages, and the whole of each line.
 
 mod parts;
 mod patches;
@@ -15,17 +15,17 @@ use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
 
-/// The same of runs of whole lines, of which the nearest cache gains nothing.
+/// The same for runs of whole lines, which do not profit from the nearest cache.
 const LONG_STRIP_BITS: usize = 8 * STRIP_BITS;
 
 /// The bits of a cache line. Longer runs need no tiles.
 const LINE_BITS: usize = 512;
 
-/// The least and the most runs of a strip where another loop makes tiles with it: as many as make up a line where they go.
+/// The least and the most runs of a strip in a tile with another loop: together they fill a line at the destination.
 const TILE_RUNS: (usize, usize) = (16, 32);
 
-/// The most runs of such a strip that go to places far apart. The nearest cache has room for few lines that lie a power of two
-/// apart, and a line that is written must stay until all of it is.
+/// The most runs of such a strip whose destinations are far apart. The nearest cache has room for few lines at
+/// distances of a power of two, and a line must stay until all of it is written.
 const FAR_RUNS: usize = 8;
 
 /// The most strips of a tile.
@@ -56,9 +56,9 @@ pub struct End {
 /// Runs of elements that lie together on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strip {
-    /// Where they come from.
+    /// Source of the runs.
     pub source: End,
-    /// Where they go.
+    /// Destination of the runs.
     pub destination: End,
     /// Elements in a run.
     pub run: usize,
@@ -71,18 +71,18 @@ pub struct Strip {
 pub struct Strips {
     /// The first one.
     pub first: Strip,
-    /// How many there are.
+    /// The number of strips.
     pub times: usize,
-    /// Elements from one to the next: at the source and at the destination.
+    /// Elements from one strip to the next: at the source and at the destination.
     pub next: (usize, usize),
 }
 
 impl Strips {
-    /// One after another.
+    /// The strips, one after another.
     pub fn all(self) -> impl Iterator<Item = Strip> {
         (0..self.times).map(move |k| {
             let mut strip = self.first;
-            // What lies before a start is not live.
+            // A position before a start wraps around here; it is not live.
             strip.source.position = strip.source.position.wrapping_add(k * self.next.0);
             strip.destination.position = strip.destination.position.wrapping_add(k * self.next.1);
             strip
@@ -94,29 +94,29 @@ impl Strips {
 #[derive(Clone, Debug)]
 pub struct Moves<'a> {
     transfer: &'a Transfer,
-    /// Where the loops start on each side.
+    /// Start of the loops on each side.
     source_start: Start,
     destination_start: Start,
-    /// No iteration is left out.
+    /// True if no iteration is left out.
     always: bool,
-    /// All loops but those of one iteration. Empty loops stay.
+    /// All loops except those of one iteration. Empty loops are kept.
     loops: Vec<Loop>,
 }
 
 impl Loop {
     const ONCE: Self = Self { size: 1, source: STILL, destination: STILL, variable: None };
 
-    /// Whether the loop stays in a unit on both sides.
+    /// True if the loop stays in a unit on both sides.
     fn is_inside(&self) -> bool {
         self.source.units == 0 && self.destination.units == 0
     }
 
-    /// Whether runs of the loop lie together on both sides.
+    /// True if the loop makes one run on both sides.
     fn is_run(&self) -> bool {
         self.is_inside() && self.source.elements == 1 && self.destination.elements == 1
     }
 
-    /// How far apart neighbours are on the side where they are nearer.
+    /// Distance of neighbours on the side where they are nearer.
     fn distance(&self) -> usize {
         distance(self.source).min(distance(self.destination))
     }
@@ -129,17 +129,17 @@ impl Loop {
     }
 }
 
-/// The most elements of a strip of runs of so many elements.
+/// The most elements of a strip with runs of `run` elements.
 fn most_elements(run: usize, bits: usize) -> usize {
     if run * bits >= LINE_BITS { LONG_STRIP_BITS / bits } else { (STRIP_BITS / bits).max(1) }
 }
 
-/// How far apart neighbours are. Units are far apart.
+/// Distance of neighbours. Units are far apart.
 fn distance(step: Step) -> usize {
     if step.units > 0 { usize::MAX } else { step.elements }
 }
 
-/// For a guard whose sums look at one variable each and leave out its last values: per loop, how many values are left.
+/// Number of live values per loop, if each sum of the guard reads one variable and excludes only its last values.
 fn simple_sizes(transfer: &Transfer) -> Option<Vec<usize>> {
     let guard = &transfer.guard;
     let mut sizes: Vec<usize> = transfer.loops.iter().map(|l| l.size).collect();
@@ -164,7 +164,7 @@ fn simple_sizes(transfer: &Transfer) -> Option<Vec<usize>> {
 }
 
 impl<'a> Moves<'a> {
-    /// Joins neighbouring loops where both sides go on evenly.
+    /// Joins neighbouring loops if both sides continue evenly.
     pub fn new(transfer: &'a Transfer) -> Self {
         let sizes = simple_sizes(transfer);
         let mut loops: Vec<Loop> = Vec::new();
@@ -206,7 +206,7 @@ impl<'a> Moves<'a> {
         })
     }
 
-    /// The number of elements from the first to the last one of a unit, counted over all units, where the loops start at
+    /// The number of elements from the first to the last one of a unit, counted over all units, for loops that start at
     /// the first one.
     pub fn hull(&self, side: Side) -> usize {
         self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.elements).sum::<usize>() + 1
@@ -217,7 +217,7 @@ impl<'a> Moves<'a> {
         self.steps(side).map(|(size, step)| size.saturating_sub(1) * step.units).sum()
     }
 
-    /// The units of a side. There can be repetitions.
+    /// The units of a side, possibly with repetitions.
     pub fn units(&self, side: Side) -> Vec<usize> {
         let mut units = vec![0];
         for (size, step) in self.steps(side).filter(|(_, step)| step.units > 0) {
@@ -226,8 +226,8 @@ impl<'a> Moves<'a> {
         units
     }
 
-    /// Whether it takes a small part of the work to look at everything between the first and the last element of the
-    /// source: then the elements are known to be initialised without a look at each run.
+    /// True if a look at everything between the first and the last element of the source is a small part of the work.
+    /// Then the elements are known to be initialised without a look at each run.
     pub fn is_compact(&self) -> bool {
         if !self.source_start.is_first() {
             return false;
@@ -236,26 +236,26 @@ impl<'a> Moves<'a> {
         let units: usize = loops().map(|(size, _)| size).product();
         let run = self.loops.iter().filter(|l| l.is_run()).map(|l| l.size).max().unwrap_or(1);
         let runs = self.elements() / run.max(1);
-        // A look at a word of marks tells of 4096 bytes.
+        // A word of marks covers 4096 bytes.
         runs > 1 && units.saturating_mul(self.hull(Side::Source)) / 1024 <= runs.saturating_mul(16)
     }
 
-    /// Whether nothing moves.
+    /// True if nothing moves.
     fn is_empty(&self) -> bool {
         self.loops.iter().any(|l| l.size == 0)
     }
 
-    /// Whether all elements are one run on both sides, from the first element of the source on.
+    /// True if all elements are one run on both sides, from the first element of the source on.
     pub fn is_single_run(&self) -> bool {
         let is_run = match &self.loops[..] {
             [] => true,
-            [own] => own.is_run(),
+            [only] => only.is_run(),
             _ => false,
         };
         is_run && !self.is_empty() && self.always && self.source_start.is_first()
     }
 
-    /// Whether every element between the first and the last one of every destination unit is written.
+    /// True if every element between the first and the last one of every destination unit is written.
     pub fn fills_destination(&self) -> bool {
         let mut loops: Vec<(usize, Step)> =
             self.steps(Side::Destination).filter(|(_, step)| step.elements > 0).collect();
@@ -271,12 +271,12 @@ impl<'a> Moves<'a> {
             })
     }
 
-    /// Calls `visit` with every strip of the move, of elements of so many bits.
+    /// Calls `visit` with every strip of the move, of elements of `bits` bits.
     pub fn for_each_strip(&self, bits: usize, mut visit: impl FnMut(Strip)) {
         self.for_each_strips(bits, |strips| strips.all().for_each(&mut visit));
     }
 
-    /// Calls `visit` with all strips of the move, those together that repeat one in its units.
+    /// Calls `visit` with all strips of the move, combined if they repeat one strip within its units.
     pub fn for_each_strips(&self, bits: usize, mut visit: impl FnMut(Strips)) {
         if self.is_empty() {
             return;
@@ -287,7 +287,7 @@ impl<'a> Moves<'a> {
         let mut mask = Vec::new();
         let mut variables = vec![0; self.transfer.guard.variables];
         let most = most_elements(run, bits);
-        // What lies before a start is not live.
+        // Positions before a start are not live.
         let (from, to) = (self.source_start, self.destination_start);
         let repeats = self.always && middle.is_inside() && run <= most;
         let next = (middle.source.elements, middle.destination.elements);
@@ -336,7 +336,7 @@ impl<'a> Moves<'a> {
                 if self.always {
                     cut(0, tile.runs);
                 } else {
-                    // Where the row is a variable of the guard, it is not cut into blocks.
+                    // A row that is a variable of the guard is not cut into blocks.
                     let liveness = live.row(variables, &mut mask);
                     live_runs(liveness, &mask, tile.runs, &mut cut);
                 }
@@ -348,13 +348,13 @@ impl<'a> Moves<'a> {
 /// A side of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the elements come from.
+    /// The side that elements come from.
     Source,
-    /// Where they go.
+    /// The side that elements go to.
     Destination,
 }
 
-/// Part of the loops `row` and `middle`.
+/// A part of the loops `row` and `middle`.
 #[derive(Clone, Copy, Debug)]
 struct Tile {
     source: Step,
@@ -374,7 +374,7 @@ struct Order {
     middle: Loop,
     row_block: usize,
     middle_block: usize,
-    /// All other loops, with those over blocks of rows and of the middle, which come last.
+    /// All other loops, with the loops over blocks of rows and of the middle, which come last.
     loops: Vec<Loop>,
     /// The loop over blocks of rows.
     row_loop: usize,
@@ -384,7 +384,8 @@ impl Order {
     fn new(mut loops: Vec<Loop>, bits: usize) -> Self {
         let runs = (0..loops.len()).filter(|&k| loops[k].is_run() && loops[k].variable.is_none());
         let run = runs.max_by_key(|&k| loops[k].size).map_or(1, |k| loops.remove(k).size);
-        // Long strips cost least; among them, near neighbours are better, best where they go if they share lines there.
+        // Long strips cost least. Among them near neighbours are better, most of all at the destination if they share
+        // lines there.
         let worth = |l: &Loop| {
             let near = match (l.source.elements == run, l.destination.elements == run) {
                 (false, false) => 2,
@@ -397,7 +398,7 @@ impl Order {
         };
         let best = (0..loops.len()).filter(|&k| loops[k].is_inside()).max_by_key(|&k| worth(&loops[k]));
         let row = best.map_or(Loop::ONCE, |k| loops.remove(k));
-        // The middle goes on nearby on the side where the row does not.
+        // The middle continues nearby on the side where the row does not.
         let source_is_near = distance(row.source) < distance(row.destination);
         let other = |l: &Loop| distance(if source_is_near { l.destination } else { l.source });
         let middle = (0..loops.len()).min_by_key(|&k| (other(&loops[k]), loops[k].distance()));
@@ -410,7 +411,7 @@ impl Order {
             (None, _) => strip.min((LINE_BITS / bits / run).clamp(TILE_RUNS.0, TILE_RUNS.1)),
         };
         let middle_block = if middle.variable.is_some() { middle.size } else { TILE_STRIPS };
-        // Near neighbours last. Rows come last of those as near as they are.
+        // Loops of near neighbours come last. Rows come last among loops of equal distance.
         let rows = row.blocks(row_block);
         loops.sort_by_key(|l| core::cmp::Reverse(l.distance()));
         let row_loop = loops.partition_point(|l| l.distance() >= rows.distance());
@@ -431,7 +432,7 @@ impl Order {
     }
 }
 
-/// Calls `visit` with the guard's variables, all indices of the loops, and how far both sides have gone.
+/// Calls `visit` with the guard's variables, all indices of the loops, and the distance from the start on both sides.
 fn for_each_index(
     loops: &[Loop],
     variables: &mut [usize],
@@ -491,7 +492,7 @@ pub(crate) mod tests {
         transfer
     }
 
-    /// Two loops along the same elements: neither is a run of the other.
+    /// Checks two loops along the same elements: neither is a run of the other.
     #[test]
     fn loops_that_meet_are_both_moved() {
         for sizes in [[4, 2], [2, 4], [3, 3]] {
@@ -511,7 +512,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Element by element, as the definition says: destination to source.
+    /// The move element by element, from its definition: destination to source.
     pub fn naive(transfer: &Transfer) -> BTreeMap<(usize, usize), (usize, usize)> {
         let total: usize = transfer.loops.iter().map(|l| l.size).product();
         let mut moves = BTreeMap::new();
@@ -612,7 +613,7 @@ pub(crate) mod tests {
         let loops =
             [(2, 0, 2 * 70 * 300, 1, 0), (70, 0, 2, 0, 2 * 300), (300, 0, 2 * 70, 0, 2), (2, 0, 1, 0, 1)];
         let transfer = transfer(&loops);
-        // The last part of the transpose is missing; then the guard looks at both loops of the tiles at once.
+        // The last part of the transpose is missing; the guard then depends on both loops of the tiles.
         let mut guarded = transfer;
         for (variable, weight) in [(1, 4), (2, 1)] {
             guarded.guard.digits.push(GuardDigit { variable, base: 1, extent: 512, weight });
@@ -638,7 +639,7 @@ pub(crate) mod tests {
         moves.for_each_strip(8, |strip| strips.push((strip.run, strip.count)));
         assert_eq!(strips, [(10, 8)]);
         assert!(!moves.fills_destination());
-        // The first positions are missing: that is left to the guard.
+        // The first positions are missing, which is left to the guard.
         transfer.guard.digits = Guard::always(2).digits;
         transfer.guard.digits.push(GuardDigit { variable: 1, base: 1, extent: 8, weight: 1 });
         transfer.guard.sums = Guard::always(2).sums;

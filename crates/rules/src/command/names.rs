@@ -1,9 +1,9 @@
-//! What contexts and memories are called, in faults, reports and traces alike.
+//! Names of contexts and memories, the same in faults, reports and traces.
 
 use crate::command::Memory;
 use core::fmt;
 
-/// Who gives operations. Operations of one context run one after another, in program order.
+/// A context, which gives operations. Operations of one context run one after another, in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ContextKind {
     /// The main context of the Tensor Unit.
@@ -20,7 +20,7 @@ pub enum ContextKind {
 pub const CONTEXTS: usize = 4;
 
 impl ContextKind {
-    /// All of them.
+    /// All contexts.
     pub const ALL: [ContextKind; CONTEXTS] =
         [ContextKind::Main, ContextKind::Sub, ContextKind::TensorDma, ContextKind::PcieDma];
 
@@ -34,7 +34,7 @@ impl ContextKind {
         }
     }
 
-    /// Whether it is a DMA engine or the PCIe link.
+    /// True if it is a DMA engine or the PCIe link.
     pub const fn is_dma(self) -> bool {
         matches!(self, ContextKind::TensorDma | ContextKind::PcieDma)
     }

@@ -1,4 +1,4 @@
-//! Where the tensor of a command lies.
+//! Regions: the places of the tensors of a command.
 
 use crate::command::bank_part;
 use crate::mapping::guard::Guard;
@@ -9,17 +9,17 @@ use core::ops::Range;
 /// A byte address inside a chip's HBM, or inside each slice's DM or VRF.
 pub type Address = u64;
 
-/// Names one filling of a memory range: a tensor that was made there. Later writes through views of the same tensor
-/// keep it. [`FillId::ANY`] reads whatever is there.
+/// The name of one filling of a memory range: a tensor that was made there. Later writes through views of the same
+/// tensor keep it. [`FillId::ANY`] reads any content.
 ///
-/// A filling belongs to the system that numbered it: bits 37 to 62 are the number of the system, those below count the
-/// fillings of the system. A filling that was numbered by hand, below 2^37, belongs to none and is taken by every system.
-/// Numbers go up in the order in which fillings are first written: of those that were overwritten long ago, a system keeps
-/// the greatest one alone.
+/// A filling belongs to the system that numbered it: bits 37 to 62 are the number of the system, the bits below count
+/// its fillings. A filling that was numbered by hand, below 2^37, belongs to no system, and every system accepts it.
+/// Numbers ascend in the order of the first writes: of fillings that were overwritten long ago, a system keeps only the
+/// greatest number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FillId(pub u64);
 
-/// The filling without its system, so that what is printed does not depend on how many systems there were before.
+/// The filling without its system, so that printed text does not depend on the number of systems before it.
 impl core::fmt::Debug for FillId {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_tuple("FillId").field(&self.in_system().0).finish()
@@ -30,7 +30,7 @@ impl core::fmt::Debug for FillId {
 const COUNT_BITS: u32 = 37;
 
 impl FillId {
-    /// The most systems of a process: their numbers go from 1 to this one.
+    /// The most systems of a process: they are numbered from 1 to this one.
     pub const SYSTEMS: u64 = (BARE - 1) >> COUNT_BITS;
 
     /// The filling with this number, 1, 2, …, of a system.
@@ -39,7 +39,7 @@ impl FillId {
         Self(system << COUNT_BITS | number)
     }
 
-    /// The number of the system that it belongs to. 0: none.
+    /// The number of the system that it belongs to, or 0.
     pub const fn system(self) -> u64 {
         if self.is_bare() { 0 } else { self.0 >> COUNT_BITS }
     }
@@ -50,16 +50,16 @@ impl FillId {
         if self.is_bare() { self } else { Self(self.0 & ((1 << COUNT_BITS) - 1)) }
     }
 
-    /// A handle that was made from a bare address: it vouches for what is there.
+    /// A handle made from a bare address: it accepts any content of the memory.
     pub const ANY: FillId = FillId(0);
 
-    /// Like [`FillId::ANY`], but told from other handles: operations through the same handle are ordered.
+    /// A handle like [`FillId::ANY`], but distinct from others: operations through the same handle are ordered.
     pub fn bare() -> FillId {
         static HANDLES: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(1);
         FillId(BARE | HANDLES.fetch_add(1, core::sync::atomic::Ordering::Relaxed))
     }
 
-    /// Whether the handle was made from a bare address.
+    /// True if the handle was made from a bare address.
     pub const fn is_bare(self) -> bool {
         self.0 == FillId::ANY.0 || self.0 & BARE != 0
     }
@@ -104,7 +104,7 @@ pub struct Footprint {
     pub slices: usize,
     /// Elements per unit, padding included.
     pub elements: usize,
-    /// Which positions hold an element.
+    /// Condition for positions that hold an element.
     pub guard: Guard,
 }
 
@@ -115,15 +115,15 @@ impl Footprint {
     }
 }
 
-/// A tensor in HBM, DM or the VRF as a command sees it, or a tile of one.
+/// A tensor in HBM, DM or the VRF, or a tile of one, in the view of a command.
 ///
 /// ```text
 ///   tensor    m![A, B]  ├──────┼──────┼──────┼──────┤        (A = 4)
 ///             base ─────┘      address         end ─┘
-///   tile      m![1 # 4, B]     ├──────┤                      `A` at 1: its own positions count from 0
+///   tile      m![1 # 4, B]     ├──────┤                      `A` at 1: positions of the tile count from 0
 /// ```
 ///
-/// The footprint is that of the view: of the size of the tensor, of which a tile leaves most positions out.
+/// The footprint is that of the view. It has the size of the tensor, but a tile leaves out most positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The memory.
@@ -134,42 +134,42 @@ pub struct Region {
     pub fill: FillId,
     /// The positions.
     pub footprint: Footprint,
-    /// Which part of the tensor it is.
+    /// The part of the tensor.
     pub part: Part,
 }
 
 impl Region {
-    /// A part of the tensor that starts at `address`. A function of no types: kernels share it.
+    /// A part of the tensor that starts at `address`. The function has no type parameters, so that kernels share it.
     #[inline(never)]
     pub fn of(memory: Memory, address: Address, fill: FillId, footprint: &Footprint, part: Part) -> Self {
         Self { memory, address: address.saturating_add(part.offset), fill, footprint: *footprint, part }
     }
 }
 
-/// Which part of a tensor a view is: all of it, or a tile.
+/// The part of a tensor that a view is: all of it, or a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Bytes of the tensor before the part, in each unit.
     pub offset: u64,
     /// Chips, clusters and slices of the tensor before the part.
     pub units: [usize; 3],
-    /// Elements of a unit from the first one of the part to the last one that it can hold. `None`: up to the end of the
+    /// Elements of a unit from the first one of the part to its last possible one. `None` for up to the end of the
     /// tensor, padding included.
     pub elements: Option<usize>,
 }
 
 impl Part {
-    /// All of the tensor.
+    /// The whole tensor.
     pub const WHOLE: Self = Self { offset: 0, units: [0; 3], elements: None };
 
-    /// Whether it starts in the first chip, cluster and slice.
+    /// True if it starts in the first chip, cluster and slice.
     pub const fn starts_in_first_unit(&self) -> bool {
         matches!(self.units, [0, 0, 0])
     }
 }
 
 impl Region {
-    /// All of a tensor.
+    /// The region of a whole tensor.
     pub const fn whole(memory: Memory, address: Address, fill: FillId, footprint: Footprint) -> Self {
         Self { memory, address, fill, footprint, part: Part::WHOLE }
     }
@@ -179,7 +179,7 @@ impl Region {
         self.address.saturating_sub(self.part.offset)
     }
 
-    /// Where the last byte of the tensor ends.
+    /// End of the last byte of the tensor.
     pub const fn end(&self) -> Address {
         self.base().saturating_add(self.footprint.bytes() as u64)
     }
@@ -200,7 +200,7 @@ impl Region {
         }
     }
 
-    /// Where the part starts, if not in the first unit: ` from slice 4 on`, for messages.
+    /// Start of the part, if not in the first unit: ` from slice 4 on`, for messages.
     pub fn units_in_words(&self) -> String {
         let [chip, cluster, slice] = self.part.units;
         let named = [("chip", chip), ("cluster", cluster), ("slice", slice)];
@@ -259,7 +259,7 @@ impl core::fmt::Display for TrfAddress {
     }
 }
 
-/// A tensor in the register files as a command sees it.
+/// A tensor in the register files, in the view of a command.
 ///
 /// Row `r` holds `row_elements` elements, packed, from the start of its region on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +274,7 @@ pub struct TrfRegion {
     pub rows: usize,
     /// Elements per row, padding included.
     pub row_elements: usize,
-    /// Which positions hold an element. Variables: chip, cluster, slice, row, element.
+    /// Condition for positions that hold an element. Variables: chip, cluster, slice, row, element.
     pub guard: Guard,
 }
 

@@ -1,4 +1,4 @@
-//! What the stream of a pass looks like after each engine, and the pass in words.
+//! Shapes of the stream of a pass after each engine, and the pass in words.
 
 use super::fetch::Fetch;
 use super::switch::Switch;
@@ -18,10 +18,10 @@ pub struct StreamShape {
     pub lanes: usize,
 }
 
-/// The stream after each engine. An engine that a pass does not use leaves it as it was.
+/// The stream after each engine. An unused engine does not change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamShapes {
-    /// After the Fetch Engine: packets as they were fetched.
+    /// After the Fetch Engine: packets as fetched.
     pub fetched: StreamShape,
     /// After the Switch Engine: the packets that a slice gets.
     pub switched: StreamShape,
@@ -33,12 +33,11 @@ pub struct StreamShapes {
     pub vector: StreamShape,
     /// After the Cast Engine: a flit per time step.
     pub cast: StreamShape,
-    /// After the Transpose Engine: what the sink gets.
+    /// After the Transpose Engine: the input of the sink.
     pub transposed: StreamShape,
 }
 
-/// The stream on its way to the Vector Engine: fetched, switched, collected, contracted. Numbers that are too large are as large
-/// as can be.
+/// The stream on its way to the Vector Engine: fetched, switched, collected, contracted. Numbers saturate.
 pub fn shapes_before_vector(
     fetch: &Fetch,
     switch: Option<&Switch>,
@@ -54,9 +53,9 @@ pub fn shapes_before_vector(
         time: out_time.saturating_mul(flits),
         lanes: lanes_per_flit(*output),
     });
-    let contracted = contraction.map_or(collected, |own| StreamShape {
-        element: own.output,
-        time: own.slot_count.saturating_mul(own.beats()),
+    let contracted = contraction.map_or(collected, |contraction| StreamShape {
+        element: contraction.output,
+        time: contraction.slot_count.saturating_mul(contraction.beats()),
         lanes: BEAT_LANES,
     });
     [fetched, switched, collected, contracted]
@@ -67,21 +66,21 @@ const fn lanes_per_flit(element: ElementType) -> usize {
 }
 
 impl TensorUnit {
-    /// The shape of the stream after each engine. Numbers that are too large are as large as can be.
+    /// The shape of the stream after each engine. Numbers saturate.
     pub fn shapes(&self) -> StreamShapes {
         let Self { fetch, switch, collect, contraction, .. } = self;
         let [fetched, switched, collected, contracted] =
             shapes_before_vector(fetch, switch.as_ref(), *collect, contraction.as_ref());
-        let vector = self.vector.as_ref().map_or(contracted, |own| own.shape(contracted));
+        let vector = self.vector.as_ref().map_or(contracted, |program| program.shape(contracted));
         let cast = self.cast.map_or(vector, |Cast { output, .. }| StreamShape {
             element: output,
             time: vector.time,
             lanes: lanes_per_flit(output),
         });
-        let transposed = self.transpose.map_or(cast, |own| StreamShape {
-            element: own.element,
-            time: own.out_time(),
-            lanes: lanes_per_flit(own.element),
+        let transposed = self.transpose.map_or(cast, |transpose| StreamShape {
+            element: transpose.element,
+            time: transpose.out_time(),
+            lanes: lanes_per_flit(transpose.element),
         });
         StreamShapes { fetched, switched, collected, contracted, vector, cast, transposed }
     }
@@ -128,7 +127,7 @@ impl fmt::Display for Sink {
     }
 }
 
-/// What the engines of the pass are told, in the words of the guide.
+/// The settings of the engines of the pass, in the words of the guide.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
@@ -237,18 +236,18 @@ mod tests {
              Interleaved; cast f32 to bf16; commit [6 : 8, 8 : 1] : 8, commit_size 16 B"
         );
         assert_eq!(shapes.transposed, shapes.cast);
-        // Six steps of five sums become ten of three, the rest of a flit padding.
-        let own = Transpose { element: Bf16, in_rows: 3, in_cols: 8, out_rows: 5, iterations: 2 };
-        assert_eq!((own.packets_per_col(), own.kept_elements(), own.in_flits()), (1, 5, 3));
-        unit.transpose = Some(own);
+        // Six steps of five sums become ten of three; the rest of a flit is padding.
+        let transpose = Transpose { element: Bf16, in_rows: 3, in_cols: 8, out_rows: 5, iterations: 2 };
+        assert_eq!((transpose.packets_per_col(), transpose.kept_elements(), transpose.in_flits()), (1, 5, 3));
+        unit.transpose = Some(transpose);
         assert_eq!(unit.shapes().transposed, shape(Bf16, 10, 16));
         let text = unit.to_string();
         let part =
             "; cast f32 to bf16; transpose bf16, in_rows 3, in_cols 8, out_rows 5, 2 times; commit [6 : 8";
         assert!(text.contains(part), "{text}");
-        let huge = Transpose { iterations: usize::MAX, in_cols: 7, ..own };
+        let huge = Transpose { iterations: usize::MAX, in_cols: 7, ..transpose };
         assert_eq!((huge.out_time(), huge.packets_per_col(), huge.kept_elements()), (usize::MAX, 0, 0));
-        // Engines that are not there.
+        // The same without these engines.
         (unit.contraction, unit.cast, unit.transpose) = (None, None, None);
         assert_eq!(unit.shapes().transposed, shape(Bf16, 12, 16));
         unit.collect = None;

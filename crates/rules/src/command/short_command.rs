@@ -1,11 +1,11 @@
-//! Passes that the short commands of the chip can do: loads of a register file from contiguous bytes.
+//! Passes that short commands of the chip can perform: loads of a register file from contiguous bytes.
 
 use super::fetch::Fetch;
 use super::tensor_unit::{Collect, Sink, TensorUnit};
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
 
-/// What decides whether a load delivers the bytes of DM as they lie there.
+/// The data that decide if a load delivers the bytes of DM in their order.
 #[derive(Clone, Copy, Debug)]
 pub struct ContiguousLoad<'a> {
     /// The type in DM.
@@ -23,8 +23,8 @@ pub struct ContiguousLoad<'a> {
 }
 
 impl ContiguousLoad<'_> {
-    /// Whether the bytes that each slice delivers are those of its DM from some address on, one after another: no gap,
-    /// no reordering, no broadcast, no padding by the Collect Engine, no conversion, nothing from behind the tensor.
+    /// True if the bytes that each slice delivers are consecutive bytes of its DM: no gap, no reordering, no broadcast,
+    /// no padding by the Collect Engine, no conversion, nothing past the end of the tensor.
     ///
     /// See `guide::contraction`, "The register file".
     pub const fn holds(&self) -> bool {
@@ -46,13 +46,13 @@ impl ContiguousLoad<'_> {
 }
 
 impl TensorUnit {
-    /// Whether the chip can do this pass with its short command StoTRF, which loads the TRF from DM without the
-    /// pipeline of the Tensor Unit. Values are the same. The command belongs to the sub context; this asks for the
-    /// data only. See [`ContiguousLoad::holds`].
+    /// True if the chip can perform this pass by its short command StoTRF, which loads the TRF from DM without the
+    /// pipeline of the Tensor Unit. Values are the same. The command belongs to the sub context; this function tests
+    /// only the data. See [`ContiguousLoad::holds`].
     pub const fn is_sto_trf(&self) -> bool {
         let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
             self;
-        // What a mask replaces is padding, which has no meaning in the register file either.
+        // A mask replaces padding only, which has no meaning in the register file either.
         let Fetch {
             source,
             interleave,
@@ -120,7 +120,7 @@ mod tests {
         {
             assert!(holds(entries), "{entries:?}");
         }
-        // One iteration of whatever stride.
+        // A loop of one iteration may have any stride.
         assert!(holds(&[(8, 32), (1, 7), (32, 1)]));
         let refused: [(&str, &[(usize, isize)]); 6] = [
             ("a gap", &[(4, 64), (32, 1)]),

@@ -4,7 +4,7 @@
 //!   sub-ring of 4 slices      each packet travels to the root and is passed on to all: one emission order
 //!
 //!   slice        0   1   2   3         emission of time step t:  0  1  2  3
-//!   snoop       {0} {2} {1} {3}        slice 1 takes what slice 2 sent, slice 2 what slice 1 sent
+//!   snoop       {0} {2} {1} {3}        slice 1 takes the packet of slice 2, slice 2 that of slice 1
 //! ```
 
 use crate::list::List;
@@ -13,7 +13,7 @@ use core::fmt;
 /// The most digits of a slice number, and the most loops of a switch: 256 slices have 8 digits of 2 values.
 pub const SWITCH_LOOPS: usize = 10;
 
-/// The generators of router settings that the chip has. See `SwitchConfig`.
+/// The chip's generators of router settings. See `SwitchConfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SwitchVariant {
     /// Two slice digits become time, and all slices of a sub-ring get everything.
@@ -24,14 +24,14 @@ pub enum SwitchVariant {
     Transpose,
     /// A slice digit and a time digit trade places.
     InterTranspose,
-    /// Any slice digits become time or stay, anywhere: the sets are written as a bitmap.
+    /// Any slice digits become time or stay, in any place: the sets are written as a bitmap.
     CustomBroadcast,
     /// The inner one of two slice digits becomes time, and the other one moves inwards.
     TransposedBroadcast1,
 }
 
 impl SwitchVariant {
-    /// All of them.
+    /// All variants.
     pub const ALL: [SwitchVariant; 6] = [
         SwitchVariant::Broadcast01,
         SwitchVariant::Broadcast1,
@@ -60,29 +60,29 @@ impl fmt::Display for SwitchVariant {
     }
 }
 
-/// A digit of the number of the slice that receives. Digits are read from the outermost one on: each takes its value off
-/// the number, and leaves the rest to those inside.
+/// A digit of the number of the receiving slice. Digits are read from the outermost one on: each takes its value from
+/// the number and leaves the rest to the digits inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnoopDigit {
     /// Slices per value.
     pub base: usize,
-    /// Values. A slice with a larger one, and one of which something is left after all digits, receives nothing.
+    /// Number of values. A slice with a larger value, or with a rest after all digits, receives nothing.
     pub count: usize,
-    /// Slices by which the first source is further per value. 0: all values receive the same.
+    /// Slices between the first sources of neighbouring values. 0: all values receive the same packets.
     pub weight: usize,
 }
 
 /// Evenly spaced sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnoopLoop {
-    /// How many.
+    /// Number of sources.
     pub size: usize,
     /// Slices between two of them.
     pub step: usize,
 }
 
-/// The sets of sources of all slices, `snoop[s']`: each is a first source, which the digits of the receiving slice give,
-/// and the same offsets from it on.
+/// The sets of sources of all slices, `snoop[s']`: a first source per receiving slice, given by its digits, plus
+/// offsets that are the same for all slices.
 ///
 /// ```text
 ///   snoop[s'] = first(s') + { Σ index * step }        index < size, for each loop
@@ -96,7 +96,7 @@ pub struct Snoop {
 }
 
 impl Snoop {
-    /// Every slice takes its own packets.
+    /// A snoop in which every slice takes only its own packets.
     pub const fn new() -> Self {
         Self {
             digits: List::new(SnoopDigit { base: 1, count: 1, weight: 0 }),
@@ -104,7 +104,7 @@ impl Snoop {
         }
     }
 
-    /// The first source of a slice. `None`: it receives nothing.
+    /// The first source of a slice. `None` if the slice receives nothing.
     pub fn first_source(&self, slice: usize) -> Option<usize> {
         let (mut rest, mut source) = (slice, 0usize);
         for digit in &self.digits {
@@ -121,16 +121,16 @@ impl Snoop {
     /// The sources of a slice, in the order of their emission.
     pub fn sources(&self, slice: usize) -> Vec<usize> {
         let first = self.first_source(slice);
-        let all = |sources: Vec<usize>, own: &SnoopLoop| -> Vec<usize> {
-            let steps = |source: usize| (0..own.size).map(move |k| source + k * own.step);
+        let all = |sources: Vec<usize>, offset: &SnoopLoop| -> Vec<usize> {
+            let steps = |source: usize| (0..offset.size).map(move |k| source + k * offset.step);
             sources.into_iter().flat_map(steps).collect()
         };
         self.offsets.iter().fold(first.into_iter().collect(), all)
     }
 
-    /// How many sources a slice has that receives something.
+    /// Number of sources of a slice that receives something.
     pub fn count(&self) -> usize {
-        self.offsets.iter().fold(1, |count, own| count.saturating_mul(own.size))
+        self.offsets.iter().fold(1, |count, offset| count.saturating_mul(offset.size))
     }
 }
 
@@ -140,12 +140,12 @@ impl Default for Snoop {
     }
 }
 
-/// Which packets of its sources a slice takes: those with `t / period % size == s' / slices % size`.
+/// The packets of its sources that a slice takes: those with `t / period % size == s' / slices % size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeGate {
     /// Time steps per value.
     pub period: usize,
-    /// Values.
+    /// Number of values.
     pub size: usize,
     /// Receiving slices per value.
     pub slices: usize,
@@ -161,33 +161,33 @@ impl TimeGate {
 /// The order in which the root of a sub-ring emits the packets of its slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emission {
-    /// Each time step of all slices, which ascend: `t, s`.
+    /// All slices, ascending, for each time step: `t, s`.
     SliceInTime,
     /// `Broadcast01`: `t1, s1, t0, s0`, with `slice0` values of `s0` and `time0` values of `t0`.
     Nested {
         /// Slices that take turns.
         slice0: usize,
-        /// Time steps for which they do.
+        /// Time steps of the turns.
         time0: usize,
     },
 }
 
-/// A loop over the time of the stream that leaves.
+/// A loop over the time of the outgoing stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchLoop {
     /// Iterations.
     pub size: usize,
-    /// Slices by which the source is further per iteration.
+    /// Slices between the sources of neighbouring iterations.
     pub slices: usize,
-    /// Time steps by which the source is further per iteration.
+    /// Time steps between the sources of neighbouring iterations.
     pub time: usize,
 }
 
 /// The Switch Engine: redistributes the packets of a cluster over its slices.
 ///
-/// `time_digits` say what arrives: at time `t'`, slice `s'` gets the packet of slice `first_source(s') + Σ index * slices`
-/// and time `first_step(s') + Σ index * time`. Emission order, sets and gate say how the routers do it. The chip refuses a
-/// command in which the two differ.
+/// `time_digits` give the result: at time `t'`, slice `s'` gets the packet of slice
+/// `first_source(s') + Σ index * slices` and time `first_step(s') + Σ index * time`. Emission order, sets and gate give
+/// the work of the routers. The chip refuses a command in which the two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// The generator.
@@ -196,11 +196,11 @@ pub struct Switch {
     pub ring_size: usize,
     /// Packets that each slice sends: `|InTime|`.
     pub in_time: usize,
-    /// The stream that leaves, outermost loop first.
+    /// The outgoing stream, outermost loop first.
     pub time_digits: List<SwitchLoop, SWITCH_LOOPS>,
-    /// Whose packets each slice takes.
+    /// The slices whose packets each slice takes.
     pub snoop: Snoop,
-    /// Which of their packets. `None`: all.
+    /// The gate of these packets. `None`: all are taken.
     pub gate: Option<TimeGate>,
     /// The order of all packets of a sub-ring.
     pub emission: Emission,
@@ -215,14 +215,14 @@ impl Switch {
         switch
     }
 
-    /// Without digits and loops.
+    /// A switch without digits and loops.
     pub const fn blank(variant: SwitchVariant, ring_size: usize, in_time: usize) -> Self {
         let time_digits = List::new(SwitchLoop { size: 1, slices: 0, time: 0 });
         let (snoop, emission) = (Snoop::new(), Emission::SliceInTime);
         Self { variant, ring_size, in_time, time_digits, snoop, gate: None, emission }
     }
 
-    /// Adds a digit of the receiving slice inside of those that are there.
+    /// Adds a digit of the receiving slice inside the present ones.
     pub const fn push_digit(&mut self, base: usize, count: usize, weight: usize) {
         if count == 1 {
             return;
@@ -238,45 +238,45 @@ impl Switch {
         digits.push(SnoopDigit { base, count, weight });
     }
 
-    /// Adds a loop over the stream that leaves inside of those that are there.
+    /// Adds a loop over the outgoing stream inside the present ones.
     pub const fn push_time(&mut self, size: usize, slices: usize, time: usize) {
         if size > 1 {
             self.time_digits.push(SwitchLoop { size, slices, time });
         }
     }
 
-    /// Adds sources inside of those that are there.
+    /// Adds sources inside the present ones.
     pub const fn push_offsets(&mut self, size: usize, step: usize) {
         if size > 1 {
             self.snoop.offsets.push(SnoopLoop { size, step });
         }
     }
 
-    /// Packets that each slice receives: `|OutTime|`. A number that is too large is as large as can be.
+    /// Packets that each slice receives: `|OutTime|`. The number saturates.
     pub fn out_time(&self) -> usize {
-        self.time_digits.iter().fold(1, |time, own| time.saturating_mul(own.size))
+        self.time_digits.iter().fold(1, |time, digit| time.saturating_mul(digit.size))
     }
 
-    /// The first source of a slice, slice and time step. `None`: it receives nothing.
+    /// The first source of a slice: slice and time step. `None` if the slice receives nothing.
     pub fn first_source(&self, slice: usize) -> Option<(usize, usize)> {
         let step = self.gate.map_or(0, |gate| gate.first_step(slice));
         Some((self.snoop.first_source(slice)?, step))
     }
 
-    /// Where the packet comes from that a slice receives at a time step: slice and time step.
+    /// Source of the packet that a slice receives at a time step: slice and time step.
     pub fn source(&self, slice: usize, step: usize) -> Option<(usize, usize)> {
         let (mut source, mut time) = self.first_source(slice)?;
         let mut rest = step;
-        for own in self.time_digits.iter().rev() {
-            let index = rest % own.size;
-            rest /= own.size;
-            source += index * own.slices;
-            time += index * own.time;
+        for digit in self.time_digits.iter().rev() {
+            let index = rest % digit.size;
+            rest /= digit.size;
+            source += index * digit.slices;
+            time += index * digit.time;
         }
         (rest == 0).then_some((source, time))
     }
 
-    /// Of the packets that go around, how many a slice takes: numerator and denominator, in lowest terms.
+    /// Share of the emitted packets that a slice takes: numerator and denominator, in lowest terms.
     pub fn delivered(&self) -> (usize, usize) {
         let (taken, sent) = (self.out_time(), self.ring_size.saturating_mul(self.in_time));
         let common = crate::mapping::gcd(taken, sent).max(1);
@@ -291,7 +291,7 @@ impl Switch {
         }
     }
 
-    /// Whether a bitmap has to be written to the routers first.
+    /// True if a bitmap has to be written to the routers first.
     pub const fn loads_bitmap(&self) -> bool {
         matches!(self.variant, SwitchVariant::CustomBroadcast)
     }
@@ -335,7 +335,7 @@ impl fmt::Display for Snoop {
     }
 }
 
-/// What the routers are told.
+/// The settings of the routers.
 impl fmt::Display for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { variant, ring_size, snoop, gate, .. } = self;
@@ -377,9 +377,12 @@ mod tests {
             "switch Broadcast1, ring 32, snoop[s'] = s' / 32 * 32 + s' % 8 + {0, 8, 16, 24}, \
              emission time, source slice, delivered 1/8"
         );
-        let own = Switch::forwarding(256, 6);
-        assert_eq!((own.source(200, 5), own.out_time(), own.delivered()), (Some((200, 5)), 6, (1, 1)));
-        assert!(own.to_string().contains("snoop[s'] = s', "), "{own}");
+        let switch = Switch::forwarding(256, 6);
+        assert_eq!(
+            (switch.source(200, 5), switch.out_time(), switch.delivered()),
+            (Some((200, 5)), 6, (1, 1))
+        );
+        assert!(switch.to_string().contains("snoop[s'] = s', "), "{switch}");
     }
 
     #[test]

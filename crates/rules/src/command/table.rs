@@ -10,12 +10,12 @@ pub struct Table {
     pub input: ElementType,
     /// The type of the entries.
     pub output: ElementType,
-    /// The encoding of each entry in its low bits, by the code of the input. `1 << input.bits()` entries.
+    /// The encoding of each entry in its low bits, indexed by the code of the input: `1 << input.bits()` entries.
     pub codes: Arc<[u32]>,
 }
 
 impl core::fmt::Debug for Table {
-    /// The types and the number of entries: the entries themselves fill a screen.
+    /// Prints the types and the number of entries, because the entries would fill a screen.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Table({} -> {}, {} entries)", self.input, self.output, self.codes.len())
     }

@@ -10,7 +10,7 @@ use crate::scalar::ElementType;
 use crate::sequencer::Config;
 use crate::spec::{BEAT_LANES, FLIT_BYTES, TRANSPOSE_PACKET_ELEMENTS, TRANSPOSE_PACKET_ELEMENTS_4_BIT};
 
-/// How results leave the accumulator.
+/// Order in which results leave the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccumulationKind {
     /// One column of all eight rows per beat.
@@ -40,40 +40,41 @@ pub struct Collect {
 pub struct Contraction {
     /// The weights.
     pub trf: TrfRegion,
-    /// Which stream positions hold an element. Variables: chip, cluster, slice, time, packet (of the collected stream).
+    /// Condition for stream positions that hold an element. Variables: chip, cluster, slice, time, packet (of the
+    /// collected stream).
     pub stream_guard: Guard,
     /// Flits per 64-byte packet: 1 (the upper half is zero) or 2.
     pub collect_flits: usize,
-    /// How many times in a row each packet is used.
+    /// Number of times in a row that each packet is used.
     pub tile: usize,
     /// The TRF sequencer: entries over the steps, strides in bytes, same address in every row.
     /// `packet_size` is the elements of one read (`reg_read_size` in elements).
     pub trf_config: Config,
     /// Steps: `|OutTime|` of `align`.
     pub steps: usize,
-    /// Which positions of the computation are none of its padding. Variables: step, position in the packet of 64 bytes.
-    /// A step without such a position adds nothing, whatever was read for it.
+    /// Condition for positions of the computation that are not its padding. Variables: step, position in the packet of
+    /// 64 bytes. A step without such a position adds nothing, no matter what was read for it.
     pub step_guard: Guard,
-    /// Levels of the adder tree that are used: `2^depth` neighbouring products make one column.
+    /// Number of levels of the adder tree in use: `2^depth` neighbouring products make one column.
     pub depth: usize,
-    /// Columns per row that leave the tree, padding of the packet removed.
+    /// Columns per row that leave the tree, without the padding of the packet.
     pub columns: usize,
     /// The accumulator slot of each step: entries over the steps, stride 0 for a summed one.
     pub slots: Config,
     /// Accumulator slots: `|Time'|`.
     pub slot_count: usize,
-    /// How the slots leave.
+    /// Order in which the slots leave.
     pub kind: AccumulationKind,
     /// The type of the sums: i32 or f32.
     pub output: ElementType,
 }
 
 impl Contraction {
-    /// Whether products of this type can be summed exactly as the chip does.
+    /// True if products of this type can be summed exactly as on the chip.
     pub const fn supports(element: ElementType, output: ElementType) -> bool {
         use ElementType::{Bf16, F8e4m3, F8e5m2, F16, F32, I4, I5, I8, I9, I32, U8};
         match output {
-            // Packets of these are sums below 2^24, which f32 holds exactly.
+            // The sum of a packet of these types is below 2^24, which f32 holds exactly.
             I32 => matches!(element, I4 | I5 | I8 | I9 | U8),
             F32 => matches!(element, Bf16 | F8e4m3 | F8e5m2 | F16 | F32),
             _ => false,
@@ -94,7 +95,7 @@ impl Contraction {
 pub struct Cast {
     /// The type before.
     pub input: ElementType,
-    /// The type after. Lanes that the narrower flit has more are padding.
+    /// The type after. The extra lanes of the narrower flit are padding.
     pub output: ElementType,
 }
 
@@ -113,18 +114,18 @@ pub struct Cast {
 pub struct Transpose {
     /// The type of an element.
     pub element: ElementType,
-    /// Rows of a matrix: the leading lanes of the packets that leave.
+    /// Rows of a matrix: the leading lanes of the outgoing packets.
     pub in_rows: usize,
-    /// Columns of a matrix: the elements that are taken of all packets of a row.
+    /// Columns of a matrix: the elements taken from all packets of a row.
     pub in_cols: usize,
-    /// Packets that leave per matrix: its columns, without those that are trimmed.
+    /// Outgoing packets per matrix: its columns, without the trimmed ones.
     pub out_rows: usize,
     /// Matrices, one after another.
     pub iterations: usize,
 }
 
 impl Transpose {
-    /// Elements that the engine takes of each packet: 16 of 4 bits, 8 of all others.
+    /// Elements that the engine takes from each packet: 16 of 4 bits, 8 of all other types.
     pub const fn packet_elements(element: ElementType) -> usize {
         if element.bits() == 4 { TRANSPOSE_PACKET_ELEMENTS_4_BIT } else { TRANSPOSE_PACKET_ELEMENTS }
     }
@@ -134,7 +135,7 @@ impl Transpose {
         self.in_cols / Self::packet_elements(self.element)
     }
 
-    /// Elements of each packet that leave. The others are padding.
+    /// Elements that are kept of each packet. The others are padding.
     pub const fn kept_elements(&self) -> usize {
         match self.out_rows.checked_div(self.packets_per_col()) {
             Some(kept) => kept,
@@ -142,18 +143,18 @@ impl Transpose {
         }
     }
 
-    /// Packets that enter per matrix.
+    /// Incoming packets per matrix.
     pub const fn in_flits(&self) -> usize {
         self.in_rows.saturating_mul(self.packets_per_col())
     }
 
-    /// Packets that leave: time steps.
+    /// Outgoing packets: time steps.
     pub const fn out_time(&self) -> usize {
         self.iterations.saturating_mul(self.out_rows)
     }
 }
 
-/// Where the stream ends.
+/// The end of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
     /// The Commit Engine writes to DM.
@@ -164,31 +165,31 @@ pub enum Sink {
         config: Config,
         /// Bytes of one write. It divides the packet entry and contiguous runs.
         commit_size: usize,
-        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        /// Condition for lanes that hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },
     /// The stream, in order, fills the rows of a TRF region.
     Trf {
         /// The region.
         destination: TrfRegion,
-        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        /// Condition for lanes that hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },
-    /// The elements of the stream go to places of their own in the VRF.
+    /// Each element of the stream goes to its place in the VRF.
     Vrf {
         /// The tensor in the VRF.
         destination: Region,
-        /// From positions of the stream, `time * lanes + lane`, to elements. All inside one slice.
+        /// Moves from positions of the stream, `time * lanes + lane`, to elements, all inside one slice.
         transfer: Transfer,
-        /// Which lanes hold an element. Variables: chip, cluster, slice, time, packet.
+        /// Condition for lanes that hold an element. Variables: chip, cluster, slice, time, packet.
         guard: Guard,
     },
 }
 
-/// One pass through the Tensor Unit, in every slice alike.
+/// One pass through the Tensor Unit, the same in every slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorUnit {
-    /// Whether the sub context runs it.
+    /// True if the sub context runs it.
     pub sub_context: bool,
     /// The Fetch Engine.
     pub fetch: Fetch,
@@ -209,8 +210,8 @@ pub struct TensorUnit {
 }
 
 impl TensorUnit {
-    /// A pass of the main context that collects what it fetches, as many flits per packet as it needs, and does nothing
-    /// else to it on the way to its sink. The fields are free to say more:
+    /// A pass of the main context that collects the fetched stream, in as many flits per packet as needed, and
+    /// otherwise leaves it unchanged up to its sink. More can be set in the fields:
     /// `TensorUnit { sub_context: true, ..TensorUnit::new(fetch, sink) }`.
     pub fn new(fetch: Fetch, sink: Sink) -> Self {
         let flits = (fetch.packet * fetch.output.bits()).div_ceil(8 * FLIT_BYTES);

@@ -10,7 +10,7 @@ use core::fmt;
 /// The most loops in a move.
 pub const TRANSFER_LOOPS: usize = 24;
 
-/// How far one iteration of a loop moves on one side.
+/// Distance that one iteration of a loop moves on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Units: see [`super::region::Memory`]. 0 for a loop inside a unit.
@@ -30,10 +30,10 @@ pub struct TransferLoop {
     pub destination: Step,
 }
 
-/// Where the loops of a move start on one side, counted from the first unit and element of the tensor.
+/// Start of the loops of a move on one side, counted from the first unit and element of the tensor.
 ///
-/// Not 0 where dead positions come first: in `m![# 2 + B]` the element `B: 0` is at 2, and `m![B]`, walked over as
-/// `m![# 2 + B]`, starts at -2. What lies before the tensor does not pass the guard.
+/// It is not 0 if padding positions come first: in `m![# 2 + B]` the element `B: 0` is at 2, and a walk over `m![B]` in
+/// the form `m![# 2 + B]` starts at -2. Positions before the tensor do not pass the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Units.
@@ -43,15 +43,15 @@ pub struct Start {
 }
 
 impl Start {
-    /// At the first element.
+    /// The start at the first element.
     pub const FIRST: Self = Self { units: 0, elements: 0 };
 
-    /// Whether the loops start at the first element.
+    /// True if the loops start at the first element.
     pub const fn is_first(&self) -> bool {
         self.units == 0 && self.elements == 0
     }
 
-    /// Where a part of a tensor starts: elements are counted from its address.
+    /// Start of a part of a tensor: elements are counted from its address.
     pub const fn of(region: &Region) -> Self {
         Self { units: region.first_unit() as isize, elements: 0 }
     }
@@ -69,9 +69,9 @@ impl Start {
 pub struct Transfer {
     /// The loops.
     pub loops: List<TransferLoop, TRANSFER_LOOPS>,
-    /// Where they start on the source side.
+    /// Start on the source side.
     pub source_start: Start,
-    /// Where they start on the destination side.
+    /// Start on the destination side.
     pub destination_start: Start,
     /// Index tuples that hold an element.
     pub guard: Guard,
@@ -94,22 +94,25 @@ impl Transfer {
     /// Visits all elements in the order of the loops: the source and the destination of each, without units.
     pub fn for_each_element(&self, mut visit: impl FnMut(isize, isize)) {
         let loops = self.loops.as_slice();
-        let total: usize = loops.iter().map(|own| own.size).product();
+        let total: usize = loops.iter().map(|transfer_loop| transfer_loop.size).product();
         let mut indices = vec![0; loops.len()];
         for _ in 0..total {
             if self.guard.holds(&indices) {
                 let place = |start: Start, step: fn(&TransferLoop) -> Step| {
-                    let steps = loops.iter().zip(&indices).map(|(own, index)| step(own).elements * index);
+                    let steps = loops
+                        .iter()
+                        .zip(&indices)
+                        .map(|(transfer_loop, index)| step(transfer_loop).elements * index);
                     start.elements.saturating_add_unsigned(steps.sum())
                 };
                 visit(
-                    place(self.source_start, |own| own.source),
-                    place(self.destination_start, |own| own.destination),
+                    place(self.source_start, |transfer_loop| transfer_loop.source),
+                    place(self.destination_start, |transfer_loop| transfer_loop.destination),
                 );
             }
-            for (index, own) in indices.iter_mut().zip(loops).rev() {
+            for (index, transfer_loop) in indices.iter_mut().zip(loops).rev() {
                 *index += 1;
-                if *index < own.size {
+                if *index < transfer_loop.size {
                     break;
                 }
                 *index = 0;
@@ -117,8 +120,8 @@ impl Transfer {
         }
     }
 
-    /// Where writes of 8 bytes would meet: elements from one run of so many to the next one at the destination. `None`: each run has
-    /// whole cells of 8 bytes, of which the rest is padding.
+    /// Distance at which writes of 8 bytes would overlap: elements from one run of `run` to the next one at the
+    /// destination. `None` if each run has whole cells of 8 bytes, with padding for the rest.
     pub const fn step_inside_cell(&self, run: usize, bits: usize) -> Option<usize> {
         let cell = 8 * COMMIT_ALIGN_BYTES;
         let written = (run * bits).next_multiple_of(cell);
@@ -137,7 +140,7 @@ impl Transfer {
         None
     }
 
-    /// The same loops, further on at both sides.
+    /// The same loops with starts moved on, on both sides.
     pub const fn further(mut self, source: Start, destination: Start) -> Self {
         self.source_start = self.source_start.and(source);
         self.destination_start = self.destination_start.and(destination);
@@ -154,13 +157,13 @@ impl Default for Transfer {
 /// A DMA operation between HBM and DM, or inside one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dma {
-    /// Where elements are read.
+    /// The tensor that is read.
     pub source: Region,
-    /// Where elements are written.
+    /// The tensor that is written.
     pub destination: Region,
     /// The loops.
     pub transfer: Transfer,
-    /// Whether the PCIe engine moves it, not the DMA engines of the chip.
+    /// True if the PCIe engine moves it, false for the DMA engines of the chip.
     pub pcie: bool,
 }
 
@@ -184,7 +187,7 @@ pub enum RegisterFile {
     Vrf(Region),
 }
 
-/// A look at a register file from the host. The chip has no such operation: it is for tests and for finding mistakes.
+/// A look at a register file from the host. The chip has no such operation: it is for tests and debugging.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     /// The tensor.
@@ -195,12 +198,12 @@ pub struct Inspection {
     pub host_elements: usize,
 }
 
-/// A host array on its way over PCIe: elements in their own encoding (4-bit elements two per byte, low nibble first).
+/// A host array on its way over PCIe: encoded elements (4-bit elements two per byte, low nibble first).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostBuffer {
     /// The encoded elements.
     pub bytes: Vec<u8>,
-    /// Which elements are initialised, one entry per element. `None`: all of them.
+    /// True for each initialised element. `None`: all of them are.
     pub initialised: Option<Vec<bool>>,
 }
 impl fmt::Display for Transfer {

@@ -1,7 +1,7 @@
-//! Copies between slices, clusters and chips: shuffles, and what the sub context copies.
+//! Copies between slices, clusters and chips: shuffles, and copies of the sub context.
 //!
-//! A copy is several nests of loops that run side by side, one for each chip or cluster that gets something. Each nest has
-//! a start of its own, so that any chip can get what any other one has:
+//! A copy is several nests of loops that run side by side, one for each receiving chip or cluster. Each nest has its
+//! start, so that any chip can get the data of any other one:
 //!
 //! ```text
 //!   dm_chip_shuffle [1, 2, 3, 0]           chip    0   1   2   3
@@ -34,7 +34,7 @@ pub enum CopyCall {
 }
 
 impl CopyCall {
-    /// All of them.
+    /// All calls.
     pub const ALL: [CopyCall; 6] = [
         Self::DmClusterShuffle,
         Self::DmChipShuffle,
@@ -56,12 +56,12 @@ impl CopyCall {
         }
     }
 
-    /// Whether the sub context copies, through the Tensor Unit of each slice. It stays in a cluster.
+    /// True if the sub context copies, through the Tensor Unit of each slice. Such a copy stays in a cluster.
     pub const fn is_parallel(self) -> bool {
         matches!(self, CopyCall::ParallelCopy | CopyCall::ClusterSliceCopy | CopyCall::ChipSliceCopy)
     }
 
-    /// Whether a context gives this call.
+    /// True if a context gives this call.
     pub const fn is_of(self, context: ContextKind) -> bool {
         match context {
             ContextKind::Main => false,
@@ -83,18 +83,18 @@ impl fmt::Display for CopyCall {
 pub struct UnitCopy {
     /// The call.
     pub call: CopyCall,
-    /// Who gives it.
+    /// The context that gives the call.
     pub context: ContextKind,
-    /// Where elements are read.
+    /// The tensor that is read.
     pub source: Region,
-    /// Where elements are written.
+    /// The tensor that is written.
     pub destination: Region,
-    /// The loops: one nest for each chip or cluster that gets something, or one in all.
+    /// The loops: one nest for each receiving chip or cluster, or a single one.
     pub moves: Vec<Transfer>,
 }
 
 impl UnitCopy {
-    /// Each nest of loops as a move of its own.
+    /// Each nest of loops as a move.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = Dma> {
         let Self { call: _, context, source, destination, moves } = self;
         let pcie = *context == ContextKind::PcieDma;
@@ -106,12 +106,13 @@ impl UnitCopy {
         })
     }
 
-    /// What it reads.
+    /// The tensor that it reads.
     pub fn reads(&self) -> Use {
         Use::read(Place::Region(self.source), self.call.name())
     }
 
-    /// What it writes. The sub context writes 8 bytes at a time: what is padding in them, too (guide: cast_transpose_commit).
+    /// The tensor that it writes. The sub context writes cells of 8 bytes, including their padding (guide:
+    /// cast_transpose_commit).
     pub fn writes(&self) -> Use {
         let Region { footprint, .. } = self.destination;
         let cell = 8 * COMMIT_ALIGN_BYTES / footprint.element.bits();
@@ -129,7 +130,7 @@ impl UnitCopy {
     }
 }
 
-/// `dm_cluster_shuffle, 2 parts: from unit 256 to 0; from unit 0 to 256`, with first elements where they are not 0.
+/// `dm_cluster_shuffle, 2 parts: from unit 256 to 0; from unit 0 to 256`, with first elements that are not 0.
 impl fmt::Display for UnitCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = if self.moves.len() == 1 { "part" } else { "parts" };
@@ -179,7 +180,7 @@ mod tests {
             "dm_cluster_shuffle, 2 parts: from unit 256 to 0; from unit 0, element 8 to 256, element 16"
         );
         assert_eq!(
-            [copy.reads(), copy.writes()].map(|own| (own.place.fill().0, own.writes)),
+            [copy.reads(), copy.writes()].map(|access| (access.place.fill().0, access.writes)),
             [(1, false), (2, true)]
         );
         assert_eq!(copy.reads().operation, "dm_cluster_shuffle");
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(starts, [(256, false), (0, false)]);
     }
 
-    /// Every call is given by one context, and the one between HBM by either DMA.
+    /// One context gives each call; both DMA contexts give the call between HBM.
     #[test]
     fn contexts_give_their_calls() {
         let of = |call: CopyCall| -> Vec<_> {

@@ -1,4 +1,4 @@
-//! What a command reads and writes.
+//! Tensors that a command reads and writes.
 
 use super::fetch::Fetch;
 use super::names::{ContextKind, MemoryKind};
@@ -9,7 +9,7 @@ use super::vector::Vector;
 use crate::mapping::gcd;
 use crate::sequencer::Config;
 
-/// A tensor in one of the memories, whichever it is.
+/// A tensor in any of the memories.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     /// HBM, DM or the VRF.
@@ -41,7 +41,7 @@ impl Place {
 pub struct Use {
     /// The tensor.
     pub place: Place,
-    /// Whether it is written.
+    /// True if it is written.
     pub writes: bool,
     /// The operation, for messages.
     pub operation: &'static str,
@@ -58,24 +58,24 @@ impl Use {
 }
 
 impl Dma {
-    /// What it reads.
+    /// The tensor that it reads.
     pub fn reads(&self) -> Use {
         Use::read(Place::Region(self.source), "DMA")
     }
 
-    /// What it writes.
+    /// The tensor that it writes.
     pub fn writes(&self) -> Use {
         Use::write(Place::Region(self.destination), "DMA")
     }
 
-    /// Who gives it.
+    /// The context of the operation.
     pub fn context(&self) -> ContextKind {
         if self.pcie { ContextKind::PcieDma } else { ContextKind::TensorDma }
     }
 }
 
 impl Fetch {
-    /// The tensors that it reads: one, or two that are interleaved.
+    /// The tensors that it reads: one, or two interleaved ones.
     pub fn sources(&self) -> impl Iterator<Item = &Region> {
         core::iter::once(&self.source).chain(self.interleave.as_ref().map(|second| &second.source))
     }
@@ -91,7 +91,7 @@ impl Sink {
         }
     }
 
-    /// The tensor that it fills: its elements.
+    /// The tensor that it fills, with its elements only.
     pub const fn tensor(&self) -> Place {
         match self {
             Sink::Commit { destination, .. } | Sink::Vrf { destination, .. } => Place::Region(*destination),
@@ -99,7 +99,7 @@ impl Sink {
         }
     }
 
-    /// The same with all positions that it writes. A commit writes whole packets, with their padding (guide:
+    /// The same with all positions that are written. A commit writes whole packets, with their padding (guide:
     /// cast_transpose_commit).
     pub fn place(&self) -> Place {
         match self {
@@ -121,7 +121,7 @@ fn committed(destination: &Region, config: &Config) -> Region {
         return *destination;
     }
     let whole = destination.part == Part::WHOLE && config.positions() == elements;
-    // Packets of a tile start at multiples of this.
+    // Packets of a tile start at multiples of this number.
     let (mut packet, mut inner) = (gcd(config.packet_size, config.base.unsigned_abs()), 1usize);
     for entry in config.entries.iter().rev() {
         let size = inner.saturating_mul(entry.size).max(1);
@@ -146,21 +146,22 @@ fn committed(destination: &Region, config: &Config) -> Region {
 pub(super) const ELEMENT: usize = 3;
 
 impl TensorUnit {
-    /// What it reads, in the order of the engines.
+    /// The tensors that it reads, in the order of the engines.
     pub fn reads(&self) -> impl Iterator<Item = Use> {
         let fetched = self.fetch.sources().map(|source| Use::read(Place::Region(*source), "fetch"));
-        let weights = self.contraction.iter().map(|own| Use::read(Place::Trf(own.trf), "contraction"));
+        let weights =
+            self.contraction.iter().map(|contraction| Use::read(Place::Trf(contraction.trf), "contraction"));
         let operands = self.vector.iter().flat_map(Vector::operands);
-        let operands = operands.map(|own| Use::read(Place::Region(own.source), "vector"));
+        let operands = operands.map(|operand| Use::read(Place::Region(operand.source), "vector"));
         fetched.chain(weights).chain(operands)
     }
 
-    /// What it writes, padding of packets included.
+    /// The tensor that it writes, padding of packets included.
     pub fn writes(&self) -> Use {
         Use::write(self.sink.place(), self.sink.operation())
     }
 
-    /// The tensors in memories that are addressed in bytes, to be placed elsewhere.
+    /// The tensors in byte-addressed memories, mutable so that they can be moved.
     pub fn regions_mut(&mut self) -> impl Iterator<Item = &mut Region> {
         let Fetch { source, interleave, .. } = &mut self.fetch;
         let sink = match &mut self.sink {
@@ -172,12 +173,12 @@ impl TensorUnit {
         core::iter::once(source).chain(second).chain(operands).chain(sink)
     }
 
-    /// Who gives it.
+    /// The context of the pass.
     pub const fn context(&self) -> ContextKind {
         if self.sub_context { ContextKind::Sub } else { ContextKind::Main }
     }
 
-    /// Chips whose slices may take part: those that a source spans.
+    /// Number of chips whose slices may take part: the chips that a source spans.
     pub fn chips(&self) -> usize {
         self.fetch.sources().map(|source| source.footprint.chips).max().unwrap_or(0)
     }

@@ -27,8 +27,8 @@ pub trait M: Debug + Clone {
     const SIZE: usize;
     /// The expression.
     const EXPR: &'static Expr;
-    /// The normal form, made once for each type from those of its parts. One with a problem where it is not known: of blocks
-    /// that live in a pool, and of expressions with a problem.
+    /// Normal form, made once per type from the normal forms of its parts. It holds a problem if it is not known: for
+    /// blocks that live in a pool, and for expressions with a problem.
     #[doc(hidden)]
     const FORM: &'static Factors = UNKNOWN;
 
@@ -43,10 +43,10 @@ pub trait M: Debug + Clone {
     }
 }
 
-/// A normal form that is not known.
+/// Placeholder for a normal form that is not known.
 pub const UNKNOWN: &Factors = &Factors::failed(Problem::TooManyFactors);
 
-/// The normal form of an expression from those of its operands.
+/// Computes the normal form of an expression from the normal forms of its operands.
 const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
     if left.problem().is_some() || right.problem().is_some() || expr.size() == 0 {
         return *UNKNOWN;
@@ -76,8 +76,8 @@ const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
     form
 }
 
-/// The normal form of a mapping type in a pool: as it is known, or made there. An early return with the refusal of a mapping
-/// that has none.
+/// The normal form of a mapping type in a pool: `$form` if it is known, otherwise made in `$pool`. Returns early with
+/// the refusal of a mapping that has no normal form.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! normal {
@@ -144,7 +144,7 @@ operator! {
     Modulo
 }
 operator! {
-    /// `E = N`: the first N positions of `E`. Past its end there is padding.
+    /// `E = N`: the first N positions of `E`. Positions past the end of `E` are padding.
     Resize
 }
 operator! {
@@ -152,7 +152,7 @@ operator! {
     Padding
 }
 
-/// `# LEAD + E + # TRAIL`: dead positions before and after `E`.
+/// `# LEAD + E + # TRAIL`: padding positions before and after `E`.
 #[derive(Debug, Clone)]
 pub struct Margin<E, const LEAD: usize, const TRAIL: usize>(PhantomData<E>);
 
@@ -179,14 +179,14 @@ mod tests {
 
     axes![A = 24, B = 10, C = 7, U = 1];
 
-    /// Whether the normal form of the type is known. It is then that of the expression, which is factorized from the start.
+    /// True if the normal form of the type is known. It then equals the form that is factorized from the expression.
     #[track_caller]
     fn is_known<X: M>() -> bool {
         let mut pool = Pool::new();
         let expected = factorize(&mut pool, X::EXPR);
         let known = X::FORM.problem().is_none();
         assert!(!known || X::FORM.is(&expected) && X::FORM.size() == X::SIZE, "{}", X::EXPR);
-        // What is known needs no pool.
+        // A known form needs no pool.
         assert_eq!(known, !pool.holds_any(), "{}", X::EXPR);
         known
     }

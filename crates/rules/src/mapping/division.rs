@@ -1,4 +1,4 @@
-//! Division: where the digits of one mapping sit inside another one, and what is left.
+//! Division: the places of the digits of one mapping inside another one, and the rest of both.
 //!
 //! ```text
 //! m![K, H # 12] / m![K / 4 % 3]      (K = 24, H = 10)
@@ -12,7 +12,7 @@ use super::matching::{CutRule, PIECES, Pieces, matched};
 use super::term::{Atom, Composite, Pool, Term};
 use crate::list::List;
 
-/// A digit that was found.
+/// A digit of the divisor that was found in the dividend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisionTerm {
     /// Positions of the dividend per value.
@@ -21,7 +21,7 @@ pub struct DivisionTerm {
     pub divisor_stride: usize,
     /// The digit.
     pub term: Term,
-    /// Its values in the divisor.
+    /// Number of its values in the divisor.
     pub resize: usize,
 }
 
@@ -30,9 +30,9 @@ pub struct DivisionTerm {
 pub struct Division {
     /// The digits found, by descending dividend stride.
     pub terms: List<DivisionTerm, PIECES>,
-    /// What is left of the dividend.
+    /// The rest of the dividend.
     pub dividend_residue: Factors,
-    /// What is left of the divisor.
+    /// The rest of the divisor.
     pub divisor_residue: Factors,
 }
 
@@ -68,7 +68,7 @@ pub const fn divide(pool: &Pool, dividend: &Factors, divisor: &Factors) -> Divis
 }
 
 impl Division {
-    /// Whether every digit of the divisor was found.
+    /// True if every digit of the divisor was found.
     pub const fn is_exact(&self) -> bool {
         !self.divisor_residue.has_terms()
     }

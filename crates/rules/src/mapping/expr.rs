@@ -3,7 +3,7 @@
 use super::term::Axis;
 use crate::text::Text;
 
-/// A mapping expression: what `m![…]` says, as plain data that const code can walk.
+/// A mapping expression: the content of `m![…]` as plain data that const code can walk.
 ///
 /// `M::EXPR` of a mapping type is such a value. Printed in `m![…]` notation, without the `m!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,11 @@ pub enum Expr {
     Pair(&'static Expr, &'static Expr),
 }
 
-/// `Mapping` is what the expression of a mapping type is called where no `M` is meant.
+/// Name of the expression of a mapping type where no `M` is meant.
 pub type Mapping = Expr;
 
 impl Expr {
-    /// The number of positions, padding included, or what is wrong with the expression.
+    /// The number of positions, padding included, or the problem of the expression.
     pub const fn checked_size(&self) -> Result<usize, Text> {
         match self.size() {
             0 => self.problem_or_size(),
@@ -38,7 +38,7 @@ impl Expr {
         }
     }
 
-    /// The number of positions of an expression that has no problem, and 0 of one that has.
+    /// The number of positions of an expression without a problem, otherwise 0.
     pub const fn size(&self) -> usize {
         match self {
             Expr::Identity => 1,
@@ -79,7 +79,7 @@ impl Expr {
         }
     }
 
-    /// As [`Self::checked_size`], with a text at every step: slow in const code.
+    /// As [`Self::checked_size`], with a text at every step, which is slow in const code.
     const fn problem_or_size(&self) -> Result<usize, Text> {
         match self {
             Expr::Identity => Ok(1),
@@ -172,11 +172,11 @@ impl Expr {
         self.notation(Text::new().str("mapping `m![")).str("]`: ")
     }
 
-    /// Whether the expression names an axis.
+    /// True if the expression names the axis.
     pub const fn mentions(&self, axis: &Axis) -> bool {
         match self {
             Expr::Identity => false,
-            Expr::Symbol(own) => own.is(axis),
+            Expr::Symbol(symbol) => symbol.is(axis),
             Expr::Stride(inner, _)
             | Expr::Modulo(inner, _)
             | Expr::Resize(inner, _)

@@ -1,4 +1,4 @@
-//! Factors: what a mapping is made of once its notation no longer matters.
+//! Factors: the content of a mapping without its notation.
 //!
 //! A mapping is a list of factors, innermost first. A factor is a *term*, a digit of an axis, or *padding*:
 //!
@@ -6,12 +6,13 @@
 //! m![K / 6 % 2, G # 8] with K = 24, G = 6
 //!
 //!   factor 0   term G              6 positions
-//!   factor 1   padding 8           the block of everything inside it takes 8 positions, the last 2 dead
+//!   factor 1   padding 8           the block of everything inside it takes 8 positions, the last 2 are padding
 //!   factor 2   term K / 6 % 2      2 positions
 //! ```
 //!
-//! Where a product is cut across its digits (`m![[A, B] / 2]` with `B = 3`), it is kept as one unit, a *composite*, of
-//! which terms are digits as they are of an axis. So is a block with dead positions before it, the *lead*:
+//! A product that is cut across its digits (`m![[A, B] / 2]` with `B = 3`) is kept as one unit, a *composite*. Terms
+//! are digits of a composite as they are of an axis. A block with padding positions before it, the *lead*, is a
+//! composite, too:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90
@@ -20,9 +21,9 @@
 //!   factor 1   padding 96
 //! ```
 //!
-//! The factors of a composite live in a [`Pool`], which all mappings of one derivation share, so that two composites are
-//! equal exactly when they are the same range with the same lead. An axis of one coordinate is a term there, and only
-//! there, where nothing else is behind a lead: it names the block.
+//! The factors of a composite live in a [`Pool`], which all mappings of one derivation share, so that two composites
+//! are equal exactly when they are the same range with the same lead. An axis of one coordinate is a term only in a
+//! composite, and only where nothing else follows a lead: it names the block.
 
 use super::term::{Atom, Pool, Term};
 
@@ -36,18 +37,18 @@ pub enum Factor {
     Term {
         /// The digit.
         term: Term,
-        /// How many of its values.
+        /// Number of values of the digit, from 0 on.
         resize: usize,
     },
-    /// Dead positions after everything inside.
+    /// Padding positions after everything inside.
     Padding {
-        /// Positions of the block: everything inside, and the dead ones after it.
+        /// Positions of the block: everything inside, and the padding after it.
         size: usize,
     },
 }
 
 impl Factor {
-    /// Whether this is a digit of an atom.
+    /// True if this is a digit of the atom.
     pub const fn is_digit_of(&self, atom: &Atom) -> bool {
         match self {
             Factor::Term { term, .. } => term.atom.is(atom),
@@ -63,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Positions of this factor and of the `inside` positions in it.
+    /// Positions of this factor together with the `inside` positions in it.
     pub const fn size_over(&self, inside: usize) -> usize {
         match self {
             Factor::Term { resize, .. } => inside * *resize,
@@ -72,7 +73,7 @@ impl Factor {
     }
 }
 
-/// What a derivation could not do with a mapping.
+/// Problem of a derivation with a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A cut that does not divide the size.
@@ -82,23 +83,23 @@ pub enum Problem {
         /// The cut.
         by: usize,
     },
-    /// A padding that is less than what is there.
+    /// A padding to fewer positions than the content has.
     PaddingTooSmall {
         /// The content.
         size: usize,
         /// The padding.
         padding: usize,
     },
-    /// The first positions of a mapping, all of them dead.
+    /// A cut of a mapping to its first positions, all of them padding.
     NoElement {
-        /// How many.
+        /// Number of positions kept.
         kept: usize,
         /// The first position that holds an element.
         first: usize,
     },
-    /// Dead positions before a single element that no axis names.
+    /// Padding positions before a single element that no axis names.
     NoAxis {
-        /// How many.
+        /// Number of padding positions.
         lead: usize,
     },
     /// More than [`FACTORS`] factors, or more than [`POOL`](super::term::POOL) in composites.
@@ -118,7 +119,7 @@ pub const fn size_of_factors(factors: &[Factor]) -> usize {
     size
 }
 
-/// Whether two factors of one pool are the same.
+/// True if two factors of one pool are the same.
 pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
     match (a, b) {
         (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
@@ -131,9 +132,9 @@ pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
 
 /// A mapping in normal form: factors, innermost first.
 ///
-/// What went wrong on the way sticks, so that const code can compute first and ask once.
+/// The first problem stays, so that const code can compute first and ask once.
 ///
-/// The code of this type, and of what builds on it, is written for const evaluation: a statement costs 0.1 µs, a call 1 µs, a
+/// The code of this type and of its callers is written for const evaluation: a statement costs 0.1 µs, a call 1 µs, a
 /// copy of a list 1.5 µs, and a slice of one 30 µs. Hence fields, indices and references.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors {
@@ -141,7 +142,7 @@ pub struct Factors {
     pub items: [Factor; FACTORS],
     /// Number of factors.
     pub len: usize,
-    /// Positions of the list. Kept, because every push asks for it and const evaluation is slow.
+    /// Positions of the list. Stored, because every push asks for it and const evaluation is slow.
     pub size: usize,
     /// Reason why the mapping has no normal form.
     pub problem: Option<Problem>,
@@ -168,7 +169,7 @@ impl Factors {
         self.items.split_at(self.len).0
     }
 
-    /// The k-th factor, innermost first. Quicker than a slice in const code.
+    /// The k-th factor, innermost first. Faster than a slice in const code.
     pub const fn item(&self, k: usize) -> &Factor {
         &self.items[k]
     }
@@ -178,7 +179,7 @@ impl Factors {
         self.len
     }
 
-    /// Whether this is the mapping `1`.
+    /// True if this is the mapping `1`.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -244,12 +245,12 @@ impl Factors {
         Some(last)
     }
 
-    /// What went wrong, if anything.
+    /// The first problem, if there is one.
     pub const fn problem(&self) -> Option<Problem> {
         self.problem
     }
 
-    /// Whether two mappings of one pool hold the same elements at the same positions.
+    /// True if two mappings of one pool hold the same elements at the same positions.
     pub const fn is(&self, other: &Factors) -> bool {
         if self.len != other.len || self.size != other.size {
             return false;
@@ -264,7 +265,7 @@ impl Factors {
         true
     }
 
-    /// Whether there is a term, and so at least two live positions.
+    /// True if there is a term, and so at least two live positions.
     pub const fn has_terms(&self) -> bool {
         let mut k = 0;
         while k < self.len {
@@ -283,7 +284,7 @@ impl Factors {
         }
     }
 
-    /// Puts the first `resize` values of a digit outside everything that is there.
+    /// Puts the first `resize` values of a digit outside all present factors.
     pub const fn push_term(&mut self, pool: &Pool, term: Term, resize: usize) {
         if resize == 1 {
             return;
@@ -331,7 +332,7 @@ impl Factors {
         }
     }
 
-    /// Puts factors that were made for an empty list outside everything that is there.
+    /// Puts factors that were made for an empty list outside all present factors.
     pub const fn push_all(&mut self, pool: &Pool, factors: &[Factor]) {
         let base = self.size;
         let mut k = 0;
@@ -344,7 +345,7 @@ impl Factors {
         }
     }
 
-    /// Pads everything that is there to `size` positions.
+    /// Pads the present factors to `size` positions.
     pub const fn push_padding(&mut self, size: usize) {
         let content = self.size;
         if size < content {
@@ -359,8 +360,8 @@ impl Factors {
         }
     }
 
-    /// Puts the factors of a list from `first` to before `end` outside everything that is there. In their list they stood
-    /// outside a block of `was` positions, which has become one of `now`.
+    /// Puts the factors `first..end` of a list outside all present factors. In their list they stood outside a block of
+    /// `was` positions, which now has `now` positions.
     pub(super) const fn push_part(
         &mut self,
         pool: &Pool,
@@ -444,7 +445,7 @@ mod tests {
         assert!(!factors.is(&different));
         assert_eq!(other.pop(), Some(Factor::Padding { size: 12 }));
         assert!(factors.is(&other) && other.size() == 8);
-        // What was removed is no part of the list any more.
+        // A removed factor is no part of the list any more.
         assert_eq!(other.pop(), Some(last));
         assert!(!other.has_terms() && !factors.is(&other) && !other.is(&factors));
     }
@@ -484,7 +485,7 @@ mod tests {
         assert_eq!(pushed(1, 8, 5), [whole(5)]);
         assert_eq!(pushed(1, 8, 8), [whole(5), padding(24)]);
         assert_eq!(pushed(2, 4, 4), [Factor::Term { term: term(a, 2, 3), resize: 3 }, padding(12)]);
-        // Past the end of the axis there is only padding, and one value is nothing.
+        // Past the end of the axis there is only padding, and a digit of one value is dropped.
         let mut past = Factors::one();
         past.push_term(&pool, term(a, 5, 2), 2);
         assert_eq!(past.as_slice(), [padding(2)]);
@@ -538,10 +539,10 @@ mod tests {
         let padding = |size| Factor::Padding { size };
         let mut factors = Factors::one();
         factors.push_all(&pool, &[one("A", 4)]);
-        // Made for an empty list: 5 positions padded to 7.
+        // The factors are made for an empty list: 5 positions padded to 7.
         factors.push_all(&pool, &[one("B", 5), padding(7), one("C", 2)]);
         assert_eq!(factors.as_slice(), [one("A", 4), one("B", 5), padding(28), one("C", 2)]);
-        // Outside of 8 positions, of which 2 are left.
+        // The block of 8 positions inside the part has 2 positions now.
         let mut factors = Factors::one();
         factors.push_all(&pool, &[one("A", 2)]);
         let mut outer = Factors::one();

@@ -27,7 +27,7 @@ pub struct Index {
     valid: bool,
 }
 
-/// Why a coordinate cannot be told.
+/// Reason why a coordinate cannot be given: the index is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -99,7 +99,7 @@ impl Index {
         self.valid &= decode(factors.as_slice(), position, &mut self.digits);
     }
 
-    /// Whether every coordinate lies inside its axis.
+    /// True if every coordinate lies inside its axis.
     pub fn is_valid(&self) -> bool {
         self.resolve().is_some()
     }
@@ -115,7 +115,7 @@ impl Index {
         self.ident_value(X::NAME)
     }
 
-    /// The coordinate on the axis of this name. 0 where the axis is absent.
+    /// The coordinate on the axis of this name. It is 0 if the axis is absent.
     pub fn ident_value(&self, name: Ident) -> Result<usize, Invalid> {
         let found = self.resolve().ok_or(Invalid)?;
         Ok(found.iter().find(|(axis, _)| axis.name == name).map_or(0, |(_, value)| *value))
@@ -126,7 +126,7 @@ impl Index {
             return None;
         }
         let mut digits = self.digits.clone();
-        // The composite that was made last cannot be inside another one.
+        // The newest composite cannot be inside another one.
         while let Some(composite) = digits.iter().filter_map(|(term, _)| as_composite(term)).max() {
             let mut position = 0;
             digits.retain(|(term, value)| {
@@ -165,7 +165,7 @@ fn as_composite(term: &Term) -> Option<Composite> {
     }
 }
 
-/// Adds the digits at a position, but for axes at 0. False if the position is padding.
+/// Adds the digits at a position, except digits of axes with the value 0. False if the position is padding.
 fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) -> bool {
     let Some((last, inner)) = factors.split_last() else {
         return position == 0;
@@ -174,7 +174,7 @@ fn decode(factors: &[Factor], position: usize, digits: &mut Vec<(Term, usize)>) 
     match last {
         Factor::Padding { .. } => position < base && decode(inner, position, digits),
         Factor::Term { term, .. } => {
-            // A composite may be dead where its digits are 0.
+            // A composite may be padding where its digits are 0.
             if position / base > 0 || as_composite(term).is_some() {
                 digits.push((*term, position / base));
             }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn composites_of_different_indices_are_told_apart() {
-        // Parts of [A, B] and of [B, A], met in one index after the other: each keeps its own content.
+        // Parts of [A, B] and of [B, A] meet in one index, one after the other: each keeps its own content.
         let outer: &'static Expr = &Expr::Stride(AB, 4);
         let inner: &'static Expr = &Expr::Modulo(AB, 4);
         let swapped: &'static Expr = &Expr::Modulo(BA, 4);
@@ -251,7 +251,7 @@ mod tests {
                 let whole = Index::at(CUT, 7 * i + j);
                 let parts = Index::new().union(&at(outer, i)).union(&at(inner, j));
                 assert_eq!(parts.is_valid().then_some(parts), whole, "{i}, {j}");
-                // Whatever composites the index holds already.
+                // The same, in an index that already holds a composite.
                 let other = at(&Expr::Modulo(BA, 4), 0);
                 let parts = other.union(&at(outer, i)).union(&at(inner, j));
                 assert_eq!(parts.is_valid().then_some(parts), whole, "{i}, {j}");
@@ -293,7 +293,7 @@ mod tests {
         // Padding of a cut axis: the axis itself has a coordinate 3.
         const CUT: &Expr = &Expr::Padding(&Expr::Resize(A, 3), 8);
         assert!(Index::at(CUT, 2).is_some() && Index::at(CUT, 3).is_none());
-        // Parts of a margin are dead together.
+        // Parts of a margin are padding together.
         const MARGIN: &Expr = &Expr::Margin(B, 2, 3);
         let live: Vec<bool> = (0..9).map(|position| Index::at(MARGIN, position).is_some()).collect();
         assert_eq!(live, [false, false, true, true, true, false, false, false, false]);
@@ -306,7 +306,7 @@ mod tests {
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 
-    /// Blocks of one element are told apart by their axes.
+    /// Blocks of one element are distinguished by their axes.
     #[test]
     fn blocks_of_one_element() {
         use crate::prelude::{axes, m};
@@ -334,10 +334,10 @@ mod tests {
             live(&[<m![[{ A }, { B }] # 20 / 4]>::EXPR, <m![[{ A }, { B }] # 20 % 4]>::EXPR]),
             [[2, 2]]
         );
-        // Nothing is left of it.
+        // The cut ends before the element.
         assert_eq!(live(&[<m![{ B } = 2]>::EXPR]), Vec::<Vec<usize>>::new());
         assert_eq!(live(&[<m![{ B } = 3]>::EXPR]), [[2]]);
-        // A part alone belongs with the others, which say 0.
+        // A part alone belongs with the other parts, which have the value 0.
         assert_eq!(live(&[<m![{ B } / 2]>::EXPR]), [[1]]);
         assert_eq!(live(&[<m![{ B } % 2]>::EXPR]), Vec::<Vec<usize>>::new());
     }

@@ -1,4 +1,4 @@
-//! Which positions hold an element: from mappings to the conditions that commands carry.
+//! Liveness: the positions that hold an element, from mappings to the conditions that commands carry.
 
 use super::expr::Expr;
 use super::factor::{Factor, Factors};
@@ -7,18 +7,18 @@ use super::term::{Atom, Composite, Pool, Term};
 use crate::list::List;
 use crate::mapping::{Guard, GuardDigit, GuardMappings, GuardSum};
 
-/// A digit of an atom, read from a variable.
+/// A digit of an atom, with the variable that it is read from.
 #[derive(Clone, Copy)]
 struct Item {
     term: Term,
     digit: GuardDigit,
     /// The greatest value of the digit.
     max: usize,
-    /// Whether it is a digit of the atom that is looked at.
-    own: bool,
+    /// True if it is a digit of the atom whose sum is made.
+    in_sum: bool,
 }
 
-/// Collects the digits that index variables contribute to axes, and makes a [`Guard`] of them.
+/// Collects the digits that index variables add to axes, and makes a [`Guard`] of them.
 #[derive(Clone, Copy)]
 pub struct GuardBuilder {
     guard: Guard,
@@ -31,31 +31,31 @@ impl GuardBuilder {
         const NO_ITEMS: List<Item, 32> = {
             let digit = GuardDigit { variable: 0, base: 1, extent: 1, weight: 0 };
             let term = Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 };
-            List::new(Item { term, digit, max: 0, own: false })
+            List::new(Item { term, digit, max: 0, in_sum: false })
         };
         Self { guard: Guard::always(variables), items: NO_ITEMS }
     }
 
-    /// States that a variable is the position in this mapping.
+    /// Declares a variable as the position in this mapping.
     pub const fn mapping(mut self, variable: usize, factors: &Factors) -> Self {
         self.factors(variable, factors.as_slice());
         self
     }
 
-    /// As [`Self::digit`], in place.
+    /// [`Self::digit`] in place.
     pub const fn push_digit(&mut self, variable: usize, atom: Atom, stride: usize, max: usize) {
         let digit = GuardDigit { variable, base: 1, extent: max + 1, weight: stride };
         let term = Term { atom, stride, modulo: max + 1 };
-        self.items.push(Item { term, digit, max, own: false });
+        self.items.push(Item { term, digit, max, in_sum: false });
     }
 
-    /// States that a variable, from 0 to `max`, is a digit of an atom with this stride.
+    /// Declares a variable, from 0 to `max`, as a digit of an atom with this stride.
     pub const fn digit(mut self, variable: usize, atom: Atom, stride: usize, max: usize) -> Self {
         self.push_digit(variable, atom, stride, max);
         self
     }
 
-    /// States that a weighted sum of variables must be less than `limit`. `parts` holds (variable, size, weight).
+    /// Requires that a weighted sum of variables is less than `limit`. `parts` holds (variable, size, weight).
     pub const fn limit(mut self, parts: &[(usize, usize, usize)], limit: usize) -> Self {
         let first = self.guard.digits.len;
         let mut k = 0;
@@ -77,7 +77,7 @@ impl GuardBuilder {
 
     const fn factors(&mut self, variable: usize, factors: &[Factor]) {
         let total = super::factor::size_of_factors(factors);
-        // Where a period is no multiple of a digit's base, the digit is read from the remainder.
+        // Where a period is not a multiple of a digit's base, the digit is read from the remainder.
         let mut variable = variable;
         let mut k = factors.len();
         let mut period = total;
@@ -96,14 +96,14 @@ impl GuardBuilder {
                 Factor::Term { term, resize } => {
                     let extent = if period.is_multiple_of(base) { period / base } else { usize::MAX };
                     let digit = GuardDigit { variable, base, extent, weight: term.stride };
-                    self.items.push(Item { term, digit, max: resize - 1, own: false });
+                    self.items.push(Item { term, digit, max: resize - 1, in_sum: false });
                     period = base;
                 }
             }
         }
     }
 
-    /// Adds the sum of all digits of an atom, with its bounds if they can reach them. Returns the sum as a variable.
+    /// Adds the sum of all digits of an atom, with bounds if the digits can reach them. Returns the sum as a variable.
     const fn sum_of_atom(&mut self, pool: &Pool, atom: &Atom, always: bool) -> Option<usize> {
         let start = match atom {
             Atom::Composite(composite) => composite.lead,
@@ -114,8 +114,8 @@ impl GuardBuilder {
         let mut k = 0;
         while k < self.items.len {
             let item = &mut self.items.items[k];
-            item.own = item.term.atom.is(atom);
-            if item.own {
+            item.in_sum = item.term.atom.is(atom);
+            if item.in_sum {
                 max += item.max * item.digit.weight;
             }
             k += 1;
@@ -126,7 +126,7 @@ impl GuardBuilder {
         let mut others = 0;
         let mut k = 0;
         while k < self.items.len {
-            if !self.items.items[k].own {
+            if !self.items.items[k].in_sum {
                 self.items.items[others] = self.items.items[k];
                 others += 1;
             } else if needed || always {
@@ -161,7 +161,7 @@ impl GuardBuilder {
 
     /// The guard. `None` if it does not fit its fixed capacity.
     pub const fn build(mut self, pool: &Pool) -> Option<Guard> {
-        // The composite that was made last cannot be inside another one.
+        // The newest composite cannot be inside another one.
         while let Some(composite) = self.last_composite() {
             let atom = Atom::Composite(composite);
             if let Some(variable) = self.sum_of_atom(pool, &atom, true) {
@@ -198,7 +198,7 @@ const fn last_base(factors: &[Factor], k: usize) -> usize {
     1
 }
 
-/// The live positions of dimensions whose positions are variables 0, 1, … in order.
+/// Condition for live positions of dimensions whose positions are variables 0, 1, … in order.
 pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
     let mut builder = GuardBuilder::new(dimensions.len());
     let mut k = 0;
@@ -211,8 +211,8 @@ pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
 
 /// [`liveness`] of expressions.
 ///
-/// Where a dimension is padded at its outer end only, or not at all, nothing has to be factorized: each position inside
-/// is live, and so are all combinations. That is nearly every tensor, and const evaluation is slow.
+/// A dimension that is padded at its outer end only, or not at all, needs no factors: each position inside is live, and
+/// so is every combination. Nearly every tensor is of this kind, and const evaluation is slow.
 pub const fn liveness_of(dimensions: &[&'static Expr]) -> Option<Guard> {
     let mut guard = match simple(dimensions) {
         Some(guard) => guard,
@@ -261,7 +261,7 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
     Some(guard)
 }
 
-/// Whether an expression has neither padding nor cut-off positions.
+/// True if an expression has neither padding nor cut-off positions.
 const fn is_exact(expr: &Expr) -> bool {
     match expr {
         Expr::Identity | Expr::Symbol(_) => true,
@@ -279,7 +279,7 @@ mod tests {
     const A: &Expr = &Expr::Symbol(Axis { name: Ident::new("A"), size: 15 });
     const B: &Expr = &Expr::Symbol(Axis { name: Ident::new("B"), size: 3 });
 
-    /// Every position tuple: the guard against the union of the maps.
+    /// Compares the guard with the union of the maps for every position tuple.
     fn check(dimensions: &[&'static Expr]) {
         let mut pool = Pool::new();
         let factors: Vec<Factors> = dimensions.iter().map(|expr| factorize(&mut pool, expr)).collect();
@@ -340,11 +340,11 @@ mod tests {
         check(&[GROUP]);
         check(&[&Expr::Stride(GROUP, 14), &Expr::Modulo(GROUP, 14)]);
         check(&[&Expr::Modulo(GROUP, 7), &Expr::Stride(GROUP, 7)]);
-        // The first positions, of which the last one holds an element.
+        // The first positions; only the last one holds an element.
         check(&[&Expr::Resize(MARGIN, 3)]);
     }
 
-    /// What the maps say of these is tested in `index.rs`.
+    /// The maps of these mappings are tested in `index.rs`.
     #[test]
     fn blocks_of_one_element() {
         const U: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("U"), size: 1 }), 2, 1);
@@ -357,7 +357,7 @@ mod tests {
             let (high, low) = (|expr| leak(Expr::Stride(expr, 2)), |expr| leak(Expr::Modulo(expr, 2)));
             check(&[leak(Expr::Pair(high(one), high(other))), leak(Expr::Pair(low(other), low(one)))]);
             check(&[high(one), low(one), other, high(other), low(other)]);
-            // A product of them is one of them.
+            // A product of the two blocks is a block like them.
             let padded = leak(Expr::Padding(both, 20));
             check(&[leak(Expr::Stride(padded, 4)), leak(Expr::Modulo(padded, 4))]);
             check(&[leak(Expr::Margin(both, 1, 3)), B]);
@@ -408,7 +408,7 @@ mod tests {
             let v = [k / 24, k / 6 % 4, k / 3 % 2, k % 3];
             assert_eq!(guard.holds(&v), 4 * v[0] + v[1] < 15 && 3 * v[2] + v[3] < 5, "{v:?}");
         }
-        // Without the last value of v0 the axis is never left.
+        // Without the last value of v0 every sum lies inside the axis.
         let builder = GuardBuilder::new(2).digit(0, atom, 4, 2).digit(1, atom, 1, 3);
         assert!(builder.build(&Pool::new()).expect("fits").is_always());
     }
@@ -429,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Whoever looks for runs of live positions asks which variable a test depends on.
+    /// The search for runs of live positions asks for the variable that a test depends on.
     #[test]
     fn digits_are_read_from_the_position_itself_where_they_can_be() {
         const A16: &Expr = &Expr::Padding(A, 16);

@@ -1,8 +1,8 @@
-//! Where the digits of one mapping are in another one: both are cut at the same places, and equal digits are paired.
+//! Matching: both mappings are cut at the same places, and equal digits are paired.
 //!
-//! This is the one comparison of mappings. [`super::division`] asks what is left of a mapping without another one; the
-//! derivation of sequencers pairs a stream with its buffer, that of transfers two tensors with one list per level (chip,
-//! cluster, slice, element).
+//! This is the only comparison of mappings. [`super::division`] asks for the rest of a mapping without another one; the
+//! derivation of sequencers pairs a stream with its buffer; the derivation of transfers pairs two tensors, with one
+//! list per level (chip, cluster, slice, element).
 //!
 //! ```text
 //! dividend m![A, B]      divisor m![A % 4, B, A / 4]         (A = 16, B = 8)
@@ -15,10 +15,11 @@
 //!
 //! Three steps are repeated until nothing changes:
 //!
-//! 1. *open*: a block with dead positions before it, which the other side does not have, is taken apart. Its level starts
-//!    after the dead positions.
-//! 2. *lift*: pieces that are, one after another, what a composite of the other side holds become a digit of it.
-//! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`] allows.
+//! 1. *open*: a block with padding positions before it that the other side does not have is taken apart. Its level
+//!    starts after the padding positions.
+//! 2. *lift*: neighbouring pieces that equal the content of a composite of the other side become a digit of it.
+//! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`]
+//!    allows.
 
 use super::factor::{Factor, Factors, NO_FACTOR, same_factor, size_of_factors};
 use super::normal::least;
@@ -36,31 +37,31 @@ pub const PIECES: usize = 40;
 pub struct Piece {
     /// A term, or padding.
     pub factor: Factor,
-    /// Which list it came from.
+    /// The number of its list.
     pub level: usize,
     /// Positions inside it, within its level.
     pub base: usize,
-    /// The term that it was cut from: a number per side.
+    /// The term that it was cut from: a number, unique within a side.
     pub origin: usize,
     /// Values of the origin per value of this piece.
     pub weight: usize,
     /// Values of the origin.
     pub total: usize,
-    /// Whether the values of the origin end where its axis does: what overshoots is dead.
+    /// True if the values of the origin end where its axis ends: values past the end are padding.
     pub open: bool,
-    /// Whether it has a partner on the other side.
+    /// True if it has a partner on the other side.
     pub matched: bool,
 }
 
-/// Which cuts are allowed.
+/// The cuts that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutRule {
     /// Every value of the two halves together is a value of the digit, or lies in padding.
     Exact,
-    /// A whole digit may be cut anywhere: what overshoots is dead.
+    /// A whole digit may be cut anywhere: values past its end are padding.
     Whole,
-    /// A digit may be cut where its period is, or ends with its axis: who uses the halves keeps their sum below the digit's
-    /// size.
+    /// A digit may be cut if the cut divides its period, or if the digit ends with its axis: users of the halves keep
+    /// their sum below the digit's size.
     Ragged,
 }
 
@@ -69,11 +70,11 @@ pub enum CutRule {
 pub struct Pieces {
     /// The pieces, innermost first within each level.
     pub list: List<Piece, PIECES>,
-    /// Where each level starts: positions from its first one on to those where all digits are 0.
+    /// Start of each level: the positions from its first one to the one where all digits are 0.
     pub starts: [isize; LEVELS],
-    /// Whether levels may start elsewhere: `m![B]` then is `m![# 2 + B]` from 2 positions before its first one on.
+    /// True if levels may start elsewhere: `m![B]` then is `m![# 2 + B]` from 2 positions before its first one on.
     pub movable: bool,
-    /// Whether a digit may have fewer values than its partner in the divisor.
+    /// True if a digit may have fewer values than its partner in the divisor.
     pub sliceable: bool,
 }
 
@@ -103,7 +104,7 @@ impl Pieces {
         pieces
     }
 
-    /// The pieces of the first lists of an array.
+    /// The pieces of the first `count` lists of an array.
     pub const fn of_first(levels: &[Factors; LEVELS], count: usize) -> Self {
         let mut pieces = NO_PIECES;
         let mut level = 0;
@@ -114,7 +115,7 @@ impl Pieces {
         pieces
     }
 
-    /// The pieces of one more list.
+    /// Adds the pieces of one more list.
     const fn push(&mut self, level: usize, factors: &Factors) {
         let list = &mut self.list;
         let mut base = 1;
@@ -148,7 +149,7 @@ impl Pieces {
         self
     }
 
-    /// The digit of a piece and the number of its values. `None`: padding.
+    /// The digit of a piece and the number of its values. `None` for padding.
     pub const fn digit(&self, k: usize) -> Option<(Term, usize)> {
         match self.list.items[k].factor {
             Factor::Term { term, resize } => Some((term, resize)),
@@ -156,8 +157,8 @@ impl Pieces {
         }
     }
 
-    /// Takes a whole composite with dead positions before it apart, if the other side does not know it. Its level then
-    /// starts after them.
+    /// Takes apart one whole composite with padding positions before it that the other side does not have. Its level
+    /// then starts after them.
     const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
         let mut k = 0;
         while k < self.list.len {
@@ -178,7 +179,7 @@ impl Pieces {
                         Factor::Padding { size } => Factor::Padding { size: size * piece.base },
                         term => term,
                     };
-                    // A number of its own: pieces of one origin stand together.
+                    // Each digit of the block gets an origin of its own: pieces of one origin are neighbours.
                     let origin = (piece.origin + 1) * 2 * PIECES + j;
                     // An axis of one coordinate is no digit.
                     if inside[j].size_over(base) > base {
@@ -197,8 +198,8 @@ impl Pieces {
         false
     }
 
-    /// The piece that is this digit with so many values. Blocks with dead positions before them that the other side does
-    /// not know are taken apart to find it.
+    /// Finds the piece that is this digit with `values` values. On the way, blocks with padding positions before them
+    /// that the other side does not have are taken apart.
     pub const fn whole_digit(
         &mut self,
         pool: &Pool,
@@ -209,9 +210,9 @@ impl Pieces {
         loop {
             let mut k = 0;
             while k < self.list.len {
-                if let Factor::Term { term: own, resize } = &self.list.items[k].factor
+                if let Factor::Term { term: digit, resize } = &self.list.items[k].factor
                     && *resize == values
-                    && own.is(term)
+                    && digit.is(term)
                 {
                     return Some(k);
                 }
@@ -223,7 +224,7 @@ impl Pieces {
         }
     }
 
-    /// Whether a piece is a digit of this atom.
+    /// True if a piece is a digit of this atom.
     pub const fn holds(&self, atom: &Atom) -> bool {
         let mut k = 0;
         while k < self.list.len {
@@ -237,7 +238,7 @@ impl Pieces {
         false
     }
 
-    /// Whether a piece is made of an axis of this atom, by itself or in a composite.
+    /// True if a piece is made of an axis of this atom, by itself or in a composite.
     pub const fn touches(&self, pool: &Pool, atom: &Atom) -> bool {
         if let Atom::Composite(composite) = atom {
             let content = pool.content(*composite);
@@ -262,7 +263,7 @@ impl Pieces {
         false
     }
 
-    /// Whether a composite among the pieces is made of this axis.
+    /// True if a composite among the pieces is made of this axis.
     pub const fn holds_in_composite(&self, pool: &Pool, axis: &Atom) -> bool {
         let mut k = 0;
         while k < self.list.len {
@@ -277,7 +278,7 @@ impl Pieces {
         false
     }
 
-    /// Cuts piece `k` at `at` coordinates of its atom, which lie inside the piece, if the rule allows it.
+    /// Cuts piece `k` at `at` coordinates of its atom, which lie inside the piece. True if the rule allows it.
     pub const fn cut(&mut self, pool: &Pool, k: usize, at: usize, rule: CutRule) -> bool {
         let piece = self.list.items[k];
         let Factor::Term { term, resize } = piece.factor else { return false };
@@ -307,7 +308,7 @@ impl Pieces {
         true
     }
 
-    /// Whether the positions up to `end` after piece `k` are free.
+    /// True if the positions up to `end` after piece `k` are free.
     const fn room_after(&self, k: usize, end: usize) -> bool {
         if k + 1 == self.list.len {
             return true;
@@ -330,11 +331,11 @@ impl Pieces {
                 let mut k = 0;
                 while k < self.list.len {
                     if let Factor::Term { term, .. } = &self.list.items[k].factor {
-                        let own_end = term.stride * term.modulo;
-                        let low = term.stride < start && start < own_end;
-                        let high = term.stride < end && end < own_end;
+                        let term_end = term.stride * term.modulo;
+                        let low = term.stride < start && start < term_end;
+                        let high = term.stride < end && end < term_end;
                         if (low || high) && term.atom.is(&guide.atom) {
-                            // The upper cut first: it leaves the lower half in place.
+                            // The upper cut comes first: it leaves the lower half in place.
                             changed = (high && self.cut(pool, k, end, rule)) || changed;
                             changed = (low && self.cut(pool, k, start, rule)) || changed;
                         }
@@ -365,13 +366,13 @@ impl Pieces {
     }
 
     /// Replaces the run that equals the content of one composite by a term of the composite. Its level then starts
-    /// where the dead positions before the content would be.
+    /// earlier, by the padding positions before the content.
     const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
         let content = pool.content(composite);
         let before = *self;
         let mut inside = Factors::one();
         inside.append_list(content);
-        // A product of parts of a product.
+        // The content may hold composites: a product of parts of a product.
         let mut k = 0;
         while k < content.len() {
             if let Factor::Term { term: Term { atom: Atom::Composite(inner), .. }, .. } = content[k]
@@ -413,7 +414,7 @@ impl Pieces {
         let mut k = 0;
         while k < content.len() {
             let piece = self.list.items[start + k];
-            // Between the pieces a block may have been that is taken apart.
+            // A block that was taken apart may have left a gap between the pieces.
             if piece.base != base * first.base {
                 return false;
             }
@@ -430,7 +431,7 @@ impl Pieces {
         true
     }
 
-    /// Whether a piece has all its values with all values of the other pieces of its origin, as far as its axis goes.
+    /// True if a piece has all its values with all values of the other pieces of its origin, up to the end of its axis.
     const fn has_all(&self, piece: &Piece) -> bool {
         let mut values = 1;
         let mut k = 0;
@@ -443,15 +444,16 @@ impl Pieces {
         piece.open || values <= piece.total
     }
 
-    /// The outermost piece without a partner that is this digit, and has at least `resize` values unless it is sliced.
+    /// The outermost piece without a partner that is this digit. It has at least `resize` values, unless the side is
+    /// sliceable.
     const fn partner(&self, term: &Term, resize: usize) -> Option<usize> {
         let mut k = self.list.len;
         while k > 0 {
             k -= 1;
             let piece = &self.list.items[k];
-            if let Factor::Term { term: own, resize: size } = &piece.factor
+            if let Factor::Term { term: digit, resize: size } = &piece.factor
                 && !piece.matched
-                && own.is(term)
+                && digit.is(term)
                 && (resize <= *size || self.sliceable)
             {
                 return Some(k);
@@ -482,7 +484,7 @@ const NO_PAIRS: List<(usize, usize), PIECES> = List::new((0, 0));
 /// Two sides cut at the same places, and the pairs of equal digits: (dividend piece, divisor piece).
 #[derive(Clone, Copy, Debug)]
 pub struct Matched {
-    /// The side that may have more.
+    /// The side that may have more digits.
     pub dividend: Pieces,
     /// The side whose digits are looked for.
     pub divisor: Pieces,
@@ -490,7 +492,8 @@ pub struct Matched {
     pub pairs: List<(usize, usize), PIECES>,
 }
 
-/// Cuts both sides and finds a partner for every digit of the divisor. `rules`: how the dividend is cut, and the divisor.
+/// Cuts both sides and finds a partner for every digit of the divisor. `rules`: the cuts of the dividend, and of the
+/// divisor.
 pub const fn matched(pool: &Pool, dividend: Pieces, divisor: Pieces, rules: [CutRule; 2]) -> Matched {
     let mut matched = Matched { dividend, divisor, pairs: NO_PAIRS };
     let Matched { dividend, divisor, .. } = &mut matched;
@@ -526,7 +529,7 @@ impl Matched {
         }
     }
 
-    /// Forgets the pairs and finds them again, after more cuts.
+    /// Finds the pairs anew, after more cuts.
     pub const fn pair_again(&mut self) {
         self.pairs = NO_PAIRS;
         let mut k = 0;
@@ -568,7 +571,7 @@ impl Matched {
         None
     }
 
-    /// A digit of the dividend that goes past the values that the divisor holds of it, where its axis goes on.
+    /// A digit of the dividend that goes past the values that the divisor holds of it, though its axis continues.
     pub const fn past_held_values(&self) -> Option<(Term, usize)> {
         let held = &self.divisor.list;
         let mut k = 0;
@@ -611,7 +614,7 @@ impl Matched {
         None
     }
 
-    /// Whether either side has more pieces than fit.
+    /// True if either side has more pieces than fit.
     pub const fn overflowed(&self) -> bool {
         self.dividend.list.overflowed || self.divisor.list.overflowed
     }

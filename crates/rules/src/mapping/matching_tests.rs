@@ -1,4 +1,4 @@
-//! Cuts by hand: what each rule allows, what the two sides look like after it, and which digits become pairs.
+//! Cuts by hand: the cuts that each rule allows, the two sides after a cut, and the digits that become pairs.
 
 use super::*;
 use crate::mapping::{Axis, Expr, Ident, M, factorize, write_term};
@@ -97,7 +97,7 @@ fn an_exact_cut_of_a_whole_digit_needs_room_for_the_overshoot() {
     let uneven = [("K # 28 % 7", 1), ("K # 28 / 7", 7)];
     check_cut::<m![G, K # 27]>(0, 7, [false, true, true], uneven);
     check_cut::<m![G, K # 28]>(0, 7, [true; 3], uneven);
-    // The same outside of 7 positions: 7 x 28.
+    // The same outside 7 positions: 7 x 28.
     let uneven = [("K # 28 % 7", 7), ("K # 28 / 7", 49)];
     check_cut::<m![[K, P] # 195]>(1, 7, [false, true, true], uneven);
     check_cut::<m![[K, P] # 196]>(1, 7, [true; 3], uneven);
@@ -116,7 +116,7 @@ fn a_truncated_digit_is_cut_unevenly_only_if_ragged() {
     check_cut::<m![K = 9]>(0, 4, [false, false, true], [("K % 4", 1), ("K / 4 = 3", 4)]);
     check_cut::<m![K = 3]>(0, 8, [false, false, true], [("K % 8 = 3", 1), ("K / 8 = 1", 8)]);
     check_cut::<m![K = 10]>(0, 5, [false, false, true], [("K # 25 % 5", 1), ("K # 25 / 5 = 2", 5)]);
-    // 3 divides the six values, not the period of the digit.
+    // 3 divides the six values, but not the period of the digit.
     assert_eq!(cuts::<m![K % 8 = 6]>(0, 3), [None, None, None]);
 }
 
@@ -130,7 +130,7 @@ fn halves_know_what_they_were_cut_from() {
     assert_eq!(origins, [(0, 1, 24), (0, 4, 24), (0, 12, 24), (1, 1, 6)]);
 }
 
-/// Refines `E` by `Guide` until nothing changes. The number of rounds that changed something.
+/// Refines `E` by `Guide` until nothing changes. Returns the number of rounds with a change, and the pieces.
 fn refined<E: M, Guide: M>(rule: CutRule) -> (usize, Vec<(String, usize)>) {
     let mut pool = Pool::new();
     let (mut pieces, guide) = (sides(&mut pool, &[E::EXPR]), sides(&mut pool, &[Guide::EXPR]));
@@ -160,7 +160,7 @@ fn digits_are_cut_where_those_of_the_other_side_begin_and_end() {
     check_refined::<m![K % 12], m![K / 4]>(&[("K % 4", 1), ("K / 4 % 3", 4)]);
     check_refined::<m![K / 4], m![K % 8]>(&[("K / 4 % 2", 1), ("K / 8", 2)]);
     check_refined::<m![H, K], m![G, K / 8]>(&[("K % 8", 1), ("K / 8", 8), ("H", 24)]);
-    // What begins and ends elsewhere.
+    // Digits that begin and end elsewhere stay.
     check_refined::<m![K], m![K]>(&[("K", 1)]);
     check_refined::<m![K], m![H, G]>(&[("K", 1)]);
     check_refined::<m![K / 4 % 3], m![K]>(&[("K / 4 % 3", 1)]);
@@ -177,7 +177,7 @@ fn a_cut_that_the_rule_forbids_does_not_happen() {
     assert_eq!((rounds, found), (1, vec![("K / 2 % 6".to_string(), 1), ("K / 12".to_string(), 6)]));
 }
 
-/// `E`, after the content of the composites of `Guide` was replaced.
+/// `E` after lifting: runs that equal the content of a composite of `Guide` are replaced.
 fn lifted<Guide: M>(levels: &[&Expr]) -> (bool, Vec<(String, usize)>) {
     let mut pool = Pool::new();
     let guide = sides(&mut pool, &[Guide::EXPR]);
@@ -199,7 +199,7 @@ fn check_lifted<Guide: M>(levels: &[&Expr], expected: &[(&str, usize)]) {
 
 #[test]
 fn a_run_that_is_the_content_of_a_composite_becomes_it() {
-    // Cut by 8, the composite begins outside of the last factor 2 of `H`.
+    // A cut by 8 starts the composite outside the last factor 2 of `H`.
     type Group = m![[G, H] # 64 / 8];
     check_lifted::<Group>(&[<m![G, H]>::EXPR], &[("H % 2", 1), ("[G, H / 2]", 2)]);
     check_lifted::<Group>(
@@ -226,7 +226,7 @@ fn another_run_is_left_alone() {
     assert!(!lifted::<Padded>(&[<m![G, P # 8]>::EXPR]).0, "less padding");
     assert!(!lifted::<Padded>(&[<m![G, [P, H] # 95]>::EXPR]).0, "padding that ends inside of a value");
     assert!(!lifted::<m![G, H]>(&[<m![G, H]>::EXPR]).0, "no composite");
-    // A side that has the composite is cut like any other digit, and not searched again.
+    // A side that has the composite is cut like any other digit, and is not searched again.
     let held: [&Expr; 2] = [<m![G, H]>::EXPR, <m![[G, H] # 64 / 8]>::EXPR];
     assert!(!lifted::<Group>(&held).0, "held already");
 }
@@ -242,7 +242,7 @@ fn a_lifted_run_is_one_digit_of_its_own() {
     let origins: Vec<usize> = pieces.list.iter().map(|p| p.origin).collect();
     assert!(origins[2] != origins[0] && origins[2] != origins[1], "{origins:?}");
     assert_eq!(digit(&pieces, 2).1, 30);
-    // Wherever the run stands: here `H % 2` is digit 0, or digit 20 of 40.
+    // The run is found anywhere: here `H % 2` is digit 0, or digit 20 of 40.
     for digits in [0, 20] {
         let mut inner = Factors::one();
         for k in 0..digits {
@@ -278,7 +278,7 @@ fn a_partner_is_free_equal_and_long_enough() {
 
 #[test]
 fn every_composite_is_lifted() {
-    // Neither composite is cut, so that lifting is all there is to do.
+    // Neither composite is cut, so that lifting is the only step.
     const GROUPS: &Expr = <m![[G, H] = 17, [P, K] = 30]>::EXPR;
     const AXES: &Expr = <m![G, H, P, K]>::EXPR;
     let lifted = [("[P, K]", 1), ("[G, H]", 168)];
@@ -334,7 +334,7 @@ fn pairs_come_from_the_outermost_digit_of_the_divisor() {
 #[test]
 fn composites_are_found_in_either_side() {
     let both = [CutRule::Whole, CutRule::Ragged];
-    // Blocks of 8 of a group of 60: `H % 2`, and 4 of the 30 values of what is outside of it.
+    // Blocks of 8 of a group of 60: `H % 2`, and 4 of the 30 values outside it.
     type Blocks = m![[G, H] # 64 % 8, [G, H] # 64 / 8];
     let found = pairs::<Blocks, m![G, H]>(both);
     let bases: Vec<(usize, usize)> = found.iter().map(|pair| (pair.1, pair.2)).collect();
@@ -381,7 +381,7 @@ fn axes_are_found_in_composites() {
     assert_eq!(atoms.iter().map(|atom| pieces.touches(&pool, atom)).collect::<Vec<_>>(), [true, true, false]);
 }
 
-/// The pieces of both sides that may start elsewhere, and where they start.
+/// Pieces of both sides that may start elsewhere, and their starts.
 type Both = (Vec<(String, usize)>, isize);
 
 fn moved<Dividend: M, Divisor: M>() -> (Both, Both, usize) {
@@ -398,25 +398,25 @@ fn named(list: &[(&str, usize)]) -> Vec<(String, usize)> {
 
 #[test]
 fn whole_margins_are_taken_apart_or_found() {
-    // Only one side has it: the other one is the same digits, from elsewhere on.
+    // Only one side has the block: the other one is the same digits, with another start.
     let (a, b, pairs) = moved::<m![K, # 2 + P + # 3], m![P, K]>();
     assert_eq!(a, (named(&[("P", 1), ("# 12", 9), ("K", 12)]), 2));
     assert_eq!((b, pairs), ((named(&[("K", 1), ("P", 24)]), 0), 2));
-    // Both have it, or one has it in parts: then it stays.
+    // Both sides have the block, or one has it in parts: it stays.
     let (a, b, pairs) = moved::<m![# 2 + P + # 3, K], m![# 2 + P, K]>();
     assert_eq!((a.1, b.1, pairs), (0, 0, 2));
     assert_eq!(b.0, named(&[("K", 1), ("# 2 + P", 24)]));
     let (a, b, pairs) = moved::<m![[# 2 + P + # 3] % 4, K, [# 2 + P + # 3] / 4], m![K, P]>();
     assert_eq!(a.0[0].0, "[# 2 + P] # 12 / 4");
     assert_eq!((a.1, b.1, pairs), (0, -2, 3));
-    // Two different ones; two levels; one in the other.
+    // Two different blocks; two levels; a block in the other one.
     let (a, b, pairs) = moved::<m![# 5 + [K, P]], m![# 2 + K + # 6, # 1 + P]>();
     assert_eq!((a.1, b.1, pairs), (5, 2 * 8 + 1, 2));
     let (a, _, pairs) = moved::<m![# 1 + [K, # 2 + P]], m![K, P]>();
     assert_eq!((a, pairs), ((named(&[("P", 1), ("K", 9)]), 3), 2));
 }
 
-/// K and P do not follow each other where a block was between them.
+/// A block between K and P leaves a gap: they are no neighbours.
 #[test]
 fn what_is_left_out_leaves_a_gap() {
     axes![U = 1];
@@ -443,7 +443,7 @@ fn a_whole_block_is_taken_apart_where_it_stands() {
     let other = sides(&mut pool, &[<m![K, G, P, H]>::EXPR]);
     let mut pieces = sides(&mut pool, &[<m![K, # 2 + [G, P # 8], H]>::EXPR]);
     assert!(pieces.open(&pool, &other));
-    // 50 positions of the block, of which 2 are dead, over 10 of H.
+    // 50 positions of the block, 2 of them padding, over 10 of H.
     check(&pool, &pieces, &[("H", 1), ("P", 10), ("# 80", 70), ("G", 80), ("K", 500)]);
     assert_eq!(pieces.starts[0], 20);
     assert_eq!(pieces.list.iter().map(|piece| piece.total).collect::<Vec<_>>(), [10, 7, 1, 6, 24]);

@@ -1,7 +1,7 @@
-//! Mapping expressions: where every element of a tensor lives, as a type.
+//! Mapping expressions: the place of every element of a tensor, as a type.
 //!
-//! A mapping tells, for every *position* of a dimension, which *coordinates* of which axes are there. `m!` writes one as
-//! a type; everything about it is known while compiling:
+//! A mapping gives, for every *position* of a dimension, the *coordinates* of the axes there. `m!` writes a mapping as
+//! a type; everything about it is known at compile time:
 //!
 //! ```text
 //! axes![A = 3, B = 4];        m![A, B # 5 / …]
@@ -18,7 +18,7 @@
 //!               A          0  0  0 | 1  1  1 | 2  2  2 | ·  ·  ·
 //!               B          0  1  2 | 0  1  2 | 0  1  2 | ·  ·  ·
 //!
-//! m![# 2 + B + # 3]          dead positions before and after B
+//! m![# 2 + B + # 3]          padding positions before and after B
 //!               B          ·  ·  0  1  2  3  ·  ·  ·
 //! ```
 //!
@@ -26,12 +26,12 @@
 //! |---|---|---|
 //! | `1` | 1 | the element whose coordinates are all 0 |
 //! | `A` | size of `A` | coordinate `A: i` |
-//! | `e / n` | size / n | what `e` holds at `i * n` |
-//! | `e % n` | n | what `e` holds at `i` |
-//! | `e = n` | n | what `e` holds at `i` |
-//! | `e # n` | n | what `e` holds at `i`; past its end nothing (padding) |
-//! | `# l + e + # r` | l + size + r | what `e` holds at `i - l`; before and past it nothing. Either side may be left out |
-//! | `a, b` | size of `a` x size of `b` | what `a` holds at `i / size of b`, and `b` at `i % size of b` |
+//! | `e / n` | size / n | the content of `e` at `i * n` |
+//! | `e % n` | n | the content of `e` at `i` |
+//! | `e = n` | n | the content of `e` at `i` |
+//! | `e # n` | n | the content of `e` at `i`; past its end nothing (padding) |
+//! | `# l + e + # r` | l + size + r | the content of `e` at `i - l`, otherwise nothing. Either side is optional |
+//! | `a, b` | size of `a` x size of `b` | the content of `a` at `i / size of b`, and of `b` at `i % size of b` |
 //!
 //! # Layers
 //!
@@ -39,7 +39,7 @@
 //! * [`Expr`]: the same as a value, in `M::EXPR`. Const code walks it.
 //! * [`Factors`]: the normal form. Two mappings are equivalent exactly when their factors are the same
 //!   ([`factorize`], [`stride`], [`modulo`], [`resize`], [`pad_to`], [`product`]).
-//! * [`divide`]: where the digits of one mapping sit inside another one.
+//! * [`divide`]: the places of the digits of one mapping inside another one.
 //! * [`Index`]: coordinates of an element.
 //! * [`liveness`]: the conditions under which positions of several dimensions hold an element, for commands.
 //!
@@ -77,7 +77,7 @@
 //! assert!(equivalent::<m![A # 8, B], m![[A, B] # 24]>());
 //! // 6. Cuts compose.
 //! assert!(equivalent::<m![A / 2 / 3], m![A / 6]>() && equivalent::<m![A / 2 % 3], m![A % 6 / 2]>());
-//! // 7. Dead positions add up, and what follows is padding. A cut counts them, and its parts are dead together.
+//! // 7. Leading padding adds up; trailing padding is as with `#`. A cut counts both; its parts are padding together.
 //! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
 //! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
 //! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
@@ -88,15 +88,14 @@
 //!
 //! # Limits
 //!
-//! A mapping has at most [`FACTORS`] digits. An axis may be used once per tensor; a digit that is used twice has no
-//! meaning.
+//! A mapping has at most [`FACTORS`] digits. A tensor may use an axis once; a digit that is used twice has no meaning.
 //!
-//! A part of a block with dead positions before it belongs with the other parts: which positions are dead is a matter
-//! of all of them. A part of which only one value is left says nothing, as `e % 1` does. A mapping that ends before its
-//! first element, `m![[# 2 + B] = 2]`, is refused.
+//! A part of a block with padding positions before it belongs with the other parts: only all parts together decide
+//! which positions are padding. A part with a single value left adds nothing, like `e % 1`. A mapping that ends
+//! before its first element, `m![[# 2 + B] = 2]`, is refused.
 //!
-//! Dead positions before a single element need an axis, which tells the block from others: `m![# 1 + U + # 2]` with
-//! `axes![U = 1]`. `m![# 1 + 1]` is refused.
+//! Padding positions before a single element need an axis, which distinguishes the block from others:
+//! `m![# 1 + U + # 2]` with `axes![U = 1]`. `m![# 1 + 1]` is refused.
 
 mod constructors;
 mod division;

@@ -1,8 +1,7 @@
 //! The normal form: from an expression to its factors, and the operators on factors.
 //!
-//! Two expressions are equivalent when their factors are the same. Every operator takes factors in normal form and
-//! gives factors in normal form: no digit of one value, no neighbours that make one digit, no padding that adds
-//! nothing.
+//! Two expressions are equivalent when their factors are the same. Every operator takes and returns factors in normal
+//! form: no digit of one value, no neighbours that make one digit, no padding that adds nothing.
 
 use super::expr::Expr;
 use super::factor::{Factor, Factors, Problem, size_of_factors};
@@ -25,7 +24,7 @@ pub const fn least(a: usize, b: usize) -> usize {
     if a < b { a } else { b }
 }
 
-/// Which of two numbers is the lesser, in const code.
+/// Compares two numbers, in const code.
 pub const fn compare(a: usize, b: usize) -> Ordering {
     if a < b {
         Ordering::Less
@@ -93,8 +92,8 @@ pub const fn factorize(pool: &mut Pool, expr: &Expr) -> Factors {
     factors
 }
 
-/// The factors of an expression in which `=` cuts nothing off: all digits that it names, also those of which one value
-/// is left.
+/// The factors of an expression in which `=` cuts nothing off: all digits that it names, also digits with one value
+/// left.
 pub const fn factorize_uncut(pool: &mut Pool, expr: &Expr) -> Factors {
     match expr {
         Expr::Resize(inner, n) => {
@@ -140,12 +139,12 @@ pub const fn factors_of(
     }
 }
 
-/// The dead positions that a mapping has before its first element: there are none without blocks.
+/// The padding positions of a mapping before its first element: none without blocks.
 const fn first_element_of(pool: &Pool, factors: &Factors) -> usize {
     if pool.factors.len == 0 { 0 } else { first_element(pool, factors.as_slice()) }
 }
 
-/// The dead positions that whole blocks have before the first element.
+/// The padding positions that whole blocks have before the first element.
 const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
     let (mut position, mut base) = (0, 1);
     let mut k = 0;
@@ -162,7 +161,7 @@ const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
     position
 }
 
-/// The axis of one coordinate that an expression holds; of several, the one whose name comes first.
+/// The axis of one coordinate that an expression holds. Of several axes, the one whose name comes first.
 const fn single_axis(expr: &Expr) -> Option<Axis> {
     match expr {
         Expr::Identity => None,
@@ -186,8 +185,8 @@ const fn single_axis(expr: &Expr) -> Option<Axis> {
     }
 }
 
-/// `# positions + factors`: dead positions before the block, which becomes one unit. `axis`: an axis of one coordinate
-/// in it, which names the block where no digit does.
+/// `# positions + factors`: padding positions before the block, which becomes one unit. `axis`: an axis of one
+/// coordinate in it, which names the block if no digit does.
 const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option<Axis>) -> Factors {
     if factors.problem().is_some() || positions == 0 {
         return *factors;
@@ -201,7 +200,7 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option
         && let Atom::Composite(composite) = term.atom
         && resize == pool.atom_size(&term.atom)
     {
-        // All of a composite is one digit only where it has dead positions before it.
+        // A composite is one whole digit only if it has padding positions before it.
         content = Factors::ONE;
         content.append_list(pool.content(composite));
         positions += composite.lead;
@@ -237,7 +236,7 @@ pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
     factors
 }
 
-/// A clean inner block: `size` positions that a cut by a multiple of `size` takes off first.
+/// A clean inner block: `size` positions that a cut by a multiple of `size` splits off first.
 #[derive(Clone, Copy)]
 enum Cut {
     /// The first `factors` factors.
@@ -253,7 +252,7 @@ impl Cut {
         }
     }
 
-    /// What is inside the cut.
+    /// The factors inside the cut.
     const fn inner(&self, pool: &Pool, factors: &Factors) -> Factors {
         match self {
             Cut::Whole { factors: count, size } => {
@@ -276,7 +275,7 @@ impl Cut {
         }
     }
 
-    /// What is outside the cut.
+    /// The factors outside the cut.
     const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
         let mut outer = Factors::ONE;
         match self {
@@ -297,7 +296,7 @@ impl Cut {
     }
 }
 
-/// Whether every padding from a factor on is a multiple of `n`.
+/// True if every padding from factor `first` on is a multiple of `n`.
 const fn paddings_divisible(factors: &Factors, first: usize, n: usize) -> bool {
     let mut k = first;
     while k < factors.len {
@@ -311,7 +310,7 @@ const fn paddings_divisible(factors: &Factors, first: usize, n: usize) -> bool {
     true
 }
 
-/// The greatest common divisor of `n` and every padding from a factor on.
+/// The greatest common divisor of `n` and every padding from factor `first` on.
 const fn gcd_with_paddings(factors: &Factors, first: usize, n: usize) -> usize {
     let mut divisor = n;
     let mut k = first;
@@ -346,7 +345,7 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
     let size = match &factors.items[0] {
         Factor::Term { term, resize } => {
             let common = gcd_with_paddings(factors, 1, gcd(*resize, s));
-            // Where the digit goes to the end of its axis, its period says nothing.
+            // The period of a digit that goes to the end of its axis has no effect.
             if *resize == term.modulo || term.modulo == pool.live(&term.atom, term.stride) {
                 common
             } else {
@@ -358,17 +357,17 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
     if size > 1 { Some(Cut::Part { size }) } else { None }
 }
 
-/// The least number of innermost factors that a cut by `s` lies in cleanly.
+/// The least number of innermost factors that contain a cut by `s` cleanly.
 const fn enclosing(factors: &Factors, s: usize) -> usize {
     let mut j = 1;
-    // All factors do at the latest: `s` divides their size.
+    // All factors together are enough: `s` divides their size.
     while !factors.size_of_first(j).is_multiple_of(s) || !paddings_divisible(factors, j, s) {
         j += 1;
     }
     j
 }
 
-/// The term that stands for a block: the one whole digit it consists of, or a composite.
+/// The term for a block: its digit, if the block is one whole digit, or a composite.
 const fn as_atom(pool: &mut Pool, block: &[Factor]) -> Term {
     let mut content = block;
     while let Some((Factor::Padding { .. }, rest)) = content.split_last() {

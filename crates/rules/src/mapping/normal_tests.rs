@@ -86,7 +86,7 @@ fn worked_examples() {
     assert_eq!(normal(div(pair(P, G), 14)), "C(G/2%3 P)/7%3");
     assert_eq!(normal(div(pair(G, pad(P, 9)), 6)), "C(P pad9 G)/6%9");
     assert_eq!(normal(pair(pad(ONE, 4), pair(pad(ONE, 3), G))), "G pad72");
-    // What lies outside of the cut stays outside of the composite.
+    // Factors outside the cut stay outside the composite.
     let cut_inside = pair(H, pair(G, pad(P, 9)));
     assert_eq!(normal(div(cut_inside, 6)), "C(P pad9 G)/6%9 H");
     assert_eq!(normal(rem(cut_inside, 6)), "C(P pad9 G)/1%6");
@@ -151,7 +151,7 @@ fn a_block_of_one_element_keeps_its_axis() {
     let (u, v) = (axis("U"), axis("V"));
     assert_eq!(shown(margin(2, u, 5)), "# 2 + U + # 5");
     assert_eq!(shown(margin(1, margin(2, u, 5), 0)), "# 3 + U + # 5");
-    // Of several the first one by name, in whatever order they stand and however they are written.
+    // Of several axes the first one by name is taken, in any order and notation.
     for both in [pair(u, v), pair(v, u), pair(v, rem(u, 1)), pair(cut_to(div(v, 1), 1), u)] {
         assert_eq!(shown(margin(2, both, 0)), "# 2 + U");
     }
@@ -226,7 +226,7 @@ fn a_mapping_that_ends_before_its_first_element_is_a_problem() {
         }
         assert_eq!(problem(cut_to(expr, first + 1)), None, "{expr}");
     }
-    // Whatever is around it, and however it was cut before.
+    // The same inside any other mapping, and after any earlier cut.
     let dead = cut_to(margin(2, P, 3), 2);
     assert_eq!(problem(margin(1, pair(K, dead), 2)), none(2, 2));
     assert_eq!(problem(cut_to(cut_to(margin(2, P, 3), 4), 2)), None);
@@ -271,7 +271,7 @@ fn uncut_mappings_hold_all_digits_that_they_name() {
     assert_eq!(uncut(pad(cut_to(P, 2), 4)), "P");
     assert_eq!(uncut(pad(cut_to(P, 2), 9)), "P pad9");
     assert_eq!(uncut(div(pad(cut_to(P, 2), 8), 4)), "P/4%2");
-    // A cut that only the cut-off digit allows.
+    // Only the mapping with its positions cut off can be divided.
     assert_eq!(uncut(div(pad(cut_to(P, 2), 4), 4)), "");
     assert_eq!(uncut(cut_to(K, 30)), "K pad30");
 }
@@ -305,13 +305,13 @@ fn a_margin_is_one_unit_and_its_padding() {
     assert_eq!(normal(margin(0, P, 4)), "P pad11");
     assert_eq!(normal(margin(0, P, 0)), "P");
     assert_eq!(normal(margin(2, pair(G, pad(P, 9)), 1)), "C(P pad9 G lead2) pad57");
-    // The amounts add up, and what pads the content pads all of it.
+    // The amounts add up, and padding of the content pads all of it.
     for same in
         [margin(3, P, 10), margin(1, margin(2, P, 4), 6), pad(margin(3, P, 1), 20), margin(3, pad(P, 9), 8)]
     {
         assert_eq!(normal(same), "C(P lead3) pad20", "{same}");
     }
-    // In a list it is a digit as others.
+    // In a list it is a digit like others.
     assert_eq!(normal(pair(G, margin(2, P, 3))), "C(P lead2) pad12 G");
     assert_eq!(normal(pair(margin(2, P, 3), G)), "G C(P lead2) pad72");
     assert_eq!(normal(margin(1, pair(K, margin(2, P, 0)), 0)), "C(C(P lead2) K lead1)");
@@ -328,7 +328,7 @@ fn a_margin_is_cut_as_an_axis() {
     assert_eq!(normal(cut_to(unit, 9)), "C(P lead2)");
     assert_eq!(normal(cut_to(unit, 5)), "C(P lead2)=5");
     assert_eq!(normal(cut_to(unit, 11)), "C(P lead2) pad11");
-    // A cut past all elements leaves one value, which says nothing.
+    // A cut past all elements leaves one value, which is dropped.
     assert_eq!(normal(div(unit, 16)), "");
     assert_eq!(normal(pair(div(margin(2, P, 23), 16), rem(margin(2, P, 23), 16))), "C(P lead2) pad32");
 }

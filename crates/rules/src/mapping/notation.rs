@@ -1,4 +1,4 @@
-//! Factors in `m![…]` notation: how messages show a mapping that no user has written.
+//! Factors in `m![…]` notation, for messages that show a derived mapping.
 
 use super::factor::{Factor, Factors};
 use super::term::{Atom, Composite, Pool, Term};
@@ -49,7 +49,7 @@ const fn write_rest(text: Text, pool: &Pool, inner: &[Factor]) -> Text {
     if inner.is_empty() { text } else { write_items(text.str(", "), pool, inner) }
 }
 
-/// Whether a digit is all of a block with dead positions before it.
+/// True if a digit is all of a block with padding positions before it.
 const fn is_margin(pool: &Pool, term: &Term, resize: usize) -> bool {
     match term.atom {
         Atom::Composite(composite) => {
@@ -59,7 +59,7 @@ const fn is_margin(pool: &Pool, term: &Term, resize: usize) -> bool {
     }
 }
 
-/// Writes `# 2 + A`, `# 2 + [A, B]` or, without dead positions, `A, B`.
+/// Writes `# 2 + A`, `# 2 + [A, B]` or, without padding positions, `A, B`.
 const fn write_composite(text: Text, pool: &Pool, composite: Composite) -> Text {
     let content = pool.content(composite);
     if composite.lead == 0 {

@@ -1,7 +1,7 @@
 //! Mappings from text, for tools: the grammar of `m![…]` and a table of axes, at run time.
 //!
-//! The text is read by the parser that `m!` uses, so it is refused with the same words. What the macro leaves to the
-//! compiler is checked here: that axes exist, and that sizes are defined.
+//! The parser of `m!` reads the text, so it is refused with the same words. Two checks that the macro leaves to the
+//! compiler are made here: axes must exist, and sizes must be defined.
 //!
 //! ```
 //! use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
@@ -24,21 +24,21 @@ use furiosa_visa_grammar::{Mapping, Operator, parse_str};
 use std::fmt;
 use std::ops::Range;
 
-/// The most positions of a mapping, and of every part of it: strides of a sequencer are signed 32-bit numbers, and
+/// The most positions of a mapping, and of every part of it. Strides of a sequencer are signed 32-bit numbers, and
 /// products of two sizes stay far below 64 bits.
 pub const MAX_POSITIONS: usize = 1 << 31;
-/// The most operands of a mapping. A mapping has at most [`FACTORS`](super::FACTORS) digits, so that more can only be
-/// operands of one position or digits that complete each other.
+/// The most operands of a mapping. A mapping has at most [`FACTORS`](super::FACTORS) digits; operands beyond them have
+/// one position, or are digits that complete each other.
 pub const MAX_OPERANDS: usize = 64;
 /// The most axes of a table.
 pub const MAX_AXES: usize = 64;
 /// The most bytes of a name.
 const MAX_NAME: usize = 40;
 
-/// Why a text is refused, and where.
+/// Reason for a refusal of a text, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong, what is allowed and what to write instead.
+    /// Text of the message: the problem, the allowed values and a correction.
     pub message: String,
     /// The text that was read.
     pub text: String,
@@ -52,7 +52,8 @@ impl ParseError {
     }
 }
 
-/// A message that quotes a user's text: without control characters, and cut in the middle if it is long.
+/// Makes a message that quotes a user's text printable: without control characters, and cut in the middle if it is
+/// long.
 fn printable(message: &str) -> String {
     const ENDS: [usize; 2] = [200, 400];
     let characters: Vec<char> =
@@ -98,8 +99,8 @@ impl Axes {
     ///
     /// # Errors
     ///
-    /// Anything but names and sizes, names that `axes!` refuses, a name twice, a size of 0 or of more than
-    /// [`MAX_POSITIONS`], more than [`MAX_AXES`] axes.
+    /// Refuses text other than names and sizes, names that `axes!` refuses, a name twice, a size of 0 or of more than
+    /// [`MAX_POSITIONS`], and more than [`MAX_AXES`] axes.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut axes: Vec<Axis> = Vec::new();
         if text.trim().is_empty() {
@@ -133,7 +134,7 @@ impl Axes {
         self.axes.iter().find(|axis| axis.name.as_str() == name).copied()
     }
 
-    /// The message for a name that is none of the axes.
+    /// The message for a name that is not in the table.
     fn unknown(&self, name: &str) -> String {
         let near = self.axes.iter().map(|axis| (distance(name, axis.name.as_str()), axis.name)).min();
         let name: String = name.chars().take(MAX_NAME).collect();
@@ -206,8 +207,9 @@ fn parse_axis(text: &str, place: Range<usize>) -> Result<Axis, ParseError> {
 ///
 /// # Errors
 ///
-/// What the grammar refuses, names that are no axes, `{…}`, sizes that are not defined, more than [`MAX_POSITIONS`]
-/// positions in any part, more than [`MAX_OPERANDS`] operands or [`FACTORS`](super::FACTORS) digits.
+/// Refuses text that the grammar refuses, names that are not axes, `{…}`, sizes that are not defined, more than
+/// [`MAX_POSITIONS`] positions in any part, and more than [`MAX_OPERANDS`] operands or [`FACTORS`](super::FACTORS)
+/// digits.
 pub fn parse_mapping(text: &str, axes: &Axes) -> Result<&'static Expr, ParseError> {
     let tree = parse_str(text).map_err(|error| ParseError::new(error.message, text, error.span))?;
     let mut reader = Reader { text, axes, operands: 0 };
@@ -241,7 +243,7 @@ pub fn members(expr: &'static Expr) -> Vec<(&'static Expr, usize)> {
 
 type Tree = Mapping<Range<usize>, String>;
 
-/// From the tree of the grammar to an expression with known sizes.
+/// Builds an expression with known sizes from the tree of the grammar.
 struct Reader<'a> {
     text: &'a str,
     axes: &'a Axes,
@@ -253,7 +255,7 @@ impl Reader<'_> {
         Err(ParseError::new(message, self.text, place.clone()))
     }
 
-    /// The expression and its positions.
+    /// The expression and the number of its positions.
     fn expr(&mut self, tree: &Tree) -> Result<(&'static Expr, usize), ParseError> {
         match tree {
             Mapping::One { span } => {
@@ -301,7 +303,7 @@ impl Reader<'_> {
             }
             Mapping::Pair { items } => {
                 let mut found: Option<(&'static Expr, usize)> = None;
-                // Members are read in the order of the text, so that the first mistake is the one reported.
+                // Members are read in the order of the text, so that the first mistake is reported.
                 let read: Vec<_> = items.iter().map(|item| self.expr(item)).collect::<Result<_, _>>()?;
                 for ((left, left_size), item) in read.into_iter().zip(items).rev() {
                     found = Some(match found {

@@ -21,7 +21,7 @@ fn steps_between_names() {
         ("Heeight", "Height", 1),
         ("Keight", "Height", 1),
         ("kitten", "sitting", 3),
-        // Case counts half a step, and a single half is nothing.
+        // A wrong case counts half a step; a single half is rounded to 0.
         ("height", "Height", 0),
         ("hEight", "Height", 1),
         ("hEIght", "Height", 1),
@@ -40,7 +40,7 @@ fn a_near_name_is_suggested() {
         let message = table.unknown(name);
         message.split_once("did you mean `").map(|(_, rest)| rest.trim_end_matches("`?").to_string())
     };
-    // One step, and one more for every four letters; and not everything.
+    // One step is allowed, and one more for every four letters, but fewer steps than letters.
     assert_eq!(near("Heit").as_deref(), Some("Height"));
     assert_eq!(near("Hei"), None);
     assert_eq!(near("Hight").as_deref(), Some("Height"));
@@ -83,7 +83,7 @@ fn the_last_value_that_is_allowed() {
     assert_eq!((error.message.contains("more than 64 operands"), error.place), (true, 128..129));
 }
 
-/// Two products of 13 axes, each of which is kept as one unit: 26 digits of products, and 2 of the mapping.
+/// Two products of 13 axes, each kept as one unit: 26 digits of products, and 2 of the mapping.
 #[test]
 fn products_share_a_limit() {
     let names = |prefix: char| (0..13).map(|k| format!("{prefix}{k}")).collect::<Vec<_>>();
@@ -117,7 +117,7 @@ fn carets_are_under_the_place() {
     assert_eq!(picture("N / 0", 4..5), ["  N / 0", "      ^"]);
     assert_eq!(picture("N, Heigth", 3..9), ["  N, Heigth", "     ^^^^^^"]);
     assert_eq!(picture("", 0..0), ["  ", "  ^"]);
-    // Letters, not bytes; and what cannot be printed is a blank.
+    // Columns count letters, not bytes. A character that cannot be printed becomes a blank.
     assert_eq!(picture("Ä=4, Öl=2", 6..9), ["  Ä=4, Öl=2", "       ^^"]);
     assert_eq!(picture("A\n/ 0", 4..5), ["  A / 0", "      ^"]);
 }
@@ -126,7 +126,7 @@ fn carets_are_under_the_place() {
 fn long_lines_show_their_place() {
     let text: String = ('a'..='z').cycle().take(100).collect();
     let carets = |column: usize, count: usize| format!("{}{}", " ".repeat(2 + column), "^".repeat(count));
-    // All of it from the start: 44 letters before the place and 44 from there on.
+    // The whole text from its start: 44 letters before the place and 44 from there on.
     assert_eq!(picture(&text[..88], 44..45), [format!("  {}", &text[..88]), carets(44, 1)]);
     assert_eq!(picture(&text[..89], 44..45), [format!("  {}…", &text[..88]), carets(44, 1)]);
     assert_eq!(picture(&text[..89], 45..46), [format!("  …{}", &text[1..89]), carets(45, 1)]);

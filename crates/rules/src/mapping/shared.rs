@@ -1,9 +1,9 @@
-//! Axes that parts of mappings have in common.
+//! Axes that several parts of mappings share.
 
 use super::factor::{Factor, Factors};
 use super::term::{Atom, Ident, Pool, Term};
 
-/// Whether an axis is in a factor, by itself or in a composite.
+/// True if an axis is in a factor, by itself or in a composite.
 pub const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool {
     let Factor::Term { term, .. } = factor else { return false };
     let Atom::Composite(composite) = term.atom else { return term.atom.is(axis) };
@@ -18,11 +18,11 @@ pub const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool {
     false
 }
 
-/// Whether the axis of this name is in a factor, by itself or in a composite.
+/// True if the axis of this name is in a factor, by itself or in a composite.
 pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
     let Factor::Term { term, .. } = factor else { return false };
     match term.atom {
-        Atom::Symbol(own) => own.name.is(axis),
+        Atom::Symbol(symbol) => symbol.name.is(axis),
         Atom::Composite(composite) => {
             let content = pool.content(composite);
             let mut k = 0;
@@ -37,7 +37,7 @@ pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
     }
 }
 
-/// A part of an axis that stands twice in the mappings of one tensor or stream: the digit and its size.
+/// A part of an axis that occurs twice in the mappings of one tensor or stream: the digit and its size.
 pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
     let mut level = 0;
     while level < levels.len() {
@@ -64,12 +64,12 @@ pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)>
     None
 }
 
-/// Whether two digits have coordinates of an axis in common, by themselves or in a composite.
+/// True if two digits share coordinates of an axis, by themselves or in a composite.
 pub const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
     if a.atom.is(&b.atom) {
         return a.stride < b.stride * b.modulo && b.stride < a.stride * a.modulo;
     }
-    // The composite that was made last cannot be inside another one.
+    // The newest composite cannot be inside another one.
     let (content, other) = match (a.atom, b.atom) {
         (Atom::Composite(one), Atom::Composite(two)) if two.start > one.start => (pool.content(two), a),
         (Atom::Composite(composite), _) => (pool.content(composite), b),

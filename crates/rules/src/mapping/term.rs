@@ -1,4 +1,4 @@
-//! Terms: digits of axes, and of products that were cut across their digits, which live in a [`Pool`].
+//! Terms: digits of axes, and of products that were cut across their digits. The products are kept in a [`Pool`].
 
 use super::factor::{Factor, NO_FACTOR, same_factor, size_of_factors};
 use crate::list::List;
@@ -10,12 +10,12 @@ pub const POOL: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ident {
     name: &'static str,
-    /// The first eight bytes: const code tells most names apart without a look at each letter.
+    /// The first eight bytes: const code distinguishes most names without a comparison of each letter.
     head: u64,
 }
 
 impl Ident {
-    /// A name. It starts with an ASCII upper-case letter and goes on with ASCII letters, digits and `_`.
+    /// A name. It starts with an ASCII upper-case letter, followed by ASCII letters, digits and `_`.
     pub const fn new(name: &'static str) -> Self {
         let bytes = name.as_bytes();
         assert!(
@@ -42,9 +42,9 @@ impl Ident {
         self.name
     }
 
-    /// Whether two names are equal, in const code.
+    /// True if two names are equal, in const code.
     pub const fn is(&self, other: &Ident) -> bool {
-        // A name that has an eighth byte may have more.
+        // Only a name with an eighth byte may have more bytes.
         self.head == other.head && (self.head >> 56 == 0 || crate::text::same(self.name, other.name))
     }
 }
@@ -71,20 +71,20 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Whether two axes are the same, in const code.
+    /// True if two axes are the same, in const code.
     pub const fn is(&self, other: &Axis) -> bool {
         self.size == other.size && self.name.is(&other.name)
     }
 }
 
-/// A range of factors in a [`Pool`], and dead positions before it: a block that is treated as one axis.
+/// A range of factors in a [`Pool`], with padding positions before it: a block that is treated as one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Composite {
     /// Place of the first factor in the pool.
     pub start: usize,
     /// Number of factors.
     pub len: usize,
-    /// Dead positions before the first factor's.
+    /// Padding positions before those of the first factor.
     pub lead: usize,
 }
 
@@ -92,23 +92,23 @@ impl Composite {
     /// No factors.
     pub const NONE: Self = Self { start: 0, len: 0, lead: 0 };
 
-    /// Whether two composites of one pool are the same, in const code.
+    /// True if two composites of one pool are the same, in const code.
     pub const fn is(&self, other: &Composite) -> bool {
         self.start == other.start && self.len == other.len && self.lead == other.lead
     }
 }
 
-/// What a term is a digit of.
+/// The axis or composite of which a term is a digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Atom {
     /// An axis.
     Symbol(Axis),
-    /// A product that was cut across its digits, or a block with dead positions before it.
+    /// A product that was cut across its digits, or a block with padding positions before it.
     Composite(Composite),
 }
 
 impl Atom {
-    /// Whether two atoms of one pool are the same, in const code.
+    /// True if two atoms of one pool are the same, in const code.
     pub const fn is(&self, other: &Atom) -> bool {
         match (self, other) {
             (Atom::Symbol(a), Atom::Symbol(b)) => a.size == b.size && a.name.is(&b.name),
@@ -121,16 +121,16 @@ impl Atom {
 /// A digit: `(atom div stride) mod modulo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {
-    /// What it is a digit of.
+    /// The atom of the digit.
     pub atom: Atom,
     /// Coordinates of the atom per step of the digit.
     pub stride: usize,
-    /// The number of values before the digit starts again.
+    /// Number of values before the digit starts again.
     pub modulo: usize,
 }
 
 impl Term {
-    /// Whether two terms of one pool are the same digit, in const code.
+    /// True if two terms of one pool are the same digit, in const code.
     pub const fn is(&self, other: &Term) -> bool {
         self.stride == other.stride && self.modulo == other.modulo && self.atom.is(&other.atom)
     }
@@ -150,7 +150,7 @@ impl Pool {
         EMPTY
     }
 
-    /// Whether there are composites.
+    /// True if there are composites.
     pub const fn holds_any(&self) -> bool {
         self.factors.len > 0
     }
@@ -168,13 +168,13 @@ impl Pool {
         }
     }
 
-    /// How many values of a digit with this stride exist.
+    /// Number of values of a digit with this stride.
     pub const fn live(&self, atom: &Atom, stride: usize) -> usize {
         let size = self.atom_size(atom);
         if stride == 1 { size } else { size.div_ceil(stride) }
     }
 
-    /// The composite of `lead` dead positions and this content, which has no outer padding.
+    /// The composite of `lead` padding positions and this content, which has no outer padding.
     pub const fn intern(&mut self, content: &[Factor], lead: usize) -> Composite {
         let mut start = 0;
         let held = self.factors.as_slice();
@@ -220,7 +220,7 @@ mod tests {
     fn names_are_written_as_they_are() {
         assert_eq!(format!("{:>4}|", Ident::new("A_1")), " A_1|");
         assert!(Ident::new("A").is(&Ident::new("A")) && !Ident::new("A").is(&Ident::new("AB")));
-        // Eight bytes are looked at together.
+        // Names are compared eight bytes at a time.
         let names = ["ABCDEFG", "ABCDEFGH", "ABCDEFGI", "ABCDEFGHA", "ABCDEFGHB", "ABCDEFGHAB"];
         for (i, a) in names.iter().enumerate() {
             for (j, b) in names.iter().enumerate() {

@@ -5,20 +5,20 @@ use super::{
     f32_to_f8e4m3_bits, f32_to_f8e5m2_bits, f32_to_f16_bits,
 };
 
-/// Converts the elements of `input` and writes them to `output`, both in the layout of memory: little endian,
-/// `i4` two per byte with the first in the low half. The types that no memory holds are laid out in their
+/// Converts the elements of `input` and writes them to `output`, both in the layout of memory: little endian, `i4` two
+/// per byte with the first in the low half. Types that no memory holds are laid out in their
 /// [containers](ElementType::container_bits): `i5` one per byte, `i9` one per two bytes, sign-extended.
 ///
-/// Each element is converted as [`Cast`](super::Cast) does. The pair of types is looked at once per block,
-/// and the loop over the elements is plain, so call it with long blocks.
+/// Each element is converted as by [`Cast`](super::Cast). The pair of types is matched once per block, and the loop
+/// over the elements is plain, so call it with long blocks.
 ///
 /// The number of elements follows from the wider side. If `i4` is on the other side and that number is odd,
 /// the high half of its last byte is ignored in `input` and becomes 0 in `output`.
 ///
 /// # Panics
 ///
-/// When `to` is not among [`ElementType::cast_outputs`] of `from`, or when the two blocks do not hold the
-/// same whole number of elements.
+/// Panics if `to` is not among [`ElementType::cast_outputs`] of `from`, or if the two blocks do not hold the same whole
+/// number of elements.
 ///
 /// ```
 /// use furiosa_visa_std::scalar::{ElementType, convert_block};
@@ -42,7 +42,7 @@ pub fn convert_block(from: ElementType, to: ElementType, input: &[u8], output: &
         (I8, I32) => each(input, output, |[byte]: [u8; 1]| i32::from(byte as i8).to_le_bytes()),
         (I16, I32) => each(input, output, |bytes| i32::from(i16::from_le_bytes(bytes)).to_le_bytes()),
         (I32, I4) => pack_i4(input, output),
-        // Little endian: the low bytes come first.
+        // In little endian the low bytes come first.
         (I32, I8) => each(input, output, |[low, ..]: [u8; 4]| [low]),
         (I32, I16) => each(input, output, |[low, high, ..]: [u8; 4]| [low, high]),
         (F8e4m3, F32) => each(input, output, |[byte]: [u8; 1]| f8e4m3_bits_to_f32(byte).to_le_bytes()),
@@ -148,7 +148,7 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
-    /// Packs the low bits of the codes one after the other, the first in the lowest bits.
+    /// Packs the low bits of the codes one after another, the first in the lowest bits.
     fn pack(element_type: ElementType, codes: &[u32]) -> Vec<u8> {
         let bits = element_type.bits();
         let mut bytes = vec![0; (codes.len() * bits).div_ceil(8)];
@@ -158,7 +158,7 @@ mod tests {
         bytes
     }
 
-    /// Converts the codes as a block and one by one.
+    /// Checks that the block conversion of the codes agrees with their single conversions.
     fn check<D: Cast<D2>, D2: Scalar>(codes: &[u32]) {
         let expected: Vec<u32> = codes.iter().map(|&code| D::from_bits(code).cast().to_bits()).collect();
         let input = pack(D::ELEMENT_TYPE, codes);
@@ -168,11 +168,11 @@ mod tests {
         assert!(output == expected, "{} to {}", D::ELEMENT_TYPE, D2::ELEMENT_TYPE);
     }
 
-    /// Every code of the narrow side, or random codes and the low numbers of the 32-bit side.
+    /// Checks every code of the narrow side, and random codes and low numbers of the 32-bit side.
     fn check_both_ways<D: Cast<D2>, D2: Cast<D>>() {
         let all: Vec<u32> = (0..1u32 << D::BITS).collect();
         check::<D, D2>(&all);
-        // An odd number, and none.
+        // An odd number of elements, and none.
         check::<D, D2>(&all[..13]);
         check::<D, D2>(&[]);
         let mut rng = SmallRng::seed_from_u64(32);
@@ -199,7 +199,7 @@ mod tests {
         check::<f8e5m2, bf16>(&(0..256).collect::<Vec<_>>());
     }
 
-    /// The types that no memory holds: one container per element, sign-extended.
+    /// Blocks of types that no memory holds: one container per element, sign-extended.
     #[test]
     fn blocks_of_containers() {
         for len in [0, 1, 16, 17] {
@@ -218,7 +218,7 @@ mod tests {
         for (byte, value) in bytes.iter().zip(output.as_chunks().0) {
             assert_eq!(i16::from_le_bytes(*value), i16::from(*byte as i8));
         }
-        // 16 bits lose the upper seven.
+        // Conversion from 16 bits drops the upper seven.
         let input: Vec<u8> = (i16::MIN..=i16::MAX).flat_map(i16::to_le_bytes).collect();
         let mut output = vec![0; input.len()];
         convert_block(ElementType::I16, ElementType::I9, &input, &mut output);
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Blocks convert exactly the pairs of the table.
+    /// The block conversions are exactly the pairs of the table.
     #[test]
     fn the_table_is_complete() {
         for from in ElementType::ALL {

@@ -1,4 +1,4 @@
-//! Which element type may become which: the table, and the traits generated from it.
+//! Casts between element types: the table, and the traits generated from it.
 
 use super::{
     ChipType, ElementType, Rngd, RngdS, Scalar, StreamScalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
@@ -39,7 +39,7 @@ pub trait Cast<D2: StreamScalar>: Scalar {
     fn cast(self) -> D2;
 }
 
-/// Conversions that the fetch unit performs while it reads, on chips of a kind.
+/// Conversions that the fetch unit performs while it reads, on chips of kind `Kind`.
 ///
 /// | from | on RNGD to | RNGD-S adds |
 /// | --- | --- | --- |
@@ -50,7 +50,7 @@ pub trait Cast<D2: StreamScalar>: Scalar {
 /// | `bf16`, `f16` | `f32` | |
 /// | `f32` | `bf16` | |
 ///
-/// Every type also stays what it is. `FetchCast<D2>` alone is the table of RNGD; what RNGD-S adds needs a system of
+/// Every type also keeps itself. `FetchCast<D2>` alone is the table of RNGD; the additions of RNGD-S need a system of
 /// that kind and `on::<RngdS>()` before the fetch.
 ///
 /// The same table is in [`ElementType::fetch_outputs`]. See `guide::fetch`, "Types".
@@ -67,10 +67,10 @@ pub trait FetchCast<D2: StreamScalar, Kind: ChipType = Rngd>: Cast<D2> {}
 
 /// Element types that the contraction engine multiplies and accumulates.
 ///
-/// Both operands are widened before the multiplication. See `guide::contraction`. `i5` and
-/// `i9` are not documented as such and, being no types of tensors, not here; that
-/// `contract` takes them, as `i32` and at the rates of `i4` and `i8`, is
-/// concluded from the slots of 5 and 10 bits that they have in the register file (assumed).
+/// Both operands are widened before the multiplication. See `guide::contraction`. `i5` and `i9` are
+/// not documented as such, and they are not here because they are no types of tensors.
+/// `contract` takes them, as `i32` and at the rates of `i4` and `i8`.
+/// This is concluded from their slots of 5 and 10 bits in the register file (assumed).
 #[diagnostic::on_unimplemented(
     message = "contraction: no multiply-accumulate for tensors of `{Self}`",
     label = "tensors of `{Self}` do not enter a contraction",
@@ -134,7 +134,7 @@ impl<D: Scalar> Cast<D> for D {
 
 impl<D: Scalar, Kind: ChipType> FetchCast<D, Kind> for D {}
 
-/// Generates [`Cast`] between different types and its run-time table, where the identity comes first.
+/// Generates [`Cast`] between different types, and its run-time table, with the identity first.
 macro_rules! casts {
     ($($input:ident $variant:ident => { $($output:ident $output_variant:ident: $convert:expr),* })*) => {
         $(
@@ -153,7 +153,7 @@ macro_rules! casts {
         pub(super) const fn cast_outputs(input: ElementType) -> &'static [ElementType] {
             match input {
                 $(ElementType::$variant => &[ElementType::$variant $(, ElementType::$output_variant)*],)*
-                // No memory holds these, so nothing is cast from them.
+                // No memory holds these types, so nothing is cast from them.
                 ElementType::I5 | ElementType::I9 => &[],
             }
         }
@@ -178,8 +178,8 @@ casts! {
     }
 }
 
-/// Generates [`FetchCast`] between different types and its run-time table, where the identity comes first. What only
-/// RNGD-S has comes after `+`.
+/// Generates [`FetchCast`] between different types, and its run-time table, with the identity first. The additions of
+/// RNGD-S come after `+`.
 macro_rules! fetch_casts {
     ($($input:ident $variant:ident => { $($output:ident $output_variant:ident),* $(; + $($more:ident $more_variant:ident),*)? })*) => {
         $(

@@ -1,4 +1,4 @@
-//! The kinds of chip as types: what a conversion exists on.
+//! The kinds of chip as types, for conversions that exist on one kind only.
 
 use crate::spec::ChipKind;
 
@@ -8,7 +8,7 @@ mod sealed {
 
 /// A kind of chip, as a type: [`Rngd`] or [`RngdS`].
 ///
-/// A stream is of kind [`Rngd`] unless it says `on::<RngdS>()`.
+/// A stream is of kind [`Rngd`] unless it calls `on::<RngdS>()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of chip",
     label = "the kinds are `Rngd` and `RngdS`"
@@ -18,11 +18,11 @@ pub trait ChipType: sealed::Sealed + 'static {
     const KIND: ChipKind;
 }
 
-/// RNGD, the chip that programs run on unless they say otherwise.
+/// RNGD, the default chip of programs.
 #[derive(Debug)]
 pub enum Rngd {}
 
-/// RNGD-S, another chip: its fetch unit has more conversions (see `guide::fetch`, "Types").
+/// RNGD-S, another chip, with more conversions in its fetch unit (see `guide::fetch`, "Types").
 ///
 /// ```
 /// use furiosa_visa_std::prelude::*;

@@ -6,10 +6,10 @@ use std::fmt;
 
 /// The type of a tensor's elements, known at run time.
 ///
-/// It carries the facts that the derivation of register configurations and the simulator need. The Rust type
-/// names it with [`StreamScalar::ELEMENT_TYPE`](super::StreamScalar::ELEMENT_TYPE).
+/// It carries the facts that the derivation of register configurations and the simulator need. The Rust type gives it
+/// as [`StreamScalar::ELEMENT_TYPE`](super::StreamScalar::ELEMENT_TYPE).
 ///
-/// See `guide::memories_and_dma`, and `guide::fetch` for what becomes of them.
+/// See `guide::memories_and_dma`, and `guide::fetch` for their conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ElementType {
     /// Signed integer of 4 bits, two per byte.
@@ -57,9 +57,9 @@ impl ElementType {
 
     /// Bits of one element in memory, and in the sizes of packets, flits and register files.
     ///
-    /// `i5` counts 4 and `i9` counts 8: their last bit travels beside the flit, which keeps as many elements as one of
-    /// `i4` or `i8`. In the register file, where an element takes slots of 5 bits, a row has 320 bits for 32 bytes
-    /// (see `guide::contraction`). That flits are built like these rows is concluded from it (assumed).
+    /// `i5` counts 4 and `i9` counts 8: their last bit travels beside the flit, which holds as many elements as a flit
+    /// of `i4` or `i8`. In the register file, where an element takes slots of 5 bits, a row has 320 bits for 32 bytes
+    /// (see `guide::contraction`). Flits are concluded to be built like these rows (assumed).
     pub const fn bits(self) -> usize {
         match self {
             ElementType::I4 | ElementType::I5 => 4,
@@ -73,8 +73,8 @@ impl ElementType {
         }
     }
 
-    /// Bits in which the simulator keeps one element of a stream: [`bits`](ElementType::bits), but a whole byte for `i5`
-    /// and two for `i9`, sign-extended.
+    /// Bits of one element of a stream in the simulator: [`bits`](ElementType::bits), but a whole byte for `i5` and two
+    /// for `i9`, sign-extended.
     pub const fn container_bits(self) -> usize {
         match self {
             ElementType::I5 => 8,
@@ -83,7 +83,7 @@ impl ElementType {
         }
     }
 
-    /// Whether memories hold this type: all but `i5` and `i9`.
+    /// True if memories hold this type: all types except `i5` and `i9`.
     pub const fn is_stored(self) -> bool {
         !matches!(self, ElementType::I5 | ElementType::I9)
     }
@@ -106,7 +106,7 @@ impl ElementType {
         }
     }
 
-    /// Whether values are floats.
+    /// True if values are floats.
     pub const fn is_float(self) -> bool {
         matches!(
             self,
@@ -118,14 +118,15 @@ impl ElementType {
         )
     }
 
-    /// The types into which fetch can cast this one on RNGD, itself first. None for types that no memory holds.
+    /// The types into which fetch can cast this one on RNGD, itself first. Empty for types that no memory holds.
     ///
     /// See `guide::fetch`, "Types".
     pub const fn fetch_outputs(self) -> &'static [ElementType] {
         self.fetch_outputs_on(ChipKind::Rngd)
     }
 
-    /// The types into which fetch can cast this one on a kind of chip, itself first. None for types that no memory holds.
+    /// The types into which fetch can cast this one on a kind of chip, itself first. Empty for types that no memory
+    /// holds.
     ///
     /// ```
     /// use furiosa_visa_std::spec::ChipKind;
@@ -138,8 +139,8 @@ impl ElementType {
         cast::fetch_outputs(self, kind)
     }
 
-    /// The types into which [`Cast`](super::Cast) and [`convert_block`](super::convert_block) convert this
-    /// one, itself first. None for types that no memory holds.
+    /// The types into which [`Cast`](super::Cast) and [`convert_block`](super::convert_block) convert this one, itself
+    /// first. Empty for types that no memory holds.
     pub const fn cast_outputs(self) -> &'static [ElementType] {
         cast::cast_outputs(self)
     }

@@ -1,7 +1,7 @@
 //! Floats of sixteen bits: [`bf16`] and [`f16`](struct@f16).
 //!
-//! The crate `half` is used for exchange of values only. Conversions and operators are our own, so that they
-//! are the same on every host.
+//! The crate `half` is used only to exchange values. Conversions and operators are part of this crate, so that they are
+//! the same on every host.
 
 use super::narrow::{NarrowFormat, narrow_float, order_by_value};
 
@@ -13,12 +13,12 @@ pub const fn bf16_bits_to_f32(bits: u16) -> f32 {
     f32::from_bits((bits as u32) << 16)
 }
 
-/// The [`bf16`] code of a value, rounded as [`bf16::from_f32`] tells.
+/// The [`bf16`] code of a value, rounded as by [`bf16::from_f32`].
 #[inline]
 pub const fn f32_to_bf16_bits(value: f32) -> u16 {
     let bits = value.to_bits();
-    // Adding one less than half a step, plus one if the kept part is odd, rounds ties to even. A carry runs
-    // into the exponent, up to infinity. A NaN could be carried away, so it goes its own way.
+    // Half a step minus one is added, plus one if the kept part is odd: this rounds ties to even. A carry runs into the
+    // exponent, up to infinity. It could also destroy a NaN, so a NaN is handled apart.
     let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16;
     let quiet = (bits >> 16) as u16 | 0x0040;
     if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { rounded }
@@ -30,7 +30,7 @@ pub const fn f16_bits_to_f32(bits: u16) -> f32 {
     F16.decode(bits as u32)
 }
 
-/// The [`f16`](struct@f16) code of a value, rounded as its `from_f32` does.
+/// The [`f16`](struct@f16) code of a value, rounded as by its `from_f32`.
 #[inline]
 pub const fn f32_to_f16_bits(value: f32) -> u16 {
     F16.encode(value) as u16
@@ -38,8 +38,8 @@ pub const fn f32_to_f16_bits(value: f32) -> u16 {
 
 /// Float of sixteen bits with the range of `f32`: sign, eight exponent bits, seven mantissa bits.
 ///
-/// Operators compute in `f32` and round the result. A NaN result is [`bf16::NAN`], whatever NaN went in.
-/// Equality and order are those of the value.
+/// Operators compute in `f32` and round the result. Every NaN result is [`bf16::NAN`]. Equality and order are those of
+/// the value.
 ///
 /// See `guide::memories_and_dma`.
 ///
@@ -62,7 +62,7 @@ impl bf16 {
     pub const INFINITY: bf16 = bf16::from_bits(0x7f80);
     /// Negative infinity.
     pub const NEG_INFINITY: bf16 = bf16::from_bits(0xff80);
-    /// The NaN that operators make.
+    /// The NaN that operators return.
     pub const NAN: bf16 = bf16::from_bits(0x7fc0);
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
@@ -112,8 +112,8 @@ impl From<bf16> for half::bf16 {
 
 /// Float of sixteen bits as in IEEE 754: sign, five exponent bits, ten mantissa bits.
 ///
-/// Operators compute in `f32` and round the result. A NaN result is [`Self::NAN`], whatever NaN went in.
-/// Equality and order are those of the value.
+/// Operators compute in `f32` and round the result. Every NaN result is [`Self::NAN`]. Equality and order are those of
+/// the value.
 ///
 /// See `guide::fetch`, "Types", and `guide::cast_transpose_commit`.
 #[allow(non_camel_case_types)]
@@ -129,7 +129,7 @@ impl f16 {
     pub const INFINITY: f16 = f16::from_bits(0x7c00);
     /// Negative infinity.
     pub const NEG_INFINITY: f16 = f16::from_bits(0xfc00);
-    /// The NaN that operators make.
+    /// The NaN that operators return.
     pub const NAN: f16 = f16::from_bits(0x7e00);
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
@@ -203,7 +203,7 @@ mod tests {
         );
     }
 
-    /// The remainder of an integer division decides: below half a step down, above it up, on it to even.
+    /// The remainder of an integer division decides: below half a step down, above it up, at half to even.
     #[test]
     fn bf16_agrees_with_integer_division() {
         for value in samples().filter(|value| !value.is_nan()) {
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(ONE, 1.0);
     }
 
-    /// Each takes one uniform number of the stream: what rounds up to one stays.
+    /// Each random value takes one uniform number of the stream; a number that rounds up to one stays one.
     #[test]
     fn random_values_are_rounded_uniform_numbers() {
         let (mut rng, mut uniform) = (SmallRng::seed_from_u64(16), SmallRng::seed_from_u64(16));

@@ -9,7 +9,7 @@ const E5M2: NarrowFormat = NarrowFormat { exponent_bits: 5, mantissa_bits: 2, fi
 static E4M3_VALUES: [f32; 256] = values(E4M3);
 static E5M2_VALUES: [f32; 256] = values(E5M2);
 
-/// The value of every code, so that decoding is one load.
+/// Table of the values of all codes, so that decoding is one load.
 const fn values(format: NarrowFormat) -> [f32; 256] {
     let mut table = [0.0; 256];
     let mut code = 0;
@@ -26,7 +26,7 @@ pub fn f8e4m3_bits_to_f32(bits: u8) -> f32 {
     E4M3_VALUES[bits as usize]
 }
 
-/// The [`f8e4m3`] code of a value, rounded as [`f8e4m3::from_f32`] tells.
+/// The [`f8e4m3`] code of a value, rounded as by [`f8e4m3::from_f32`].
 #[inline]
 pub const fn f32_to_f8e4m3_bits(value: f32) -> u8 {
     E4M3.encode(value) as u8
@@ -38,7 +38,7 @@ pub fn f8e5m2_bits_to_f32(bits: u8) -> f32 {
     E5M2_VALUES[bits as usize]
 }
 
-/// The [`f8e5m2`] code of a value, rounded as [`f8e5m2::from_f32`] tells.
+/// The [`f8e5m2`] code of a value, rounded as by [`f8e5m2::from_f32`].
 #[inline]
 pub const fn f32_to_f8e5m2_bits(value: f32) -> u8 {
     E5M2.encode(value) as u8
@@ -69,7 +69,7 @@ impl f8e4m3 {
     pub const MAX: f8e4m3 = f8e4m3(0x7e);
     /// The smallest number, -448.
     pub const MIN: f8e4m3 = f8e4m3(0xfe);
-    /// The NaN that conversions and operators make.
+    /// The NaN that conversions and operators return.
     pub const NAN: f8e4m3 = f8e4m3(0x7f);
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
@@ -108,7 +108,7 @@ impl PartialOrd for f8e4m3 {
             return Some(Ordering::Equal);
         }
         let order = self.to_f32().partial_cmp(&other.to_f32())?;
-        // Different codes of equal value: the two zeros.
+        // Different codes of equal value are the two zeros.
         Some(order.then(other.0.cmp(&self.0)))
     }
 }
@@ -119,7 +119,7 @@ impl PartialOrd for f8e4m3 {
 /// The largest number is 57344, the smallest positive one 2^-16. Operators compute in `f32` and round the
 /// result. Equality and order are those of the value.
 ///
-/// The type is documented; its conversion follows IEEE 754, which is a choice of this library (assumed). See
+/// The type is documented; its conversion follows IEEE 754, as a choice of this library (assumed). See
 /// `guide::cast_transpose_commit`.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Default)]
@@ -132,13 +132,13 @@ impl f8e5m2 {
     pub const MIN: f8e5m2 = f8e5m2(0xfb);
     /// Positive infinity.
     pub const INFINITY: f8e5m2 = f8e5m2(0x7c);
-    /// The NaN that operators make.
+    /// The NaN that operators return.
     pub const NAN: f8e5m2 = f8e5m2(0x7e);
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
     ///
-    /// Magnitudes from 61440 on become infinity: nothing saturates. NaN becomes a quiet NaN with the same
-    /// sign and the leading bits of the payload. The sign of zero is kept.
+    /// Magnitudes from 61440 on become infinity: nothing saturates. NaN becomes a quiet NaN with the same sign and the
+    /// leading bits of the payload. The sign of zero is kept.
     #[inline]
     pub const fn from_f32(value: f32) -> Self {
         f8e5m2(f32_to_f8e5m2_bits(value))
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(f8e5m2::zero(), -f8e5m2::zero());
         assert_ne!(f8e5m2::NAN, f8e5m2::NAN);
         assert!(f8e5m2::MAX < f8e5m2::INFINITY);
-        // Infinity minus infinity: a NaN with the same code on every host.
+        // Infinity minus infinity is a NaN with the same code on every host.
         assert_eq!((f8e5m2::INFINITY - f8e5m2::INFINITY).to_bits(), f8e5m2::NAN.to_bits());
     }
 

@@ -1,4 +1,4 @@
-//! The integers that Rust does not have: [`i4`], and [`i5`] and [`i9`], which exist only in streams.
+//! Integers that Rust lacks: [`i4`], and [`i5`] and [`i9`], which exist only in streams.
 
 use super::{ElementType, Scalar, StreamScalar};
 use num_traits::{Num, One, Zero};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-/// A signed integer of `$bits` bits in the native integer `$native`, which is at least as wide.
+/// Defines a signed integer of `$bits` bits in the native integer `$native`, which is at least as wide.
 macro_rules! narrow_integer {
     ($(#[$doc:meta])* $type:ident, $variant:ident, $native:ident, $bits:literal, $min:literal, $max:literal) => {
         $(#[$doc])*
@@ -83,7 +83,7 @@ macro_rules! narrow_integer {
                 let value = $native::from_str_radix(text, radix)?;
                 match value {
                     $min..=$max => Ok($type(value)),
-                    // The standard error has no constructor; a number that overflows `i8` makes the same one.
+                    // The standard error has no constructor; a number that overflows `i8` gives the same one.
                     1.. => "128".parse::<i8>().map(|_| $type(0)),
                     _ => "-129".parse::<i8>().map(|_| $type(0)),
                 }
@@ -159,15 +159,15 @@ narrow_integer! {
 narrow_integer! {
     /// Signed integer of five bits: -16 to 15. Exists only in streams and register files.
     ///
-    /// What fetch makes of `i4`: one bit more, so that a zero point can be subtracted from any value. No memory
-    /// stores it, so it is a [`StreamScalar`] and no [`Scalar`]. Every result keeps the low five bits,
-    /// sign-extended; nothing saturates.
+    /// The output of fetch for `i4`: one bit more, so that a zero point can be subtracted from any value. No memory
+    /// stores it, so it is a [`StreamScalar`] and no [`Scalar`]. Every result keeps the low five bits, sign-extended;
+    /// nothing saturates.
     ///
     /// # In packets
     ///
-    /// A flit carries 64 elements, as of `i4`: sizes of packets count [four bits](ElementType::bits) per element.
-    /// The fifth bit travels beside the flit, as it lies beside the four in a slot of the register file, whose
-    /// rows have 320 bits for 32 bytes.
+    /// A flit carries 64 elements, as for `i4`: sizes of packets count [four bits](ElementType::bits) per element. The
+    /// fifth bit travels beside the flit, as it lies beside the other four in a slot of the register file, whose rows
+    /// have 320 bits for 32 bytes.
     ///
     /// See `guide::fetch`, "Types", and `guide::contraction`.
     ///
@@ -183,14 +183,14 @@ narrow_integer! {
 narrow_integer! {
     /// Signed integer of nine bits: -256 to 255. Exists only in streams and register files.
     ///
-    /// What fetch makes of `i8`: one bit more, so that a zero point can be subtracted from any value. No memory
-    /// stores it, so it is a [`StreamScalar`] and no [`Scalar`]. Every result keeps the low nine bits,
-    /// sign-extended; nothing saturates.
+    /// The output of fetch for `i8`: one bit more, so that a zero point can be subtracted from any value. No memory
+    /// stores it, so it is a [`StreamScalar`] and no [`Scalar`]. Every result keeps the low nine bits, sign-extended;
+    /// nothing saturates.
     ///
     /// # In packets
     ///
-    /// A flit carries 32 elements, as of `i8`: sizes of packets count [eight bits](ElementType::bits) per element.
-    /// The ninth bit travels beside the flit, as it lies beside the eight in two slots of the register file, whose
+    /// A flit carries 32 elements, as for `i8`: sizes of packets count [eight bits](ElementType::bits) per element. The
+    /// ninth bit travels beside the flit, as it lies beside the other eight in two slots of the register file, whose
     /// rows have 320 bits for 32 bytes.
     ///
     /// See `guide::fetch`, "Types", and `guide::contraction`.

@@ -1,4 +1,4 @@
-//! Element types: what one element of a tensor is, how many bits it takes, and what it may be converted to.
+//! Element types: the size of one element of a tensor, its encoding, and its conversions.
 //!
 //! | type | bits | kind | converts to | enters a contraction |
 //! | --- | --- | --- | --- | --- |
@@ -16,11 +16,11 @@
 //! | `f32` | 32 | float | `bf16`, `f16`, `f8e4m3`, `f8e5m2` | no |
 //!
 //! Every type of tensors also converts to itself. The same facts exist twice: as traits for kernels ([`Cast`],
-//! [`FetchCast`], [`ContractionCast`]) and as plain data for derivations and the simulator
-//! ([`ElementType`], [`convert_block`]). Both are generated from one table.
+//! [`FetchCast`], [`ContractionCast`]) and as plain data for derivations and the simulator ([`ElementType`],
+//! [`convert_block`]). Both are generated from one table.
 //!
-//! Integer arithmetic wraps. Float conversions round to nearest, ties to even, and are computed with
-//! integer operations of our own, so that results do not depend on the host.
+//! Integer arithmetic wraps. Float conversions round to nearest, ties to even. This crate computes them with integer
+//! operations, so that results do not depend on the host.
 //!
 //! See `guide::memories_and_dma` and `guide::cast_transpose_commit`.
 
@@ -64,8 +64,8 @@ pub trait StreamScalar:
 
 /// The type of one tensor element.
 ///
-/// Library code adds, subtracts and multiplies with the `…_wrapping` methods, because the native
-/// operators of integers panic on overflow in debug builds and the chip never does.
+/// Library code adds, subtracts and multiplies with the `…_wrapping` methods: the native operators of integers panic on
+/// overflow in debug builds, and the chip never does.
 ///
 /// See `guide::memories_and_dma`.
 #[diagnostic::on_unimplemented(
@@ -82,8 +82,8 @@ pub trait Scalar: StreamScalar {
     ///
     /// # Panics
     ///
-    /// When the elements do not fill whole bytes (an odd number of `i4`), or when the number of bits does
-    /// not fit in `usize`.
+    /// Panics if the elements do not fill whole bytes (an odd number of `i4`), or if the number of bits does not fit in
+    /// `usize`.
     #[track_caller]
     fn size_in_bytes_from_length(length: usize) -> usize {
         let bits = length.checked_mul(Self::BITS).unwrap_or_else(|| {
@@ -106,7 +106,7 @@ pub trait Scalar: StreamScalar {
     ///
     /// # Panics
     ///
-    /// When the bytes end inside an element, or when the number of bits does not fit in `usize`.
+    /// Panics if the bytes end inside an element, or if the number of bits does not fit in `usize`.
     #[track_caller]
     fn length_from_bytes(bytes: usize) -> usize {
         let bits = bytes.checked_mul(8).unwrap_or_else(|| {
@@ -143,11 +143,11 @@ pub trait Scalar: StreamScalar {
     ///
     /// # Panics
     ///
-    /// When an integer is divided by 0.
+    /// Panics if an integer is divided by 0.
     fn div_wrapping(self, other: Self) -> Self;
 }
 
-/// Element types that fill whole bytes: all of them but [`i4`].
+/// Element types that fill whole bytes: all except [`i4`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` elements do not fill whole bytes",
     note = "`i4` is stored two per byte; build it with `i4::from_i32`"
@@ -157,11 +157,11 @@ pub trait ScalarBytes: Scalar {
     ///
     /// # Panics
     ///
-    /// When `bytes` does not hold exactly one element.
+    /// Panics if `bytes` does not hold exactly one element.
     fn from_le_bytes(bytes: &[u8]) -> Self;
 }
 
-/// Implements [`ScalarBytes`] for types whose inherent `from_le_bytes` or bit pattern does the work.
+/// Implements [`ScalarBytes`] for types by their inherent `from_le_bytes` or the bit pattern.
 macro_rules! scalar_bytes {
     ($($type:ident: $bits:ident),*) => { $(
         impl ScalarBytes for $type {
@@ -233,8 +233,8 @@ native_integer! {
     i32, u32, I32;
 }
 
-/// Implements [`Scalar`] for floats, whose ordinary operators never panic. `$bits` is the unsigned integer
-/// with the width of the type, taken and given by the inherent `to_bits` and `from_bits`.
+/// Implements [`Scalar`] for floats, whose ordinary operators never panic. `$bits` is the unsigned integer of the width
+/// of the type, which the inherent `to_bits` returns and `from_bits` takes.
 macro_rules! float_scalar {
     ($($type:ident, $bits:ident, $variant:ident;)*) => { $(
         impl StreamScalar for $type {

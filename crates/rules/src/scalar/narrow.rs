@@ -1,6 +1,6 @@
-//! What the floats narrower than `f32` share: rounding, widening and operators.
+//! Shared code of floats narrower than `f32`: rounding, widening and operators.
 
-/// How a binary float format with a sign bit spends its bits, and what lies beyond its largest value.
+/// A binary float format with a sign bit: the widths of its fields, and the meaning of codes beyond its largest value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NarrowFormat {
     /// Bits of the exponent.
@@ -13,12 +13,12 @@ pub(super) struct NarrowFormat {
 }
 
 impl NarrowFormat {
-    /// What is subtracted from the exponent field.
+    /// Offset that is subtracted from the exponent field.
     const fn bias(self) -> u32 {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The code with all bits set but the sign.
+    /// The code with all bits set except the sign.
     const fn magnitude_mask(self) -> u32 {
         (1 << (self.exponent_bits + self.mantissa_bits)) - 1
     }
@@ -54,11 +54,11 @@ impl NarrowFormat {
 
         let smallest_normal = (128 - self.bias()) << 23;
         let code = if magnitude >= smallest_normal {
-            // A carry out of the mantissa moves into the exponent, which is the right next number.
+            // A carry out of the mantissa moves into the exponent, which gives the next number.
             let rebiased = magnitude - ((127 - self.bias()) << 23);
             (rebiased + (1 << (dropped - 1)) - 1 + ((rebiased >> dropped) & 1)) >> dropped
         } else {
-            // Around `anchor` the numbers of f32 are one quantum apart, so the addition rounds for us.
+            // Numbers of `f32` around `anchor` are one quantum apart, so the addition does the rounding.
             let anchor = f32::from_bits(self.quantum().to_bits() + (23 << 23));
             (f32::from_bits(magnitude) + anchor).to_bits() - anchor.to_bits()
         };
@@ -91,8 +91,8 @@ impl NarrowFormat {
 macro_rules! narrow_float {
     ($type:ident) => {
         impl $type {
-            /// Rounds the `f32` result of an operation. Hosts differ in the sign and payload of the NaN that
-            /// an operation makes, so that NaN is replaced by one of ours.
+            /// Rounds the `f32` result of an operation. Hosts differ in the sign and payload of a NaN result, so it is
+            /// replaced by `NAN`.
             #[inline]
             fn from_operation(result: f32) -> Self {
                 if result.is_nan() { Self::NAN } else { Self::from_f32(result) }
@@ -121,7 +121,7 @@ macro_rules! narrow_float {
                 Self::from_bits(0)
             }
 
-            /// Whether this is zero of either sign.
+            /// True for zero of either sign.
             #[inline]
             fn is_zero(&self) -> bool {
                 self.to_f32() == 0.0
@@ -163,8 +163,8 @@ macro_rules! narrow_float {
             }
         }
 
-        /// A uniform `f32` from `-1.0..1.0`, rounded: the upper end is one of the values, because what is just below it rounds
-        /// up. The stream of values is that of the vendor's crate.
+        /// A uniform `f32` from `-1.0..1.0`, rounded. The upper end is one of the values, because numbers just below it
+        /// round up. The stream of values is that of the vendor's crate.
         impl rand::distr::Distribution<$type> for rand::distr::StandardUniform {
             fn sample<R: rand::Rng + ?Sized>(&self, rng: &mut R) -> $type {
                 $type::from_f32(rng.random_range(-1.0f32..1.0))
@@ -190,7 +190,7 @@ macro_rules! narrow_float {
     };
 }
 
-/// Equality and order of the value, as for `f32`: zeros are equal, NaN equals nothing.
+/// Implements equality and order of the value, as for `f32`: zeros are equal, NaN equals nothing.
 macro_rules! order_by_value {
     ($type:ident) => {
         impl PartialEq for $type {
@@ -211,8 +211,8 @@ macro_rules! order_by_value {
 
 pub(super) use {narrow_float, order_by_value};
 
-/// A second, obvious implementation: the value of a code by the textbook formula, and the nearest code by
-/// search. All values are exact in `f64`.
+/// A second, obvious implementation: the value of a code by the textbook formula, and the nearest code by search. All
+/// values are exact in `f64`.
 #[cfg(test)]
 pub(super) mod oracle {
     use rand::rngs::SmallRng;
@@ -239,7 +239,7 @@ pub(super) mod oracle {
             let codes = 1u32 << (exponent_bits + mantissa_bits);
             let numbers = if finite { codes - 1 } else { codes - (1 << mantissa_bits) };
             let mut oracle = Oracle { exponent_bits, mantissa_bits, finite, numbers, midpoints: Vec::new() };
-            // The formula continued past the last number gives the midpoint at which overflow starts.
+            // The formula, continued past the last number, gives the midpoint at which overflow starts.
             oracle.midpoints = (0..numbers)
                 .map(|code| (oracle.magnitude(code) + oracle.magnitude(code + 1)) / 2.0)
                 .collect();
@@ -278,7 +278,7 @@ pub(super) mod oracle {
         /// The code of a value that is not NaN.
         pub fn encode(&self, value: f32) -> u32 {
             let magnitude = f64::from(value).abs();
-            // The number of midpoints passed; on a midpoint the even neighbour wins.
+            // Number of midpoints passed; on a midpoint the even neighbour wins.
             let below = self.midpoints.partition_point(|&midpoint| midpoint < magnitude) as u32;
             let tie = self.midpoints.get(below as usize) == Some(&magnitude);
             let mut code = if tie { below + below % 2 } else { below };

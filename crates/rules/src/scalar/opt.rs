@@ -6,8 +6,8 @@ use std::ops::{Add, Div, Mul, Sub};
 
 /// A tensor element that is either initialised or not.
 ///
-/// Memory starts uninitialised, padding positions stay so, and every operation on an uninitialised element
-/// gives an uninitialised result. This shows where a kernel reads what nobody wrote.
+/// Memory starts uninitialised, padding positions stay so, and every operation on an uninitialised element gives an
+/// uninitialised result. In this way reads of unwritten elements show in a kernel.
 ///
 /// See `guide::memories_and_dma`.
 ///
@@ -21,7 +21,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub enum Opt<D> {
     /// The element holds this value.
     Init(D),
-    /// Nothing has been written here.
+    /// An element that was never written.
     #[default]
     Uninit,
 }
@@ -36,7 +36,7 @@ impl<D> Opt<D> {
         }
     }
 
-    /// Applies `function` to both values; `Uninit` if either side is.
+    /// Applies `function` to both values; the result is `Uninit` if either side is.
     #[inline]
     pub fn zip_map<D2, D3>(self, other: Opt<D2>, function: impl FnOnce(D, D2) -> D3) -> Opt<D3> {
         match (self, other) {
@@ -49,7 +49,7 @@ impl<D> Opt<D> {
     ///
     /// # Panics
     ///
-    /// When the element is `Uninit`.
+    /// Panics if the element is `Uninit`.
     #[inline]
     #[track_caller]
     pub fn unwrap(self) -> D {
@@ -62,7 +62,7 @@ impl<D> Opt<D> {
         }
     }
 
-    /// Whether the element holds a value.
+    /// True if the element holds a value.
     #[inline]
     pub const fn is_init(&self) -> bool {
         matches!(self, Opt::Init(_))
@@ -139,7 +139,7 @@ mod tests {
         for result in [two + uninit, uninit - two, uninit * two, two / uninit, uninit + uninit] {
             assert_eq!(result, Opt::Uninit);
         }
-        // Not even a factor of zero, or a divisor of zero, looks at the other side.
+        // A factor or a divisor of zero does not change the result.
         assert_eq!(Opt::Init(0) * uninit, Opt::Uninit);
         assert_eq!(uninit / Opt::Init(0), Opt::Uninit);
         assert_eq!(two + two * two - two / two, Opt::Init(5));

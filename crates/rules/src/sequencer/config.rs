@@ -1,4 +1,4 @@
-//! What a sequencer executes: nested loops over an address.
+//! Configuration of a sequencer: nested loops over an address.
 
 use crate::list::List;
 
@@ -15,9 +15,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether this loop goes on where `inner`, the loop inside it, ends: both are one loop with the stride of `inner`.
+    /// True if this loop continues at the end of `inner`, the loop inside it: both are one loop with the stride of
+    /// `inner`.
     pub const fn continues(&self, inner: &Entry) -> bool {
-        // A product that no address reaches is the stride of no loop.
+        // A product beyond every address is the stride of no loop.
         match inner.stride.checked_mul(inner.size as isize) {
             Some(end) => self.stride == end,
             None => false,
@@ -27,7 +28,7 @@ impl Entry {
 
 /// Nested loops, outermost first, and the number of elements in a packet.
 ///
-/// Printed as `[size : stride, …] : packet_size`, then ` @ base n` where it does not start at 0: see
+/// Printed as `[size : stride, …] : packet_size`, followed by ` @ base n` if the base is not 0: see
 /// `guide::sequencers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -35,8 +36,8 @@ pub struct Config {
     pub entries: List<Entry, DERIVED_ENTRIES>,
     /// Elements per packet.
     pub packet_size: usize,
-    /// Where the loops start, from the first position of the buffer on, in the unit of the strides. Negative where dead
-    /// positions of the stream come first: `m![# 2 + B]` over `m![B]` starts at -2.
+    /// Start of the loops, counted from the first position of the buffer in the unit of the strides. Negative if
+    /// padding positions of the stream come first: `m![# 2 + B]` over `m![B]` starts at -2.
     pub base: isize,
 }
 
@@ -63,12 +64,12 @@ impl Config {
         self.extreme(false)
     }
 
-    /// The greatest position that the loops visit. A packet goes on from there.
+    /// The greatest position that the loops visit. A packet continues from there.
     pub const fn last(&self) -> isize {
         self.extreme(true)
     }
 
-    /// Where all loops end that ascend, or all that do not.
+    /// The end of all loops that ascend, or of all that do not.
     const fn extreme(&self, ascending: bool) -> isize {
         let mut position = self.base;
         let mut k = 0;

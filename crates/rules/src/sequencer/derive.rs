@@ -1,7 +1,7 @@
-//! From mappings to loops: how a stream walks over a buffer.
+//! Derivation of loops from mappings: the walk of a stream over a buffer.
 //!
 //! The stream and the buffer are cut at the same places ([`matched`]). A digit of the stream whose partner is in the
-//! buffer becomes a loop; the stride is what is inside of the partner:
+//! buffer becomes a loop; its stride is the number of positions inside the partner:
 //!
 //! ```text
 //! Buf = m![A, B, C # 32]          Time = m![B, A], Packet = m![C # 16]      (A = B = C = 8)
@@ -12,8 +12,8 @@
 //!   C # 16    stride 1            16 : 1     (padding enlarges the loop)
 //! ```
 //!
-//! Dead positions before a block are read as well: the loops start before the buffer, or inside it where the buffer is
-//! what has them.
+//! Padding positions before a block are read as well: the loops start before the buffer, or inside it if the buffer has
+//! the padding positions.
 //!
 //! ```text
 //! Buf = m![A, B # 96]             Time = m![A, [# 2 + B + # 4] / 32], Packet = m![[# 2 + B + # 4] % 32]      (B = 90)
@@ -21,9 +21,9 @@
 //!   [32 : 96, 3 : 32, 32 : 1] : 32 @ base -2
 //! ```
 //!
-//! Mappings that are equivalent give the same loops, however they are written, up to the number of entries that the
-//! hardware takes. Where the members of the lists, one by one, need more, they are what is merged. A mask that counts in
-//! the entries of the members asks for them ([`derive_members`]).
+//! Equivalent mappings give the same loops in every notation, up to the number of entries that the hardware takes. If
+//! the members of the lists need more entries, one per member, these entries are merged. A mask that counts in the
+//! entries of the members asks for them ([`derive_members`]).
 
 use super::config::{Config, Entry};
 use super::loops::{Loops, NO_LOOPS, fit, join};
@@ -38,12 +38,12 @@ use crate::spec;
 pub(super) const PACKET: usize = 0;
 pub(super) const TIME: usize = 1;
 
-/// Loops, with the number of those that belong to time.
+/// Loops, with the number of loops that belong to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Derived {
     /// The loops.
     pub config: Config,
-    /// How many of them, outermost first, belong to time.
+    /// Number of loops that belong to time: the outermost ones.
     pub time_entries: usize,
 }
 
@@ -54,14 +54,14 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     Ok(trace.derived(&job))
 }
 
-/// As [`derive`], with an entry for each member of a list: for who needs entries that end where the members do.
+/// As [`derive`], with an entry for each member of a list, for callers that need entries that end with the members.
 pub const fn derive_members(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
     let job = attempt!(Job::new(pool, request));
     let trace = attempt!(trace(pool, &job, 0));
     Ok(trace.derived(&job))
 }
 
-/// How a derivation found its loops: what explanations print.
+/// Record of a derivation, which explanations print.
 pub(super) struct Trace {
     /// The stream, with levels [`PACKET`] and [`TIME`], and the buffer.
     pub(super) matched: Matched,
@@ -86,7 +86,7 @@ impl Trace {
     }
 }
 
-/// Derives the loops. Where the members of the lists need more than `entries`, each has its own.
+/// Derives the loops. If the members of the lists need more than `entries`, each member has an entry.
 pub(super) const fn trace(pool: &mut Pool, job: &Job<'_>, entries: usize) -> Result<Trace, PlanError> {
     let mut matched = paired(pool, job, &job.time, &job.packet);
     if matched.overflowed() || pool.factors.overflowed() {
@@ -124,7 +124,7 @@ const fn both_levels(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<[L
 const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Result<Loops, PlanError> {
     let stream = &matched.dividend.list;
     let mut loops = NO_LOOPS;
-    // Of the outermost digit: its number among those of the stream, and the positions inside of it.
+    // Number of the outermost digit among those of the stream, and the positions inside it.
     let (mut origin, mut base) = (usize::MAX, 1);
     let mut digits = 0;
     let mut k = 0;
@@ -140,7 +140,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
                     (origin, base) = (piece.origin, piece.base);
                     digits += 1;
                 }
-                // Of one value there is no loop.
+                // A digit of one value has no loop.
                 if resize > 1 {
                     let stride = match matched.partner(k) {
                         Some(partner) => matched.divisor.list.items[partner].base as isize,
@@ -153,7 +153,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
                 }
             }
             Factor::Padding { size } if digits == 0 => {
-                // A packet reads on, which keeps it contiguous; a time step reads the same again.
+                // A packet reads on, which keeps it contiguous; a time step repeats the read.
                 loops.push(Entry { size, stride: if level == PACKET { 1 } else { 0 } });
             }
             Factor::Padding { size } => {
@@ -174,7 +174,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
     if loops.overflowed { Err(too_many(job)) } else { Ok(loops) }
 }
 
-/// Refuses a digit without a partner of which the buffer holds a part: it is no broadcast.
+/// Refuses a digit without a partner if the buffer holds a part of it: such a digit is no broadcast.
 const fn is_absent(
     pool: &Pool,
     job: &Job<'_>,
@@ -206,7 +206,7 @@ const fn is_absent(
     Ok(())
 }
 
-/// Whether an expression names an axis of an atom.
+/// True if an expression names an axis of an atom.
 const fn names_an_axis(pool: &Pool, expr: &Expr, atom: &Atom) -> bool {
     let composite = match atom {
         Atom::Symbol(axis) => return axis.size > 1 && expr.mentions(axis),
@@ -225,7 +225,7 @@ const fn names_an_axis(pool: &Pool, expr: &Expr, atom: &Atom) -> bool {
     false
 }
 
-/// Whether the buffer's digits hold all values of a digit, cut at whatever places.
+/// True if the buffer's digits hold all values of a digit, with cuts at any places.
 const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
     let end = term.stride * term.modulo;
     let size = pool.atom_size(&term.atom);
@@ -251,7 +251,7 @@ const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
     true
 }
 
-/// Why the loops of a level do not walk over its first `positions` positions.
+/// Reason why the loops of a level do not walk over its first `positions` positions.
 const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, positions: usize) -> PlanError {
     let factors = if level == TIME { &job.time } else { &job.packet };
     let mut block = Factors::one();
@@ -274,7 +274,7 @@ const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, po
     }
 }
 
-/// Refuses a stream that goes past the first values of a digit, where the buffer holds no more.
+/// Refuses a stream that goes past the first values of a digit if the buffer holds no more.
 const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<(), PlanError> {
     match matched.past_held_values() {
         Some((term, resize)) => {
@@ -284,7 +284,7 @@ const fn within_the_first_values(pool: &Pool, job: &Job<'_>, matched: &Matched) 
     }
 }
 
-/// Refuses a stream that leaves out a digit of the buffer. A digit of which it takes one value is read.
+/// Refuses a stream that leaves out a digit of the buffer. A digit counts as read if the stream takes one value of it.
 const fn nothing_dropped(pool: &mut Pool, job: &Job<'_>, read: &Matched) -> Result<(), PlanError> {
     let Some((term, size)) = read.missing() else { return Ok(()) };
     let Request { time, packet, .. } = job.request;
@@ -298,7 +298,7 @@ const fn nothing_dropped(pool: &mut Pool, job: &Job<'_>, read: &Matched) -> Resu
     }
 }
 
-/// Cuts the stream where its members begin, if they need more than so many entries. False: they do not.
+/// Cuts the stream where its members begin, if they need more than `most` entries. Otherwise returns false.
 const fn cut_as_written(
     pool: &Pool,
     job: &Job<'_>,
@@ -320,7 +320,7 @@ const fn cut_as_written(
     true
 }
 
-/// One less than the members of a list.
+/// Number of members of a list minus 1.
 const fn commas(list: &Expr) -> usize {
     match list {
         Expr::Pair(outer, inner) => commas(outer) + commas(inner) + 1,
@@ -328,15 +328,15 @@ const fn commas(list: &Expr) -> usize {
     }
 }
 
-/// In how many places members of a list cut the loops.
+/// Number of places where members of a list cut the loops.
 const fn inner_boundaries(list: &Expr, loops: &Loops) -> usize {
     let (mut last, mut count) = (1, 0);
     count_boundaries(list, 1, loops, &mut last, &mut count);
     count
 }
 
-/// Goes through a list, which stands outside of `inside` positions, innermost first. Members of one position begin where
-/// the `last` one did.
+/// Goes through a list, which stands outside `inside` positions, innermost first. A member of one position adds no
+/// boundary to the `last` one.
 const fn count_boundaries(list: &Expr, inside: usize, loops: &Loops, last: &mut usize, count: &mut usize) {
     let Expr::Pair(outer, inner) = list else { return };
     count_boundaries(inner, inside, loops, last, count);

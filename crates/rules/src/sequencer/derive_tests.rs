@@ -1,5 +1,5 @@
-//! Reads by hand: the entries of padded groups, of digits that cross cuts, of truncated buffers and of composites, and
-//! what is refused next to them.
+//! Reads by hand: the entries of padded groups, of digits that cross cuts, of truncated buffers and of composites, with
+//! refused neighbours of each case.
 
 use super::*;
 use crate::mapping::{Axis, FACTORS, Ident, M, factorize};
@@ -39,7 +39,7 @@ fn rule<Buf: M, Time: M, Packet: M>() -> &'static str {
     refused::<Buf, Time, Packet>().rule()
 }
 
-/// The same with time and packet in normal form, as other engines hand them over.
+/// The same with time and packet in normal form, as other engines pass them.
 #[track_caller]
 fn read_factors<Buf: M, Time: M, Packet: M>() -> String {
     let mut pool = Pool::new();
@@ -56,7 +56,7 @@ fn a_padded_group_of_time_is_a_loop_per_axis_or_one_run() {
     // 20 is 4 times 5: the outer axis becomes longer.
     assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 20], m![1]>(), "[4 : 5, 5 : 1] : 1");
     assert_eq!(read::<m![B, G = 3], m![[G = 3, B] # 20], m![1]>(), "[4 : 1, 5 : 3] : 1");
-    // 32 is not: only where the group is contiguous.
+    // 32 is not a multiple of 5: it is read only if the group is contiguous.
     assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 32], m![1]>(), "[32 : 1] : 1");
     assert_eq!(rule::<m![B, G = 3], m![[G = 3, B] # 32], m![1]>(), "not factorizable");
 }
@@ -65,10 +65,10 @@ fn a_padded_group_of_time_is_a_loop_per_axis_or_one_run() {
 fn a_padded_group_of_a_packet_is_a_run_where_it_can_be() {
     assert_eq!(read::<m![G = 3, B], m![1], m![[G = 3, B] # 20]>(), "[20 : 1] : 20");
     assert_eq!(read::<m![G = 3, B, C], m![C], m![[G = 3, B] # 20]>(), "[2 : 1, 20 : 2] : 20");
-    // Otherwise the outermost loop becomes longer: 40 of 5 x 2.
+    // Otherwise the outermost loop becomes longer: 40 is 4 times 5 x 2.
     assert_eq!(read::<m![B, G = 3, C], m![1], m![[G = 3, B, C] # 40]>(), "[4 : 2, 5 : 6, 2 : 1] : 40");
     assert_eq!(rule::<m![B, G = 3, C], m![1], m![[G = 3, B, C] # 36]>(), "not factorizable");
-    // The outermost loop may be a part of an axis: 2 x 5 are inside of it.
+    // The outermost loop may be a part of an axis: 2 x 5 positions are inside it.
     assert_eq!(read::<m![A % 2, B, A / 2], m![1], m![[A, B] # 90]>(), "[9 : 1, 2 : 40, 5 : 8] : 90");
     assert_eq!(rule::<m![A % 2, B, A / 2], m![1], m![[A, B] # 85]>(), "not factorizable");
 }
@@ -85,7 +85,7 @@ fn padding_alone_is_read_again_in_time_and_read_on_in_a_packet() {
     time.push_padding(8);
     let read = derive(&mut pool, &request(&one, Stream::Factors(&time), Stream::Factors(&one)));
     assert_eq!(read.expect("derives").config.to_string(), "[8 : 0] : 1");
-    // Padding between digits makes the loop outside of it longer, and no loop of its own.
+    // Padding between digits makes the loop outside it longer, and adds no loop.
     assert_eq!(read_factors::<m![G, B], m![G, B # 8, 1 # 4], m![1]>(), "[6 : 5, 8 : 1, 4 : 0] : 1");
     assert_eq!(read_factors::<m![G, B], m![1], m![G # 8, B # 6]>(), "[8 : 5, 6 : 1] : 48");
 }
@@ -99,12 +99,12 @@ fn digits_that_cross_cuts_of_the_buffer() {
     assert_eq!(read::<m![B # 6 % 2, B # 6 / 2], m![1], m![B # 6]>(), "[3 : 1, 2 : 3] : 6");
     assert_eq!(rule::<m![B # 6 % 2, B # 6 / 2], m![1], m![B]>(), "incompatible shapes");
     assert_eq!(rule::<m![A % 4, A / 4], m![1], m![A = 6]>(), "incompatible shapes");
-    // Three steps of 3 are more than a part of 8, and do not fit across.
+    // Three steps of 3 are more than a part of 8, and do not fit across parts.
     assert_eq!(rule::<m![A % 8], m![A # 18 / 3 % 3], m![A # 18 % 3]>(), "insufficient input");
     assert_eq!(rule::<m![A % 8, A / 8], m![A # 18 / 3], m![A # 18 % 3]>(), "incompatible shapes");
     assert_eq!(rule::<m![A / 2], m![A], m![1]>(), "insufficient input");
     assert_eq!(rule::<m![A % 8], m![A / 4], m![A % 4]>(), "insufficient input");
-    // 16 steps of 15 coordinates: the buffer ends where the axis ends.
+    // 16 steps for 15 coordinates: the buffer ends where the axis ends.
     axes![L = 15];
     assert_eq!(read::<m![L], m![L # 16 / 4], m![L # 16 % 4]>(), "[4 : 4, 4 : 1] : 4");
 }
@@ -150,7 +150,7 @@ fn groups_are_read_to_their_end() {
     type Blocks = m![[G, H] # 64 / 8];
     type Inside = m![[G, H] # 64 % 8];
     assert_eq!(read::<m![G, H], m![{ Blocks }], m![{ Inside }]>(), "[8 : 8, 4 : 2, 2 : 1] : 8");
-    // Two groups, each of which covers its own digits.
+    // Two groups; each covers its digits.
     assert_eq!(
         read::<m![B, W, G, H], m![[B, W] # 104 / 8, [B, W] # 104 % 8, { Blocks }], m![{ Inside }]>(),
         "[104 : 60, 8 : 8, 4 : 2, 2 : 1] : 8"
@@ -159,7 +159,7 @@ fn groups_are_read_to_their_end() {
         read::<m![G, H, B, W], m![[B, W] # 104 / 8, [B, W] # 104 % 8, { Blocks }], m![{ Inside }]>(),
         "[104 : 1, 8 : 800, 4 : 200, 2 : 100] : 8"
     );
-    // Outside, inside, a half of the blocks, and the innermost digit are left.
+    // The stream leaves out a digit outside, a digit inside, a half of the blocks, or the innermost digit.
     assert_eq!(rule::<m![A, G, H], m![{ Blocks }], m![{ Inside }]>(), "axis dropped");
     assert_eq!(rule::<m![G, H, A], m![{ Blocks }], m![{ Inside }]>(), "axis dropped");
     assert_eq!(rule::<m![G, H], m![{ Blocks } % 4], m![{ Inside }]>(), "axis dropped");
@@ -176,7 +176,7 @@ fn a_part_that_is_not_held_is_repeated_if_asked_for() {
     let partial = Request { partial: true, ..strict };
     let read = derive(&mut pool, &partial).expect("repeats");
     assert_eq!((read.config.to_string().as_str(), read.time_entries), ("[4 : 0, 4 : 1] : 4", 1));
-    // Also where the part begins in the middle of a digit of the stream.
+    // The same for a part that begins in the middle of a digit of the stream.
     let whole = Request { time: Stream::Expr(<m![A]>::EXPR), packet: Stream::Expr(<m![1]>::EXPR), ..partial };
     assert_eq!(derive(&mut pool, &whole).expect("repeats").config.to_string(), "[4 : 0, 4 : 1] : 1");
 }
@@ -216,14 +216,14 @@ fn lists_hold_the_longest_mapping_and_report_more() {
     let repeats = many('B', FACTORS);
     let read = derive(&mut pool, &request(&buf, Stream::Expr(repeats), Stream::Expr(all)));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
-    // Also where the entries end before a group whose loops are looked at.
+    // The same if the entries overflow before a group whose loops are checked.
     let group = factorize(&mut pool, <m![G, B]>::EXPR);
     let packet = Stream::Expr(<m![[G, B] # 40]>::EXPR);
     let read = derive(&mut pool, &request(&group, Stream::Expr(repeats), packet));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
 }
 
-/// A product that the buffer cuts across its digits is read where the stream holds it in order.
+/// A product that the buffer cuts across its digits is read if the stream holds it in order.
 #[test]
 fn products_that_the_buffer_cuts() {
     axes![A = 2, B = 5, C = 8, D = 3, E = 7];
@@ -246,7 +246,7 @@ fn products_that_the_buffer_cuts() {
     assert_eq!(rule::<m![[E, D] = 14], m![E = 4], m![D]>(), "not factorizable");
 }
 
-/// Of an axis whose first values alone are held, a part is no part of a product.
+/// A part of an axis is no part of a product if only the first values of the axis are held.
 #[test]
 fn parts_of_the_first_values_are_no_products() {
     axes![A = 16, B = 8, C = 4];
@@ -258,7 +258,7 @@ fn parts_of_the_first_values_are_no_products() {
     assert_eq!(rule::<m![C = 3, B], m![[C % 2, B / 4] = 3], m![C / 2, B % 4]>(), "not factorizable");
 }
 
-/// An axis inside of a product that the buffer cuts is not absent from the buffer.
+/// An axis inside a product that the buffer cuts is present in the buffer.
 #[test]
 fn parts_of_products_are_not_repeated() {
     axes![A = 2, B = 5];
@@ -278,7 +278,7 @@ fn products_of_the_stream_over_runs() {
     // The first 18 of 32 positions of a run.
     assert_eq!(read::<m![C % 2, D], m![1], m![[C % 2, D] = 18]>(), "[18 : 1] : 18");
     assert_eq!(rule::<m![D, C % 2], m![1], m![[C % 2, D] = 18]>(), "not factorizable");
-    // The first positions of a product of which the buffer lacks an axis.
+    // The first positions of a product with an axis that the buffer lacks.
     assert_eq!(rule::<m![C], m![1], m![[D, C] # 68 = 7 # 8]>(), "not factorizable");
 }
 
@@ -301,7 +301,7 @@ fn steps_over_a_truncated_axis() {
     assert_eq!(rule::<m![A = 4], m![A / 3], m![A % 3 = 2]>(), "insufficient input");
     assert_eq!(read::<m![B = 14], m![B / 8], m![B % 8 = 6]>(), "[2 : 8, 6 : 1] : 6");
     assert_eq!(rule::<m![B = 13], m![B / 8], m![B % 8 = 6]>(), "insufficient input");
-    // Both parts are left inside of the digit that holds them.
+    // The parts of the stream do not end where the digits of the buffer do.
     assert_eq!(rule::<m![A % 3, A / 3 # 3], m![A / 2 = 2], m![A % 2]>(), "incompatible shapes");
 }
 
@@ -330,7 +330,7 @@ fn dead_positions_before_a_block_are_read_too() {
 
 #[test]
 fn buffers_hold_dead_positions_before_a_block() {
-    // All of the block, its digits, or its parts.
+    // The whole block, its digits, or its parts.
     assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![# 2 + D + # 4]>(), "[32 : 96, 96 : 1] : 96");
     assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![D]>(), "[32 : 96, 90 : 1] : 90 @ base 2");
     assert_eq!(
@@ -344,10 +344,10 @@ fn buffers_hold_dead_positions_before_a_block() {
         read::<m![# 3 + D], m![[# 2 + D] % 4], m![[# 2 + D + # 4] / 4]>(),
         "[4 : 1, 24 : 4] : 24 @ base 1"
     );
-    // One in the other.
+    // A block inside another one.
     assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![P], m![G]>(), "[7 : 1, 6 : 9] : 6 @ base 3");
     assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![G], m![# 2 + P]>(), "[6 : 9, 9 : 1] : 9 @ base 1");
-    // Two blocks, of which one is read with its margin.
+    // Two blocks; one of them is read with its margin.
     assert_eq!(read::<m![# 1 + G, # 2 + P], m![# 1 + G], m![# 3 + P]>(), "[7 : 9, 10 : 1] : 10 @ base -1");
     // An axis that the buffer lacks.
     assert_eq!(read::<m![P], m![# 2 + G], m![P]>(), "[8 : 0, 7 : 1] : 7");
@@ -355,15 +355,15 @@ fn buffers_hold_dead_positions_before_a_block() {
 
 #[test]
 fn margins_that_no_loops_read() {
-    // The block is no run, or only a part of it is there.
+    // The block is no run, or only a part of it is present.
     assert_eq!(rule::<m![D, E], m![1], m![# 2 + [E, D]]>(), "not factorizable");
     assert_eq!(rule::<m![D / 2], m![# 2 + D], m![1]>(), "not factorizable");
     assert_eq!(rule::<m![[# 2 + D + # 4] / 4, E, [# 2 + D + # 4] % 4], m![E], m![D]>(), "not factorizable");
-    // An axis twice, of which one is in a block.
+    // An axis that occurs twice, once in a block.
     assert_eq!(rule::<m![D], m![# 1 + D % 9], m![D]>(), "axis repeated");
     assert_eq!(read::<m![D], m![D % 9], m![# 1 + D / 9]>(), "[9 : 1, 11 : 9] : 11 @ base -9");
     assert_eq!(rule::<m![D], m![D % 9], m![# 1 + D / 3]>(), "axis repeated");
-    // The other digits of an opened block.
+    // The other digits of an opened block are dropped.
     assert_eq!(rule::<m![# 2 + [E, D]], m![1], m![D]>(), "axis dropped");
     assert_eq!(rule::<m![# 2 + D, E], m![1], m![E]>(), "axis dropped");
     let text = refused::<m![D, E], m![1], m![# 2 + [E, D]]>();
@@ -373,7 +373,8 @@ fn margins_that_no_loops_read() {
     );
 }
 
-/// Blocks of one element: equal ones are told apart by their axes, and loops start where unread ones hold it.
+/// Blocks of one element: equal blocks are distinguished by their axes, and loops start at the element of unread
+/// blocks.
 #[test]
 fn blocks_of_one_element() {
     axes![U = 1, V = 1];
@@ -381,12 +382,12 @@ fn blocks_of_one_element() {
     assert_eq!(read::<Both, m![# 2 + V + # 1, A], m![# 2 + U + # 1]>(), "[4 : 1, 16 : 16, 4 : 4] : 4");
     assert_eq!(read::<Both, m![A], m![# 2 + V + # 1]>(), "[16 : 16, 4 : 1] : 4 @ base 8");
     assert_eq!(read::<Both, m![A], m![1]>(), "[16 : 16] : 1 @ base 10");
-    // In a block, by itself, unread, and with other dead positions.
+    // In a block, by itself, unread, and with other padding positions.
     type Inside = m![# 1 + [A, # 2 + U + # 1] + # 1];
     assert_eq!(read::<Inside, m![A], m![# 2 + U + # 1]>(), "[16 : 4, 4 : 1] : 4 @ base 1");
     assert_eq!(read::<Inside, m![A], m![1]>(), "[16 : 4] : 1 @ base 3");
     assert_eq!(read::<Inside, m![A], m![# 1 + U + # 2]>(), "[16 : 4, 4 : 0] : 4 @ base 3");
-    // Cut in the buffer: its parts are digits as others.
+    // Cut in the buffer: its parts are digits like others.
     type Cut = m![[# 3 + U] / 2, A, [# 3 + U] % 2];
     assert_eq!(read::<Cut, m![A], m![# 3 + U]>(), "[16 : 2, 2 : 32, 2 : 1] : 4");
     assert_eq!(rule::<Cut, m![A], m![1]>(), "axis dropped");
@@ -395,7 +396,7 @@ fn blocks_of_one_element() {
 /// The product and the other digits of an opened block start at the same element.
 #[test]
 fn a_product_in_an_opened_block_next_to_a_digit() {
-    // 1 + 2 (10 g + h) + c is where 2 + 10 g + h of the product is.
+    // Position 1 + 2 (10 g + h) + c is at 2 + 10 g + h of the product.
     assert_eq!(
         read::<m![# 1 + [G, H, C] + # 1], m![C, [# 2 + [G, H] + # 2] / 4], m![[# 2 + [G, H] + # 2] % 4]>(),
         "[2 : 1, 16 : 8, 4 : 2] : 4 @ base -3"
@@ -404,7 +405,7 @@ fn a_product_in_an_opened_block_next_to_a_digit() {
         read::<m![# 1 + [G, H, C] + # 1], m![[# 2 + [G, H] + # 2] / 4, C], m![[# 2 + [G, H] + # 2] % 4]>(),
         "[16 : 8, 2 : 1, 4 : 2] : 4 @ base -3"
     );
-    // The second of two blocks is opened for it.
+    // The second of two blocks is opened for the product.
     assert_eq!(
         read::<m![# 1 + [G, H, C], # 3 + P], m![C, # 2 + [G, H]], m![P]>(),
         "[2 : 10, 62 : 20, 7 : 1] : 7 @ base -27"
@@ -415,7 +416,7 @@ fn a_product_in_an_opened_block_next_to_a_digit() {
     );
 }
 
-/// A block with dead positions before it is read digit by digit, and so is what lies next to it.
+/// A block with padding positions before it is read digit by digit, and so are its neighbours.
 #[test]
 fn groups_and_parts_next_to_a_block() {
     type Buf = m![B, G = 3, C, # 1 + P];
@@ -423,7 +424,7 @@ fn groups_and_parts_next_to_a_block() {
     assert_eq!(read::<Buf, m![# 1 + P], m![[G = 3, B, C] # 40]>(), "[8 : 1, 4 : 16, 5 : 48, 2 : 8] : 40");
     assert_eq!(read::<Buf, m![[G = 3, B, C] # 40], m![# 1 + P]>(), "[4 : 16, 5 : 48, 2 : 8, 8 : 1] : 8");
     assert_eq!(rule::<Buf, m![# 1 + P], m![[G = 3, B, C] # 36]>(), "not factorizable");
-    // As one run.
+    // The group is one run.
     assert_eq!(read::<m![G = 3, B, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "[32 : 8, 8 : 1] : 8");
     assert_eq!(rule::<m![B, G = 3, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "not factorizable");
     // Parts of an axis that the buffer cuts elsewhere.
@@ -435,20 +436,21 @@ fn groups_and_parts_next_to_a_block() {
         read::<m![A / 2, C, A % 2, # 1 + P], m![A / 4, C], m![A % 4, # 1 + P]>(),
         "[4 : 64, 2 : 16, 2 : 32, 2 : 8, 8 : 1] : 32"
     );
-    // 16 steps of 15 coordinates.
+    // 16 steps for 15 coordinates.
     axes![L = 15];
     assert_eq!(
         read::<m![L, # 1 + P], m![L # 16 / 4, # 1 + P], m![L # 16 % 4]>(),
         "[4 : 32, 8 : 1, 4 : 8] : 4"
     );
-    // Padding inside of a block counts in positions of what is inside of the block.
+    // Padding inside a block counts in positions inside the block.
     assert_eq!(read::<m![# 1 + [G, B # 8], C], m![G, B], m![C]>(), "[6 : 16, 5 : 2, 2 : 1] : 2 @ base 2");
-    // What is left of the digit is named.
+    // The message names the rest of the digit.
     let text = refused::<m![A, # 1 + P], m![A % 2], m![# 1 + P]>();
     assert!(text.message().contains(" holds `m![A / 2]`, which the stream "), "{text}");
 }
 
-/// Parts of one group in a group around it and by themselves have nothing in common. 8 of the inner one are 4 pairs.
+/// Parts of a group alone and of the same group inside another one share nothing. 8 values of the inner one are 4
+/// pairs.
 #[test]
 fn groups_in_groups_are_compared_as_groups() {
     type Inside = m![[G, H] # 64 % 8];
@@ -464,7 +466,7 @@ fn leaked(expr: Expr) -> &'static Expr {
     Box::leak(Box::new(expr))
 }
 
-/// An axis that is called as a letter and a number.
+/// An axis whose name is a letter and a number.
 fn numbered(prefix: char, k: usize, size: usize) -> &'static Expr {
     let name = Box::leak(format!("{prefix}{k}").into_boxed_str());
     leaked(Expr::Symbol(Axis { name: Ident::new(name), size }))
@@ -475,7 +477,7 @@ fn listed(parts: Vec<&'static Expr>) -> &'static Expr {
     parts.into_iter().reduce(|list, part| leaked(Expr::Pair(list, part))).expect("has a part")
 }
 
-/// The loops of a stream that may leave axes of the buffer out.
+/// The loops of a stream that may leave out axes of the buffer.
 fn read_some(buf: &'static Expr, time: &'static Expr, packet: &'static Expr) -> Result<String, &'static str> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, buf);
@@ -483,7 +485,7 @@ fn read_some(buf: &'static Expr, time: &'static Expr, packet: &'static Expr) -> 
     derive(&mut pool, &asked).map(|read| read.config.to_string()).map_err(|error| error.rule())
 }
 
-/// As many blocks as a mapping has factors are read.
+/// The buffer may have as many blocks as a mapping has factors.
 #[test]
 fn as_many_blocks_as_there_is_room_for() {
     let blocks =
@@ -494,7 +496,7 @@ fn as_many_blocks_as_there_is_room_for() {
     let expected = format!("[{}] : 1 @ base {}", entries.join(", "), (3usize.pow(24) - 1) / 2);
     assert_eq!(read_some(blocks(24), digits(24), &Expr::Identity), Ok(expected));
     assert_eq!(read_some(blocks(25), digits(24), &Expr::Identity), Err("too many factors"));
-    // The same in the stream.
+    // The same for the stream.
     assert!(read_some(digits(24), blocks(24), &Expr::Identity).is_ok());
     assert_eq!(read_some(digits(24), blocks(25), &Expr::Identity), Err("too many factors"));
 }
@@ -511,7 +513,7 @@ fn parts_that_cannot_be_repeated() {
     assert!(error.message().starts_with("read: incompatible shapes: "), "{error}");
 }
 
-/// Dead positions before a part of a digit are no values of it.
+/// Padding positions before a part of a digit are no values of it.
 #[test]
 fn parts_with_dead_positions_before_them() {
     assert_eq!(rule::<m![A], m![# 15 + A % 2], m![1]>(), "axis dropped");
@@ -519,14 +521,14 @@ fn parts_with_dead_positions_before_them() {
     assert!(text.message().starts_with("read: the buffer "), "{text}");
 }
 
-/// Equivalent mappings are the same to a sequencer, however they are written.
+/// Equivalent mappings are the same to a sequencer in every notation.
 #[test]
 fn spellings_do_not_count() {
     axes![P = 16];
     assert_eq!(read::<m![B], m![B], m![P]>(), "[5 : 1, 16 : 0] : 16");
     assert_eq!(read::<m![B], m![B], m![P / 4, P % 4]>(), "[5 : 1, 16 : 0] : 16");
     assert_eq!(read::<m![A], m![A / 4, A % 4], m![1]>(), "[16 : 1] : 1");
-    // More members than entries: they are what is merged.
+    // More members than entries: the members are merged.
     type Bits = m![A / 8, A / 4 % 2, A / 2 % 2, A % 2];
     assert_eq!(
         read::<m![A, B, C, G, P], m![{ Bits }, B, C], m![G, P / 4, P % 4]>(),
@@ -534,7 +536,7 @@ fn spellings_do_not_count() {
     );
 }
 
-/// Of a digit that is cut off, also to one value, the rest is not left out.
+/// The rest of a cut-off digit is not left out, even if one value is left.
 #[test]
 fn what_is_cut_off_is_read() {
     assert_eq!(read::<m![A, B], m![A / 4, A % 4 = 1], m![B]>(), "[4 : 20, 5 : 1] : 5");
@@ -543,7 +545,7 @@ fn what_is_cut_off_is_read() {
     assert_eq!(rule::<m![A, B], m![1], m![B]>(), "axis dropped");
 }
 
-/// An axis of which the buffer keeps one value is no axis that it lacks.
+/// An axis with one value in the buffer is no axis that the buffer lacks.
 #[test]
 fn one_value_is_not_repeated() {
     let rule = |buf: &'static Expr| {
@@ -560,7 +562,7 @@ fn one_value_is_not_repeated() {
     );
 }
 
-/// An element that the buffer does not hold is missed in whatever parts it is asked for.
+/// An element that the buffer does not hold is missed in every notation of its parts.
 #[test]
 fn the_first_values_of_an_axis_in_parts() {
     axes![F = 4];

@@ -8,8 +8,8 @@
 //! | C # 16 | 16 : 1  | contiguous (Packet dimension) | 1 # 2048                 |
 //! ```
 //!
-//! A row is printed from the trace of the derivation: which digits of the stream a loop walks over, and which digits of
-//! the buffer are their partners. Runs at run time only, and may allocate.
+//! A row is printed from the trace of the derivation: the digits of the stream that a loop walks over, and their
+//! partners in the buffer. The code runs at run time only, and may allocate.
 
 use super::config::{Config, Entry};
 use super::derive::{PACKET, TIME, Trace, trace};
@@ -29,9 +29,9 @@ pub struct Row {
     pub term: String,
     /// Its loop, stride in elements.
     pub entry: Entry,
-    /// Where the stride comes from.
+    /// Origin of the stride.
     pub source: String,
-    /// What is unread of the buffer: the digits that the rows so far have read are padding.
+    /// The unread rest of the buffer: digits that the rows so far have read are padding.
     pub after: String,
 }
 
@@ -42,7 +42,7 @@ pub struct MergedRow {
     pub term: String,
     /// The entry, stride in elements.
     pub entry: Entry,
-    /// The initial terms and entries it was made of, outermost first. One: nothing was merged.
+    /// The initial terms and entries that were merged, outermost first. A single one was not merged.
     pub parts: Vec<(String, Entry)>,
 }
 
@@ -53,7 +53,7 @@ pub struct Explanation {
     pub operation: &'static str,
     /// The buffer, in `m![…]` notation, and its windows.
     pub buf: String,
-    /// What the call names time and packet.
+    /// Names of time and packet in the call.
     pub names: [&'static str; 2],
     /// The order of packets, in `m![…]` notation.
     pub time: String,
@@ -63,11 +63,11 @@ pub struct Explanation {
     pub rows: Vec<Row>,
     /// The entries as derived.
     pub derived: Config,
-    /// The entries after merging. Merging happens only where there are more entries than the hardware takes.
+    /// The entries after merging. They are merged only if there are more entries than the hardware takes.
     pub merged: Vec<MergedRow>,
     /// The configuration within the limits of the hardware, or the limit that it breaks.
     pub limited: Result<Config, PlanError>,
-    /// Why the call is refused although its sequencer is within the limits, for example half a byte per packet.
+    /// Reason for a refusal though the sequencer is within the limits, for example half a byte per packet.
     pub refusal: Option<PlanError>,
     /// Elements that are contiguous in the buffer.
     pub contiguous_run: usize,
@@ -88,8 +88,8 @@ impl Explanation {
 ///
 /// # Errors
 ///
-/// Those of [`derive`](super::derive()). A configuration that breaks a limit of the hardware is explained, with the refusal
-/// in [`Explanation::limited`].
+/// Returns the errors of [`derive`](super::derive()). A configuration that breaks a limit of the hardware is explained,
+/// with the refusal in [`Explanation::limited`].
 pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanation, PlanError> {
     let job = Job::new(pool, request)?;
     let trace = trace(pool, &job, spec::SEQUENCER_ENTRIES)?;
@@ -123,7 +123,7 @@ fn notation(pool: &Pool, stream: &Stream<'_>) -> String {
     }
 }
 
-/// The members of a list with the positions inside of them and their end, innermost first.
+/// The members of a list with the positions inside them and their end, innermost first.
 fn members<'a>(list: &'a Expr, inside: usize, found: &mut Vec<(&'a Expr, [usize; 2])>) {
     if let Expr::Pair(outer, inner) = list {
         members(inner, inside, found);
@@ -140,15 +140,15 @@ struct Table<'a> {
     buf: &'a Factors,
     windows: &'a Windows,
     rows: Vec<Row>,
-    /// What each row walks over, for the names of merged entries.
+    /// The factors that each row walks over, for the names of merged entries.
     walked: Vec<Factors>,
-    /// Which digits of the buffer have been read.
+    /// True for each piece of the buffer that has been read.
     read: Vec<bool>,
 }
 
 impl<'a> Table<'a> {
     fn new(pool: &'a Pool, job: &'a Job<'a>, trace: &'a Trace) -> Self {
-        // A digit without a partner is one of which the stream takes the first value: no loop reads it.
+        // The stream takes the first value of a digit without a partner: no loop reads it.
         let read =
             trace.matched.divisor.list.iter().map(|piece| !piece.matched && !job.request.unread).collect();
         let (buf, windows) = (job.request.buf, &job.windows);
@@ -159,7 +159,7 @@ impl<'a> Table<'a> {
             let mut end = if level == TIME { job.time.size() } else { job.packet.size() };
             for entry in trace.loops[level].iter().rev() {
                 let range = [end / entry.size, end];
-                let member = found.iter().find(|(_, own)| *own == range);
+                let member = found.iter().find(|(_, place)| *place == range);
                 let name = member.map(|(member, _)| member.to_string());
                 let contiguous = (level == PACKET && range[0] == 1).then_some(job.request.names[1]);
                 table.row(level, range, *entry, name, contiguous);
@@ -169,7 +169,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Appends the row of a loop over the positions of a level from `start` to `end`. `contiguous`: what the user calls
+    /// Appends the row of a loop over the positions of a level from `start` to `end`. `contiguous`: the user's name of
     /// the packet, if this is its innermost loop.
     fn row(
         &mut self,
@@ -221,14 +221,14 @@ impl<'a> Table<'a> {
         self.walked.push(walked);
     }
 
-    /// Where the stride of a digit of a window comes from: what is inside of the digit that is read in windows, times the
-    /// positions of it per step.
+    /// Origin of the stride of a digit of a window: the size inside the digit that is read in windows, times the
+    /// positions of that digit per step.
     fn window_source(&self, k: usize) -> String {
         let pieces = &self.trace.matched.divisor.list;
         let piece = pieces.get(k);
         let Some((number, input, base)) = window_of(self.windows, piece) else { return String::new() };
         let first =
-            (0..k).find(|&k| window_of(self.windows, pieces.get(k)).is_some_and(|own| own.0 == number));
+            (0..k).find(|&k| window_of(self.windows, pieces.get(k)).is_some_and(|other| other.0 == number));
         let inside = match base {
             1 => "1".to_string(),
             _ => format!("m![{}]::SIZE", self.segments(first.unwrap_or(k))),
@@ -239,8 +239,8 @@ impl<'a> Table<'a> {
         format!("{inside} * {} (windows of m![{digit}])", piece.base / base)
     }
 
-    /// The innermost `count` pieces of the buffer, and whether they were read. A digit that is read in windows is there as
-    /// it is in the buffer, read where its outputs and its windows are.
+    /// The innermost `count` pieces of the buffer, each with true if it was read. A digit that is read in windows is
+    /// one piece, as in the buffer; it was read if its outputs and its windows were.
     fn held(&self, count: usize) -> Vec<(Piece, bool)> {
         let pieces = &self.trace.matched.divisor.list;
         let number = |k: usize| window_of(self.windows, pieces.get(k)).map(|(number, ..)| number);
@@ -248,8 +248,8 @@ impl<'a> Table<'a> {
         for (k, piece) in pieces.iter().enumerate().take(count) {
             match window_of(self.windows, piece) {
                 None => held.push((*piece, self.read[k])),
-                Some((own, factor, base)) if (0..k).all(|k| number(k) != Some(own)) => {
-                    let read = (k..pieces.len()).all(|k| number(k) != Some(own) || self.read[k]);
+                Some((window, factor, base)) if (0..k).all(|k| number(k) != Some(window)) => {
+                    let read = (k..pieces.len()).all(|k| number(k) != Some(window) || self.read[k]);
                     held.push((Piece { factor, base, ..*piece }, read));
                 }
                 Some(_) => {}
@@ -258,7 +258,7 @@ impl<'a> Table<'a> {
         held
     }
 
-    /// The buffer with padding where it was read; where all of it is padding, without the `m![` and `]`.
+    /// The buffer with padding where it was read. If all of it is padding, without the `m![` and `]`.
     fn unread(&self) -> String {
         let text = self.segments(self.read.len());
         let all = (self.trace.matched.divisor.list.iter().zip(&self.read))
@@ -276,7 +276,7 @@ impl<'a> Table<'a> {
                 (Factor::Term { term, .. }, _) if self.was_moved(&term) => {
                     let parts: Vec<usize> =
                         (0..pieces.len()).filter(|&k| pieces.get(k).factor.is_digit_of(&term.atom)).collect();
-                    // Once, where its innermost part is.
+                    // The product is written once, at its innermost part.
                     if let Atom::Composite(composite) = term.atom
                         && parts.iter().all(|&part| pieces.get(part).base >= piece.base)
                     {
@@ -314,7 +314,8 @@ impl<'a> Table<'a> {
         write(self.pool, &segments)
     }
 
-    /// Whether a digit is one of a block of the stream: the buffer holds what is behind its dead positions.
+    /// True if a digit belongs to a block of the stream whose content, without the padding positions before it, is in
+    /// the buffer.
     fn was_moved(&self, term: &Term) -> bool {
         let leads = matches!(term.atom, Atom::Composite(composite) if composite.lead > 0);
         leads && !self.buf.as_slice().iter().any(|factor| factor.is_digit_of(&term.atom))
@@ -353,8 +354,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes the last segment end at `end`, where the next one begins: what is between them is dead. Where `end` is no multiple
-/// of the start of the last segment, a dead one is joined with what lies inside of it, and others become one product.
+/// Extends the last segment with padding to `end`, where the next one begins. If `end` is not a multiple of the start
+/// of the last segment, a padding segment is joined with its inner neighbours, and other segments become one product.
 fn fill(pool: &Pool, segments: &mut Vec<Segment>, end: usize) {
     if segments.last().is_some_and(|last| last.end >= end) {
         return;
@@ -378,7 +379,7 @@ fn fill(pool: &Pool, segments: &mut Vec<Segment>, end: usize) {
 struct Segment {
     start: usize,
     end: usize,
-    /// `None`: nothing unread.
+    /// `None` if nothing is unread.
     content: Option<Content>,
 }
 
@@ -389,7 +390,7 @@ enum Content {
 }
 
 impl Segment {
-    /// Whether a digit outside of it is the rest of its digit, with nothing dead between them.
+    /// True if the digit outside the segment is the rest of the segment's digit, with no padding between them.
     fn continues(&self, outer: &Term, base: usize) -> bool {
         match &self.content {
             Some(Content::Digit(inner, values)) => {
@@ -437,7 +438,7 @@ fn write(pool: &Pool, segments: &[Segment]) -> String {
     segments.iter().rev().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes rows of cells in columns, as a table that Markdown shows as one.
+/// Writes rows of cells in columns, in a form that Markdown shows as a table.
 pub fn write_table(f: &mut fmt::Formatter<'_>, heads: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());

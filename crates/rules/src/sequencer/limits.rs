@@ -1,14 +1,15 @@
-//! The limits of a sequencer, and the merging that keeps within them.
+//! The limits of a sequencer, and the merging of entries that keeps within them.
 //!
-//! Neighbours `(n1 : s1), (n2 : s2)` are contiguous when `s1 == n2 * s2`, and then are one loop `(n1 * n2 : s2)`. They
-//! are merged only where there are more than 8 entries.
+//! Neighbours `(n1 : s1), (n2 : s2)` are contiguous when `s1 == n2 * s2`; then they are one loop `(n1 * n2 : s2)`. They
+//! are merged only if there are more than 8 entries.
 
 use super::config::{Config, Entry};
 use crate::error::PlanError;
 use crate::spec;
 use crate::text::Text;
 
-/// Merges neighbours that are contiguous, if there are more entries than the hardware takes, and checks its limits.
+/// Merges contiguous neighbours if there are more entries than the hardware takes, and checks the limits of the
+/// hardware.
 ///
 /// `operation` and `unit` ("elements" or "bytes") are for messages.
 pub const fn limited(operation: &'static str, config: Config) -> Result<Config, PlanError> {
@@ -50,7 +51,7 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
     Ok(config)
 }
 
-/// Merges all neighbours that are contiguous in one pass from the innermost outwards.
+/// Merges all contiguous neighbours in one pass from the innermost outwards.
 const fn merge_one(config: &mut Config) -> bool {
     let mut merged = false;
     let mut k = config.entries.len;
@@ -82,8 +83,8 @@ const fn write_config(text: Text, config: &Config) -> Text {
     text.str("] : ").number(config.packet_size)
 }
 
-/// Elements that one access may deliver: those of a contiguous run, or one element as often as the innermost loops of
-/// stride 0 repeat it.
+/// Elements that one access may deliver: those of a contiguous run, or one element, repeated by the innermost loops of
+/// stride 0.
 pub const fn accessed_run(config: &Config) -> usize {
     let entries = &config.entries;
     let (mut run, mut k) = (1, entries.len);
@@ -148,14 +149,14 @@ mod tests {
 
     #[test]
     fn only_what_merges_into_the_packet_enlarges_it() {
-        // Broadcasts keep the others apart. `2 : 4` and `4 : 1` are one run: of packets of 4, or of 4 packets.
+        // Broadcasts keep the other entries apart. `2 : 4` and `4 : 1` are one run: of packets of 4, or of 4 packets.
         let outside = [(2, 0), (3, 100), (2, 0), (3, 50), (2, 0), (3, 25), (2, 0)];
         let nine = [&outside[..], &[(2, 4), (4, 1)]].concat();
         let packets = limited("read", config(&nine, 4)).expect("merges");
         assert_eq!((packets.entries.len(), packets.packet_size), (8, 8));
         let elements = limited("read", config(&nine, 1)).expect("merges");
         assert_eq!((elements.entries.at(7), elements.packet_size), (Entry { size: 8, stride: 1 }, 1));
-        // Entries outside of the packet, as long as a packet.
+        // Entries outside the packet, as long as a packet.
         let nine = [&outside[..6], &[(2, 16), (4, 4), (4, 0)]].concat();
         let elements = limited("read", config(&nine, 4)).expect("merges");
         assert_eq!((elements.entries.at(6), elements.packet_size), (Entry { size: 8, stride: 4 }, 4));

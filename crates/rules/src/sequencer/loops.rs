@@ -1,4 +1,4 @@
-//! Nests of loops that are built from the inside out, and made as long as a block of positions is.
+//! Nests of loops that are built from the inside out, and resized to a block of positions.
 
 use super::config::{DERIVED_ENTRIES, Entry};
 use crate::list::List;
@@ -19,8 +19,8 @@ pub(super) const fn positions(loops: &Loops) -> usize {
     positions
 }
 
-/// Makes the loops `positions` in all: the outermost loops that make one run become as long as that takes. What is cut
-/// off or added is padding. False where no loops walk over so many.
+/// Resizes the loops to `wanted` positions: the outermost loops, if they make one run, become one loop of the length
+/// that this takes. Positions cut off or added are padding. False if no loops walk over as many positions.
 pub(super) const fn fit(loops: &mut Loops, wanted: usize) -> bool {
     if loops.overflowed {
         return false;
@@ -45,13 +45,13 @@ pub(super) const fn fit(loops: &mut Loops, wanted: usize) -> bool {
             }
             return true;
         }
-        // With less than one turn, everything that is asked for lies inside.
+        // With less than one turn of this loop, all wanted positions lie inside it.
         run = if wanted < inside { None } else { Some(outer) };
     }
     false
 }
 
-/// Makes one loop of all, if they are one run.
+/// Joins all loops to one, if they are one run.
 pub(super) const fn join(loops: &mut Loops) {
     let mut k = 1;
     while k < loops.len {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_full_is_no_nest() {
-        // All of them repeat: one run, which could be cut to any length.
+        // All entries repeat one position: one run, which could be cut to any length.
         let all = [(2, 0); DERIVED_ENTRIES + 1];
         assert_eq!(fitted(&all[..DERIVED_ENTRIES], 3), Some(vec![(3, 0)]));
         assert_eq!(fitted(&all, 3), None);
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(fitted(&[(4, 1), (3, 4)], 10), Some(vec![(10, 1)]));
         assert_eq!(fitted(&[(2, 9), (4, 1), (3, 4)], 14), Some(vec![(2, 9), (7, 1)]));
         assert_eq!(fitted(&[(2, 9), (4, 1), (3, 4)], 15), None);
-        // Repeating is a run as well.
+        // Loops of stride 0 are a run as well.
         assert_eq!(fitted(&[(4, 0), (3, 0)], 7), Some(vec![(7, 0)]));
     }
 

@@ -1,12 +1,12 @@
 //! Sequencers: nested loops that turn a memory into a stream of packets and back.
 //!
-//! Every engine that touches a memory has one. It is told loop sizes and strides, nothing else; they follow from the
+//! Every engine that touches a memory has one. Its only parameters are loop sizes and strides, which follow from the
 //! mapping of the buffer and of the stream:
 //!
 //! ```text
 //! Buf = m![A, B, C # 8]         Time = m![A % 2, B % 4, A / 2, B / 4], Packet = m![C # 32]      (A = B = 8, C = 4)
 //!
-//!   member     entry      stride: what the member steps over in Buf
+//!   member     entry      stride: the part of Buf that a step passes
 //!   A % 2      2 : 64     B, C # 8
 //!   B % 4      4 : 8      C # 8
 //!   A / 2      4 : 128    A % 2, B, C # 8
@@ -18,14 +18,14 @@
 //!
 //! * An axis that the buffer lacks is a *broadcast*: stride 0.
 //! * A member may be cut where the buffer is cut, at the same digits; `m![A]` over `m![A % 4, A / 4]` is two entries.
-//! * Dead positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside of it where
-//!   only the buffer has them.
+//! * Padding positions before a member are read as well: the loops start before the buffer, `@ base -2`, or inside it
+//!   if only the buffer has them.
 //! * A digit of the buffer may be read in [windows](Window): two digits of the stream, whose loops overlap in memory.
-//! * Neighbours merge where there are more than 8 entries.
-//! * A product that is padded or cut across its digits is read where it lies in the buffer as one run, and a product
-//!   that the buffer cuts where it is one run of the stream: `m![[A, B] # 12]` over `m![[A, B] % 2, [A, B] / 2]`.
+//! * Neighbours merge if there are more than 8 entries.
+//! * A product that is padded or cut across its digits is read if it lies in the buffer as one run. A product that the
+//!   buffer cuts is read if it is one run of the stream: `m![[A, B] # 12]` over `m![[A, B] % 2, [A, B] / 2]`.
 //!
-//! What is refused, while compiling:
+//! Refusals at compile time:
 //!
 //! | rule | example |
 //! |---|---|

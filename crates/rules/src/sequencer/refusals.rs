@@ -1,4 +1,4 @@
-//! Why a stream is no nest of loops over a buffer, in the words of the user's mappings.
+//! Reasons why a stream is no nest of loops over a buffer, in terms of the user's mappings.
 
 use super::request::Job;
 use super::window::Window;
@@ -33,7 +33,8 @@ pub(super) const fn dropped(pool: &Pool, job: &Job<'_>, digit: &Term, size: usiz
     PlanError::new("axis dropped", text)
 }
 
-/// The refusal of a digit of the stream of which the buffer has less. `why`: what the buffer does.
+/// The refusal of a digit of the stream that the buffer holds in part only. `why`: the end of the sentence about the
+/// buffer.
 pub(super) const fn insufficient(
     pool: &Pool,
     job: &Job<'_>,

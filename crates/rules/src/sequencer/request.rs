@@ -1,4 +1,4 @@
-//! What a derivation is asked for, and the stream in normal form, in which each part of an axis stands once.
+//! The request for a derivation, and the stream in normal form, which has each part of an axis once.
 
 use super::refusals::{healthy, stream_text};
 use super::window::{NO_WINDOWS, Window, Windows, is_replaced, windows_of};
@@ -24,7 +24,7 @@ impl Stream<'_> {
         }
     }
 
-    /// The list whose members are entries of their own; nothing of what was computed.
+    /// The list whose members have an entry each. A computed stream has none.
     pub(super) const fn members(&self) -> &Expr {
         match self {
             Stream::Expr(expr) | Stream::Known(expr, _) => expr,
@@ -32,7 +32,7 @@ impl Stream<'_> {
         }
     }
 
-    /// The factors as if nothing was cut off with `=`.
+    /// The factors without the cuts of `=`.
     pub(super) const fn uncut(&self, pool: &mut Pool) -> Factors {
         match self {
             Stream::Expr(expr) | Stream::Known(expr, _) => factorize_uncut(pool, expr),
@@ -41,26 +41,26 @@ impl Stream<'_> {
     }
 }
 
-/// What a derivation works for: the name of the call and the mappings as the user knows them.
+/// The input of a derivation: the name of the call, and the mappings as the user knows them.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The call, for messages.
     pub operation: &'static str,
     /// The mapping of the buffer.
     pub buf: &'a Factors,
-    /// The same as the user wrote it, if he did: it names axes of which it keeps one value.
+    /// The same as the user wrote it, if known: it names axes of which the buffer keeps one value.
     pub buf_expr: Option<&'a Expr>,
     /// The order of packets.
     pub time: Stream<'a>,
     /// The content of a packet.
     pub packet: Stream<'a>,
-    /// Whether a part of an axis that the buffer does not hold is repeated, as an absent axis is, instead of refused.
+    /// True if a part of an axis that the buffer does not hold is repeated, as an absent axis is, instead of refused.
     pub partial: bool,
-    /// Whether the buffer may hold axes that the stream does not read.
+    /// True if the buffer may hold axes that the stream does not read.
     pub unread: bool,
     /// Digits of the buffer that are read at overlapping positions.
     pub windows: &'a [Window],
-    /// What the user calls time and packet, for messages.
+    /// The user's names of time and packet, for messages.
     pub names: [&'static str; 2],
 }
 
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
     /// The names of time and packet on most calls.
     pub const TIME_AND_PACKET: [&'static str; 2] = ["Time", "Packet"];
 
-    /// A request as most calls have it: `Time` and `Packet` read all of a buffer.
+    /// A request of the usual form: `Time` and `Packet` read all of a buffer.
     pub const fn new(
         operation: &'static str,
         buf: &'a Factors,
@@ -99,8 +99,8 @@ pub(super) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Refuses mappings without a normal form, windows that the buffer does not have, and streams that produce a part of
-    /// an axis twice.
+    /// Refuses mappings without a normal form, windows that the buffer does not have, and streams that produce a part
+    /// of an axis twice.
     pub(super) const fn new(pool: &mut Pool, request: &'a Request<'a>) -> Result<Self, PlanError> {
         let packet = request.packet.factors(pool);
         let time = request.time.factors(pool);

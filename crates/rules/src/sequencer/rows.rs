@@ -1,21 +1,21 @@
-//! Deriving the loops of a move whose rows lie where an index tensor says: gather and scatter.
+//! Deriving the loops of a move whose rows are placed by an index tensor: gather and scatter.
 //!
 //! One side is the *table*, in HBM; the other one, in DM, has a row for each element of the index. An axis of the index
-//! takes the place of the axis that the table is indexed by.
+//! replaces the axis by which the table is indexed.
 //!
 //! ```text
 //! table m![V, H], index m![S]  ->  DM Slice m![S / 4 # 256], Element m![S % 4, H]      (S = 16, V = 1000, H = 64)
 //!
 //!   rows      loop      index step     DM step            from row to row in the table
-//!             S / 4     4              1 slice            what the index says, times 64 elements
+//!             S / 4     4              1 slice            value of the index, times 64 elements
 //!             S % 4     1              64 elements
 //!
 //!   payload   loop      table step     DM step
 //!             H         1 element      1 element
 //! ```
 //!
-//! Table and index are cut together, as if they were one tensor, and matched with the other side. The axes of the index are
-//! matched first. What is left of the table is the axis that is indexed.
+//! Table and index are cut together, as if they were one tensor, and matched with the other side. The axes of the index
+//! are matched first. The indexed axis is the part of the table without a partner.
 
 use super::transfer::{
     LEVELS, Level, Placement, all_factors, guard, holds_axis_partly, is_repeat, placement_text, start, step,
@@ -32,11 +32,11 @@ use crate::text::text;
 pub struct RowPlacements<'a> {
     /// The call, for messages.
     pub operation: &'static str,
-    /// Whether rows go from the table to the other side.
+    /// True if rows go from the table to the other side.
     pub gathers: bool,
     /// The table: its element and its chip.
     pub table: Placement<'a>,
-    /// The index. Its chip, if it is given, comes last, and is that of the table.
+    /// The index. Its chip, if given, comes last and equals that of the table.
     pub index: Placement<'a>,
     /// The other side.
     pub side: Placement<'a>,
@@ -45,11 +45,12 @@ pub struct RowPlacements<'a> {
 /// The loops of a move by an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLoops {
-    /// From the elements of the index to where their rows start on the side that is no table. Chips are loops of it.
+    /// Loops from the elements of the index to the starts of their rows on the side that is not the table. Chips are
+    /// loops of it.
     pub rows: Transfer,
     /// The move of one row.
     pub payload: Transfer,
-    /// Both, with a loop over the rows of the table that stays where it is on the other side.
+    /// Both, with a loop over the rows of the table that does not step on the other side.
     pub all: Transfer,
     /// The rows of the table.
     pub count: usize,
@@ -62,7 +63,7 @@ pub struct RowLoops {
 /// Derives the loops.
 pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanError> {
     let RowPlacements { operation, gathers, table, index, side } = *given;
-    // Table and index as one tensor, once with the steps of either. The chip of the index is that of the table.
+    // Table and index are one tensor here, once with the steps of either. The chip of the index is that of the table.
     let levels = index.dimensions.len() - 1;
     let none = (&Expr::Identity as &'static Expr, Level::Units(0));
     let (mut in_table, mut in_index) = ([none; LEVELS], [none; LEVELS]);
@@ -96,13 +97,13 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
 
     let mut transfer = Transfer::new();
     let side_start = start(other, &side);
-    // A row is in the chip of its index, which starts where the table does.
+    // A row is in the chip of its index, which starts with the table.
     let table_start = Start { units: 0, ..start(both, &in_table) };
     let index_start = start(both, &in_index);
     let mut index_steps = [Step { units: 0, elements: 0 }; crate::command::TRANSFER_LOOPS];
     let mut loop_of_piece = [usize::MAX; PIECES];
     let mut elements = 1;
-    // In the order of the dividend, outermost first.
+    // Loops in the order of the dividend, outermost first.
     let mut k = cut.dividend.list.len();
     while k > 0 {
         k -= 1;
@@ -127,7 +128,7 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
         }
         match of_side {
             Some(piece) => at_side = step(other, piece, &side),
-            // The axis that is indexed stays at its first row.
+            // The indexed axis stays at its first row.
             None => (size, at_table, at_index) = (1, still, still),
         }
         if transfer.loops.len() < index_steps.len() {
@@ -161,7 +162,7 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
     Ok(RowLoops { rows, payload, all, count, stride, elements })
 }
 
-/// The loops over rows, and those inside of a row. `None`: padding depends on both.
+/// The loops over rows, and the loops inside a row. `None` if padding depends on both.
 const fn apart(
     transfer: &Transfer,
     index_steps: &[Step; crate::command::TRANSFER_LOOPS],
@@ -171,13 +172,13 @@ const fn apart(
     let mut is_row = [false; crate::command::TRANSFER_LOOPS];
     let mut k = 0;
     while k < transfer.loops.len() {
-        let own = transfer.loops.at(k);
+        let current = transfer.loops.at(k);
         is_row[k] = index_steps[k].units > 0 || index_steps[k].elements > 0;
         if is_row[k] {
-            let side = if gathers { own.destination } else { own.source };
-            rows.loops.push(TransferLoop { size: own.size, source: index_steps[k], destination: side });
+            let side = if gathers { current.destination } else { current.source };
+            rows.loops.push(TransferLoop { size: current.size, source: index_steps[k], destination: side });
         } else {
-            payload.loops.push(own);
+            payload.loops.push(current);
         }
         k += 1;
     }
@@ -199,7 +200,7 @@ const fn shared_padding(given: &RowPlacements<'_>) -> PlanError {
     PlanError::new("ragged rows", text)
 }
 
-/// The axes of the index are on the side that is no table; for a scatter, in its slices and elements.
+/// Requires the axes of the index on the side that is not the table; for a scatter, in its slices and elements.
 const fn check_index(
     pool: &Pool,
     given: &RowPlacements<'_>,
@@ -228,7 +229,7 @@ const fn check_index(
                 text(&placement_text(&given.index)),
             );
         };
-        // The element and the slice come first.
+        // Levels 0 and 1 are the element and the slice.
         if !given.gathers && other.list.at(partner).level > 1 {
             refuse!(
                 "scatter key",
@@ -244,7 +245,7 @@ const fn check_index(
     Ok(())
 }
 
-/// Everything else of the source has a place in the destination, and what only the destination has is a broadcast.
+/// Requires a place in the destination for all other axes of the source. Axes of the destination alone are a broadcast.
 const fn check_payload(
     pool: &Pool,
     given: &RowPlacements<'_>,
@@ -319,7 +320,7 @@ const fn check_payload(
     Ok(())
 }
 
-/// The axis of the table that is indexed: how many rows there are, and the elements from one to the next.
+/// The indexed axis of the table: the number of its rows, and the elements from one row to the next.
 const fn row_axis(
     pool: &Pool,
     given: &RowPlacements<'_>,
@@ -380,18 +381,18 @@ const fn row_axis(
         );
     };
     let piece = both.list.at(first);
-    // The parts of the axis that are not in a row, and whether all of it is.
+    // The parts of the axis that are not in a row. `whole` is true if no part is in a row.
     let (mut count, mut whole, mut even) = (1, true, true);
     let mut k = 0;
     while k < both.list.len() {
-        let own = both.list.at(k);
-        if own.origin == piece.origin
-            && let Factor::Term { resize, .. } = own.factor
+        let part = both.list.at(k);
+        if part.origin == piece.origin
+            && let Factor::Term { resize, .. } = part.factor
         {
-            if own.matched {
+            if part.matched {
                 whole = false;
             } else {
-                even = even && own.base == piece.base * count;
+                even = even && part.base == piece.base * count;
                 count *= resize;
             }
         }
@@ -415,7 +416,7 @@ const fn row_axis(
     Ok((count, piece.base))
 }
 
-/// One of two digits whose axis the index holds.
+/// The digit of the two whose axis the index holds.
 const fn in_index(both: &Pieces, a: &Term, a_size: usize, b: &Term, b_size: usize) -> Option<(Term, usize)> {
     let mut k = 0;
     while k < both.list.len() {
@@ -435,8 +436,8 @@ const fn in_index(both: &Pieces, a: &Term, a_size: usize, b: &Term, b_size: usiz
     None
 }
 
-/// Whether every row holds the same elements, although it may hold a part of the axis that is indexed. `lowest`: the
-/// innermost indexed digit; `count`: the rows.
+/// True if every row holds the same elements, even if rows hold a part of the indexed axis. `lowest`: the innermost
+/// indexed digit; `count`: the number of rows.
 const fn is_in_all_rows(pool: &Pool, both: &Pieces, origin: usize, lowest: &Term, count: usize) -> bool {
     let size = pool.atom_size(&lowest.atom);
     let end = lowest.stride * count;

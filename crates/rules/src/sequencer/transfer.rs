@@ -1,7 +1,7 @@
 //! Deriving the loops of a move between two placements.
 //!
-//! Both tensors are cut into the same digits. A digit of the source becomes a loop with a step on either side; a digit
-//! that only the destination has is a broadcast and does not step on the source side.
+//! Both tensors are cut into the same digits. A digit of the source becomes a loop with a step on either side. A digit
+//! of the destination alone is a broadcast and does not step on the source side.
 //!
 //! ```text
 //! HBM m![A, B]  ->  DM Slice m![A / 4 # 256], Element m![B, A % 4]        (A = 8, B = 16)
@@ -21,7 +21,7 @@ use crate::mapping::{
 use crate::spec;
 use crate::text::{Text, text};
 
-/// Where one dimension of a tensor goes.
+/// Placement of one dimension of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Over units: this many per position.
@@ -35,7 +35,7 @@ pub enum Level {
 /// The dimensions of a tensor at rest, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement<'a> {
-    /// What messages call it, for example `DmTensor`.
+    /// Name in messages, for example `DmTensor`.
     pub name: &'static str,
     /// Expressions and levels.
     pub dimensions: &'a [(&'static Expr, Level)],
@@ -63,7 +63,7 @@ pub const fn derive_transfer(
     derive_transfer_of(operation, source, destination, broadcast, [&[], &[]])
 }
 
-/// The same with the normal forms of the dimensions of source and destination, where they are known.
+/// The same with the known normal forms of the dimensions of source and destination.
 pub const fn derive_transfer_of(
     operation: &'static str,
     source: &Placement<'_>,
@@ -78,8 +78,8 @@ pub const fn derive_transfer_of(
     derive_between(operation, &pool, source, &from, destination, &to, broadcast)
 }
 
-/// The same, with a broadcast along every digit that the source does not have. Of a digit that it has, it needs all values that
-/// the destination has.
+/// The same, with a broadcast along every digit that the source lacks. A digit that the source has must have all values
+/// of the destination.
 pub const fn derive_read(
     operation: &'static str,
     source: &Placement<'_>,
@@ -91,14 +91,14 @@ pub const fn derive_read(
     derive_between(operation, &pool, source, &from, destination, &to, Broadcast::Digits)
 }
 
-/// What a destination may have that the source lacks.
+/// Parts of a destination that the source may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broadcast {
     /// Nothing.
     Refused,
-    /// Axes of which the source has nothing.
+    /// Axes that are not in the source at all.
     Axes,
-    /// Digits, also of axes of which the source has others: one value for a group of neighbours.
+    /// Digits, also if the source has other digits of their axes: one value for a group of neighbours.
     Digits,
 }
 
@@ -247,7 +247,7 @@ const fn factors_known(
     Ok(factors)
 }
 
-/// How far one value of a piece moves.
+/// Distance that one value of a piece moves.
 pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -> Step {
     let piece = &pieces.list.items[k];
     match placement.dimensions[piece.level].1 {
@@ -257,7 +257,7 @@ pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -
     }
 }
 
-/// Where the loops start on one side.
+/// Start of the loops on one side.
 pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     let mut start = Start::FIRST;
     let mut k = 0;
@@ -272,7 +272,7 @@ pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     start
 }
 
-/// Whether the same digit stands a second time in the destination, in another dimension: each place gets all of it.
+/// True if the same digit occurs a second time in the destination, in another dimension: each place gets all of it.
 pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
     let Some((term, _)) = cut.dividend.digit(k) else { return false };
     let mut other = 0;
@@ -357,7 +357,7 @@ pub(super) const fn guard(
     loop_of_piece: &[usize; crate::mapping::PIECES],
 ) -> Option<Guard> {
     let mut builder = GuardBuilder::new(transfer.loops.len);
-    // What a loop index says about axes.
+    // Digits of axes that the loop indices determine.
     let mut index = 0;
     let mut k = cut.dividend.list.len;
     while k > 0 {
@@ -370,7 +370,7 @@ pub(super) const fn guard(
             index += 1;
         }
     }
-    // Digits of the source that were cut unevenly.
+    // Limits of source digits that were cut unevenly.
     let mut k = 0;
     while k < cut.divisor.list.len {
         let origin = cut.divisor.list.items[k].origin;
@@ -406,7 +406,8 @@ pub(super) const fn guard(
     builder.build(pool)
 }
 
-/// The contiguous run of a transfer: elements that follow each other on both sides, innermost loops without a guard.
+/// The contiguous run of a transfer: elements that follow each other on both sides, in the innermost loops without a
+/// guard.
 pub const fn contiguous_elements(transfer: &Transfer) -> usize {
     let mut run = 1;
     let mut grown = true;
@@ -414,14 +415,14 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
         grown = false;
         let mut k = 0;
         while k < transfer.loops.len {
-            let own = transfer.loops.items[k];
-            if own.size > 1
-                && own.source.units == 0
-                && own.destination.units == 0
-                && own.source.elements == run
-                && own.destination.elements == run
+            let current = transfer.loops.items[k];
+            if current.size > 1
+                && current.source.units == 0
+                && current.destination.units == 0
+                && current.source.elements == run
+                && current.destination.elements == run
             {
-                run *= own.size;
+                run *= current.size;
                 grown = true;
             }
             k += 1;

@@ -1,4 +1,4 @@
-//! The positions of a sequencer, a run at a time.
+//! The positions of a sequencer, in runs.
 
 use crate::sequencer::{Config, DERIVED_ENTRIES};
 use core::ops::Range;
@@ -8,20 +8,20 @@ use core::ops::Range;
 pub struct Run {
     /// The first position, in the unit of the sequencer.
     pub position: i64,
-    /// The distance of two positions.
+    /// The distance between two positions.
     pub stride: usize,
     /// The number of positions.
     pub len: usize,
 }
 
-/// The loops of a sequencer, joined where they go on evenly.
+/// The loops of a sequencer, joined where they continue evenly.
 #[derive(Clone, Debug)]
 pub struct Walk {
-    /// Where the loops start.
+    /// Start of the loops.
     base: i64,
-    /// Outermost first.
+    /// Size and stride of the outer loops, outermost first.
     loops: Vec<(usize, i64)>,
-    /// The innermost loop.
+    /// Size and stride of the innermost loop.
     run: (usize, usize),
 }
 
@@ -46,7 +46,7 @@ impl Walk {
         Self { base: config.base as i64, loops, run }
     }
 
-    /// How many positions follow one another at least.
+    /// Least number of positions that follow one another.
     pub const fn neighbours(&self) -> usize {
         if self.run.1 == 1 { self.run.0 } else { 1 }
     }
@@ -56,7 +56,7 @@ impl Walk {
         self.cursor(range.start).advance(range.len(), visit);
     }
 
-    /// A place in the walk: before the position with this number.
+    /// A cursor before the position with this number.
     pub fn cursor(&self, start: usize) -> Cursor<'_> {
         let (size, _) = self.run;
         let mut rest = start / size;
@@ -85,8 +85,8 @@ impl Walk {
         positions
     }
 
-    /// The first bytes of pieces of so many bytes that the leading `count` positions come to, if each piece is contiguous.
-    /// Positions are of elements of so many bits from a byte address on.
+    /// Byte address of each `piece`-byte run among the first `count` positions. `None` if a run is not contiguous or
+    /// does not start at a 32-bit byte address. Positions count elements of `bits` bits from byte `address` on.
     pub fn addresses(&self, count: usize, piece: usize, address: u64, bits: usize) -> Option<Vec<u32>> {
         let per_piece = piece * 8 / bits;
         let (size, stride) = self.run;
@@ -102,14 +102,14 @@ impl Walk {
     }
 }
 
-/// A place in a walk, from which it can go on.
+/// A place in a walk, from which the walk continues.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     walk: &'a Walk,
     /// Steps in the innermost loop.
     within: usize,
     indices: [usize; DERIVED_ENTRIES],
-    /// Where the innermost loop starts.
+    /// Start of the innermost loop.
     position: i64,
 }
 
@@ -155,7 +155,7 @@ pub(crate) mod tests {
         config
     }
 
-    /// The definition.
+    /// The definition of a walk, without any joining.
     pub fn naive(config: &Config) -> Vec<i64> {
         let mut positions = vec![config.base as i64];
         for entry in &config.entries {

@@ -4,13 +4,13 @@
 //! input = output * stride + window * dilation            H = 8, OH = 3, KH = 3, stride 2, dilation 1
 //!
 //!   m![H]        0  1  2  3  4  5  6  7
-//!   OH = 0       0  1  2                       KH counts inside of a window,
+//!   OH = 0       0  1  2                       KH counts positions inside a window,
 //!   OH = 1             0  1  2                 OH counts windows;
 //!   OH = 2                   0  1  2           H = 2 is read twice, H = 7 never
 //! ```
 //!
-//! In the buffer the digit `H` is where two digits are then, which step over it by `stride` and `dilation`. All else is
-//! as without windows: a stream names `OH` and `KH` as it names any axis, and each is a loop.
+//! In the buffer the digit `H` is replaced by two digits, which step over it by `stride` and `dilation`. The rest is as
+//! without windows: a stream names `OH` and `KH` as it names any axis, and each is a loop.
 
 use super::refusals::healthy;
 use crate::error::{PlanError, attempt, refuse};
@@ -32,7 +32,7 @@ pub struct Window {
     pub input: &'static Expr,
     /// The digit that counts windows.
     pub output: &'static Expr,
-    /// The digit that counts positions inside of a window.
+    /// The digit that counts positions inside a window.
     pub window: &'static Expr,
     /// Positions of `input` per step of `output`.
     pub stride: usize,
@@ -41,7 +41,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Fills lists, and is never seen.
+    /// Filler of lists, never used as a window.
     pub const BLANK: Self = Self {
         input: &Expr::Identity,
         output: &Expr::Identity,
@@ -62,7 +62,7 @@ impl core::fmt::Display for Window {
     }
 }
 
-/// A digit and the number of its values. `None`: a mapping of one position, which is no digit.
+/// A digit and the number of its values. `None` for a mapping of one position, which is no digit.
 type Digit = Option<(Term, usize)>;
 
 /// A window in normal form.
@@ -78,7 +78,7 @@ pub(super) type Windows = List<Digits, WINDOWS>;
 
 pub(super) const NO_WINDOWS: Windows = List::new(Digits { input: None, parts: [(None, 1); 2] });
 
-/// Refuses windows that are none of the buffer, or that reach beyond the digit.
+/// The normal form of windows. Refuses windows that the buffer does not have, or that reach beyond the digit.
 pub(super) const fn windows_of(
     pool: &mut Pool,
     element: &Factors,
@@ -121,13 +121,13 @@ pub(super) const fn windows_of(
     Ok(list)
 }
 
-/// Refuses windows that a tensor does not have: as [`derive`](super::derive()) does for the mapping inside of a unit, and
-/// also those whose digits the mappings of `units` have.
+/// Refuses windows that a tensor does not have: as [`derive`](super::derive()) does for the mapping inside a unit, and
+/// also windows whose digits are in the mappings of `units`.
 ///
-/// `units` are the other mappings with their names, as `Slice`.
+/// `units` are the other mappings with their names, for example `Slice`.
 ///
 /// # Errors
-/// The rule that the last window breaks.
+/// Returns the rule that the last window breaks.
 pub const fn check_windows(
     element: &Expr,
     units: &[(&'static str, &'static Expr)],
@@ -137,13 +137,13 @@ pub const fn check_windows(
     let mut pool = Pool::new();
     let factors = factorize(&mut pool, element);
     attempt!(healthy(OPERATION, &factors));
-    let own = attempt!(digits(&mut pool, last));
+    let last_digits = attempt!(digits(&mut pool, last));
     let mut k = 0;
     while k < units.len() {
         let (name, expr) = units[k];
         let unit = factorize(&mut pool, expr);
         attempt!(healthy(OPERATION, &unit));
-        if let Some((term, _)) = own.input
+        if let Some((term, _)) = last_digits.input
             && holds(&pool, &unit, &term)
         {
             refuse!(
@@ -157,7 +157,7 @@ pub const fn check_windows(
                 mapping(expr),
             );
         }
-        if let Some((term, _)) = twice(&pool, &unit, &NO_WINDOWS, &own) {
+        if let Some((term, _)) = twice(&pool, &unit, &NO_WINDOWS, &last_digits) {
             return Err(named_twice(&pool, last, &term));
         }
         k += 1;
@@ -168,7 +168,7 @@ pub const fn check_windows(
     }
 }
 
-/// The digits of a window, by themselves.
+/// The digits of one window.
 const fn digits(pool: &mut Pool, window: &Window) -> Result<Digits, PlanError> {
     let input = attempt!(digit(pool, window.input, "input"));
     let output = attempt!(digit(pool, window.output, "output"));
@@ -178,7 +178,7 @@ const fn digits(pool: &mut Pool, window: &Window) -> Result<Digits, PlanError> {
     Ok(Digits { input, parts: [(output, window.stride), (inside, window.dilation)] })
 }
 
-/// The one digit that a mapping is, without padding.
+/// The only digit of a mapping without padding.
 const fn digit(pool: &mut Pool, expr: &'static Expr, name: &'static str) -> Result<Digit, PlanError> {
     if let Err(problem) = expr.checked_size() {
         return Err(PlanError::new("mapping", problem));
@@ -236,7 +236,7 @@ const fn is_step(step: usize, name: &'static str, axis: &'static Expr) -> Result
     )
 }
 
-/// Refuses a digit that is not as it stands in the buffer, and one that not all positions of are elements.
+/// Requires that a digit is one whole digit of the buffer, and that all its positions are elements.
 const fn is_whole_digit(
     pool: &Pool,
     element: &Factors,
@@ -244,10 +244,10 @@ const fn is_whole_digit(
     digits: &Digits,
 ) -> Result<(), PlanError> {
     let Some((term, size)) = digits.input else { return Ok(()) };
-    let mut own = Factors::one();
-    own.append(Factor::Term { term, resize: size });
+    let mut input = Factors::one();
+    input.append(Factor::Term { term, resize: size });
     let mut buffer = Pieces::new(&[element]).movable();
-    if buffer.whole_digit(pool, &Pieces::new(&[&own]), &term, size).is_none() {
+    if buffer.whole_digit(pool, &Pieces::new(&[&input]), &term, size).is_none() {
         refuse!(
             "window axis",
             "{}: the input axis {} must be one whole digit of the tensor in a slice, in one place, but it holds {}; \
@@ -271,7 +271,7 @@ const fn is_whole_digit(
     Ok(())
 }
 
-/// The last position that windows read, if a number holds it.
+/// The last position that windows read, if it fits a `usize`.
 const fn reach(window: &Window, output: usize, inside: usize) -> Option<usize> {
     match ((output - 1).checked_mul(window.stride), (inside - 1).checked_mul(window.dilation)) {
         (Some(first), Some(last)) => first.checked_add(last),
@@ -327,7 +327,7 @@ const fn sizes_that_fit(window: &Window, [input, output, inside]: [usize; 3]) ->
     }
 }
 
-/// Whether a mapping has a part of a digit.
+/// True if a mapping has a part of a digit.
 const fn holds(pool: &Pool, factors: &Factors, term: &Term) -> bool {
     let mut k = 0;
     while k < factors.len() {
@@ -341,7 +341,7 @@ const fn holds(pool: &Pool, factors: &Factors, term: &Term) -> bool {
     false
 }
 
-/// A digit that the output or the window has in common with a mapping, or with other windows.
+/// A digit of the output or the window that is also in a mapping, or in other windows.
 const fn twice(pool: &Pool, factors: &Factors, others: &Windows, digits: &Digits) -> Digit {
     let mut part = 0;
     while part < 2 {
@@ -380,10 +380,10 @@ const fn named_twice(pool: &Pool, window: &Window, digit: &Term) -> PlanError {
     PlanError::new("window axis", text)
 }
 
-/// Where the numbers of the digits of windows begin, two per window: no piece has as many before it.
+/// First origin number of the digits of windows, two per window: all other pieces have lower numbers.
 const ORIGINS: usize = usize::MAX / 2;
 
-/// Puts the digits of windows in the places of theirs.
+/// Puts the digits of windows in the places of their input digits.
 pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, stream: &Pieces) {
     let mut k = 0;
     while k < windows.len {
@@ -392,7 +392,7 @@ pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, s
             && let Some(at) = buffer.whole_digit(pool, stream, term, *size)
         {
             let piece = buffer.list.remove(at);
-            // Beside what it may be one run with: outputs that step by one go on behind what is inside.
+            // Order by possible runs: an output of step 1 continues the positions inside it, so it comes first.
             let outer = if parts[0].1 == 1 { 1 } else { 0 };
             let mut j = 0;
             while j < 2 {
@@ -409,7 +409,7 @@ pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, s
     }
 }
 
-/// What a piece is a part of: the window, the expression of its input, and the positions inside of the input's digit.
+/// Origin of a piece in a window: the window, the factor of its input, and the positions inside the input's digit.
 pub(super) fn window_of(windows: &Windows, piece: &Piece) -> Option<(usize, Factor, usize)> {
     let number = piece.origin.checked_sub(ORIGINS).filter(|number| *number < 2 * windows.len())?;
     let Digits { input, parts } = windows.get(number / 2);
@@ -417,7 +417,7 @@ pub(super) fn window_of(windows: &Windows, piece: &Piece) -> Option<(usize, Fact
     Some((number / 2, Factor::Term { term, resize }, piece.base / piece.weight / parts[number % 2].1))
 }
 
-/// Refuses a stream that names the digit that windows have replaced.
+/// Finds a digit of a stream that windows have replaced.
 pub(super) const fn is_replaced(
     pool: &Pool,
     windows: &Windows,
@@ -439,7 +439,7 @@ pub(super) const fn is_replaced(
     None
 }
 
-/// The window whose input has values of a digit.
+/// The window whose input shares values with a digit.
 const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
     let mut k = 0;
     while k < windows.len {
@@ -453,7 +453,7 @@ const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
     None
 }
 
-/// Whether a window reads a part of this axis.
+/// True if a window reads a part of this axis.
 pub(super) const fn read_axis(windows: &Windows, atom: &Atom) -> bool {
     let mut k = 0;
     while k < windows.len {

@@ -1,4 +1,4 @@
-//! Windows by hand: what is read, the limits, and the words of each refusal.
+//! Windows by hand: the reads, the limits, and the words of each refusal.
 
 use super::*;
 use crate::mapping::M;
@@ -45,7 +45,7 @@ fn two_loops_take_the_place_of_one() {
     );
     let gaps = &[window::<m![H], m![ON], m![KH]>(1, 2)];
     assert_eq!(read::<m![H, W], m![ON, KH], m![W]>(gaps).expect("derives"), "[3 : 10, 3 : 20, 10 : 1] : 10");
-    // Behind dead positions, cut, sliced, and padded as a group.
+    // After padding positions, cut, sliced, and padded as a group.
     let lead = read::<m![N, # 3 + H, W], m![OH / 2, KH], m![N, OH % 2, W # 16]>(&[ROWS]).expect("derives");
     assert_eq!(lead, "[3 : 20, 3 : 10, 4 : 110, 2 : 10, 16 : 1] : 128 @ base 30");
     let group = read::<m![H, W], m![KH], m![[OH, W] # 64]>(&[ROWS]).expect("derives");
@@ -109,18 +109,18 @@ fn windows_that_a_tensor_does_not_have() {
     let padded = "windows: the input axis `m![H # 10]` has padding, but windows reach elements alone; help: name the axis \
                   without it; for zeros around a tensor, copy it into an axis that is longer by the border, whose border was \
                   written";
-    let own = &[window::<m![H # 10], m![OH], m![KH]>(1, 1)];
-    refused::<m![H # 10], m![OH], m![KH]>(own, "window axis", padded);
-    let own = &[window::<m![H], m![# 1 + OH], m![KH]>(1, 1)];
+    let windows = &[window::<m![H # 10], m![OH], m![KH]>(1, 1)];
+    refused::<m![H # 10], m![OH], m![KH]>(windows, "window axis", padded);
+    let windows = &[window::<m![H], m![# 1 + OH], m![KH]>(1, 1)];
     let text = padded.replace("input axis `m![H # 10]`", "output axis `m![# 1 + OH]`");
-    refused::<m![H], m![OH], m![KH]>(own, "window axis", &text);
+    refused::<m![H], m![OH], m![KH]>(windows, "window axis", &text);
     let list = "windows: the window axis `m![KH, KW]` is not one digit of an axis; help: call `.windows::<…>()` once for each \
                 axis";
     refused::<m![H], m![OH], m![KH]>(&[window::<m![H], m![OH], m![KH, KW]>(1, 1)], "window axis", list);
     let ragged = "windows: not all positions of the input axis `m![Y / 4 % 2]` are elements: the 30 coordinates of its axis end \
                   inside of it; help: name the whole axis, or cut it where all parts are whole";
-    let own = &[window::<m![Y # 32 / 4 % 2], m![KH = 1], m![KW = 2]>(1, 1)];
-    refused::<m![Y # 32 / 4 % 2], m![KH], m![KW]>(own, "window axis", &ragged.replace("Y /", "Y # 32 /"));
+    let windows = &[window::<m![Y # 32 / 4 % 2], m![KH = 1], m![KW = 2]>(1, 1)];
+    refused::<m![Y # 32 / 4 % 2], m![KH], m![KW]>(windows, "window axis", &ragged.replace("Y /", "Y # 32 /"));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn four_windows_and_no_more() {
 #[test]
 fn slices_read_their_own_memory() {
     let units = |slice: &'static Expr| [("Cluster", <m![1 # 2]>::EXPR), ("Slice", slice)];
-    let check = |slice, element, own| check_windows(element, &units(slice), &[own]);
+    let check = |slice, element, window| check_windows(element, &units(slice), &[window]);
     assert!(check(<m![N # 256]>::EXPR, <m![H, W]>::EXPR, ROWS).is_ok());
     let error = check(<m![H / 4 # 256]>::EXPR, <m![H % 4, W]>::EXPR, ROWS).expect_err("refused");
     assert_eq!(

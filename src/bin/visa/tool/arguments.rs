@@ -6,7 +6,7 @@ use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
 use std::ffi::{OsStr, OsString};
 
-/// The most bytes of an argument. Far more than a mapping that can be accepted, and little enough to read at once.
+/// The most bytes of an argument: far more than an acceptable mapping needs, but few enough to read at once.
 const MAX_BYTES: usize = 1 << 20;
 
 /// An option that may be given once.
@@ -17,7 +17,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// An option that has not been given. `name` is how messages call it.
+    /// An option that has not been given. `name` is its name in messages.
     pub fn new(name: &'static str) -> Self {
         Self { name, value: None }
     }
@@ -68,7 +68,7 @@ impl Once {
         parse_mapping(text, axes).map_err(|error| Refusal(format!("{name}: {error}")))
     }
 
-    /// The name as messages show it: an option as it is typed, another argument as a word.
+    /// The name in messages: an option as it is typed, another argument as a word.
     fn quoted(&self) -> String {
         if self.name.starts_with("--") {
             format!("`{}`", self.name)
@@ -77,12 +77,12 @@ impl Once {
         }
     }
 
-    /// The value as a table of axes. No table: no axes.
+    /// The value as a table of axes. Without a value the table is empty.
     pub fn axes(&self) -> Result<Axes, Refusal> {
         Axes::parse(self.text()?.unwrap_or("")).map_err(|error| Refusal(format!("{}: {error}", self.name)))
     }
 
-    /// The value as an element type. `stored`: only types that a memory holds are offered.
+    /// The value as an element type. `stored`: messages offer only types that a memory holds.
     pub fn element_type(&self, stored: bool) -> Result<Option<ElementType>, Refusal> {
         let Some(text) = self.text()? else { return Ok(None) };
         let found = ElementType::ALL.into_iter().find(|dtype| dtype.name() == text.trim());
@@ -110,10 +110,10 @@ impl Once {
     }
 }
 
-/// What is left of a text without `m![` and the bracket that ends it, wherever they stand. `None`: there is none.
+/// The text without `m![` and its closing bracket, in all places. `None` if there is no `m![`.
 fn without_macro(text: &str) -> Option<String> {
     let (mut left, mut rest) = (String::new(), text);
-    // Per open bracket: whether it is one of `m![`.
+    // Per open bracket, true if it belongs to an `m![`.
     let mut open = Vec::new();
     let mut found = false;
     while let Some(next) = rest.chars().next() {
@@ -140,7 +140,7 @@ fn without_macro(text: &str) -> Option<String> {
     found.then_some(left)
 }
 
-/// An argument as messages quote it: on one line, and not longer than one.
+/// An argument for quotation in messages: on one line, and not longer than one.
 pub fn shown(argument: &OsStr) -> String {
     let text = argument.to_string_lossy();
     let visible = |c: char| if c.is_control() { ' ' } else { c };

@@ -1,4 +1,4 @@
-//! `visa calibrate`: what a chip took beside what the simulator says, and the numbers that would explain it.
+//! `visa calibrate`: times of a chip beside those of the simulator, and numbers that would explain the difference.
 //!
 //! ```text
 //!   spans of a chip (FILE.json) ┐
@@ -6,8 +6,8 @@
 //!   report of the same run      ┘
 //! ```
 //!
-//! A number is part of the time of its class, in proportion: `new = old * (part + theirs - ours) / part`, where `part` are
-//! the cycles that it stands for. The median over the operations of the class is taken.
+//! A number contributes to the time of its class in proportion: `new = old * (part + theirs - ours) / part`, where
+//! `part` is the number of cycles that it accounts for. The median over the operations of the class is taken.
 
 use super::arguments::{Once, shown};
 use super::{CALIBRATE_HELP, Output, Refusal};
@@ -63,9 +63,9 @@ struct Class {
 /// Cycles of an operation that are proportional to a number.
 #[derive(Clone, Copy)]
 enum Part {
-    /// Those of a row of the report.
+    /// The cycles of a row of the report.
     Row(&'static str),
-    /// Those by which every 1000 cycles of a row are longer.
+    /// Cycles that the number adds to every 1000 cycles of a row.
     PerMille(&'static str),
 }
 
@@ -84,7 +84,7 @@ const CLASSES: [Class; 8] = [
     },
 ];
 
-/// What a chip took for an operation.
+/// The time of an operation on a chip.
 #[derive(Debug, PartialEq)]
 struct Span {
     operation: Option<String>,
@@ -92,7 +92,7 @@ struct Span {
     cycles: f64,
 }
 
-/// The file of a user.
+/// Content of the file of spans that the user gives.
 #[derive(Debug, PartialEq)]
 struct Given {
     report: PathBuf,
@@ -109,10 +109,10 @@ struct Compared {
     fitted: Option<(Number, f64)>,
 }
 
-/// The table, and the numbers of the report with those that are fitted.
+/// The table, and the numbers of the report, with fitted numbers in place of theirs.
 ///
 /// # Errors
-/// What is wrong, with the file and the place.
+/// Returns the problem, with the file and the place.
 fn compared(file: &Path) -> Result<(String, Numbers), String> {
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("`{}`: {error}", path.display()));
@@ -148,8 +148,8 @@ fn given(text: &str) -> Result<Given, String> {
     };
     let spans = object.get("spans").and_then(Value::as_array).filter(|spans| !spans.is_empty());
     let spans = spans.ok_or("`spans` is missing or empty: a list of what the chip took")?;
-    let spans = spans.iter().enumerate().map(|(k, own)| {
-        span(own, rate, object.contains_key("ticks_per_cycle")).map_err(|error| format!("span {k}: {error}"))
+    let spans = spans.iter().enumerate().map(|(k, item)| {
+        span(item, rate, object.contains_key("ticks_per_cycle")).map_err(|error| format!("span {k}: {error}"))
     });
     Ok(Given { report: report.into(), spans: spans.collect::<Result<_, _>>()? })
 }
@@ -200,7 +200,7 @@ fn span(value: &Value, rate: f64, has_rate: bool) -> Result<Span, String> {
     Ok(Span { operation, line, cycles })
 }
 
-/// Whether an operation of the report is what a span means.
+/// True if a span means an operation of the report.
 fn is_meant(span: &Span, operation: &Value) -> bool {
     let location = operation["location"].as_str().unwrap_or("");
     // `kernel.rs:17` means `src/kernel.rs:17:9`.
@@ -214,7 +214,7 @@ fn is_meant(span: &Span, operation: &Value) -> bool {
 
 fn rows(operation: &Value) -> BTreeMap<&str, f64> {
     let parts = operation["time"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    parts.iter().filter_map(|own| Some((own["name"].as_str()?, own["cycles"].as_f64()?))).collect()
+    parts.iter().filter_map(|row| Some((row["name"].as_str()?, row["cycles"].as_f64()?))).collect()
 }
 
 /// The class of an operation.
@@ -222,18 +222,18 @@ fn class_of(operation: &Value) -> Option<&'static Class> {
     let (rows, parts) = (rows(operation), operation["time"]["parts"].as_array()?);
     let row = |name: &str| rows.get(name).copied().unwrap_or(0.0);
     let has = |name: &str| row(name) > 0.0;
-    let looks_up = |own: &Value| own["name"] == "fetch" && own["source"] == Number::TableFlit.rule();
+    let looks_up = |part: &Value| part["name"] == "fetch" && part["source"] == Number::TableFlit.rule();
     let all = operation["time"]["cycles"].as_f64()?;
     let number = match operation["time"]["bound_by"].as_str()? {
         "fetch" if parts.iter().any(looks_up) => Number::TableFlit,
-        // Of a pass that works for longer, the stages are documented.
+        // In a pass that works for a longer time, the stages dominate, and they are documented.
         _ if has("issue") && 2.0 * row("issue") < all => return None,
         _ if has("issue") => Number::PassIssue,
         _ if has("switch bitmap") => Number::SwitchBitmap,
         _ if has("clusters meet") => Number::Synchronisation,
         "copies" => Number::Copy,
         _ if has("index, slowest engine") => Number::Index,
-        // Writes may be of parts of a unit, which is documented.
+        // Writes may be of parts of a unit; their time is documented.
         "HBM" if operation["to"] != "HBM" => Number::HbmRefresh,
         "DMN" => Number::DmnAccess,
         _ => return None,
@@ -252,7 +252,7 @@ fn fitted(class: &Class, operation: &Value, more: f64, known: &Numbers) -> Optio
             old + 1000.0 * more / alone
         }
     };
-    // What no value of the number explains, it does not explain.
+    // A difference that no value of the number explains is left unexplained.
     (0.0..=class.number.most() as f64).contains(&new).then_some(new)
 }
 
@@ -271,16 +271,18 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
         return Err("its `report` is one of the profile `book`, which has no number to fit; help: unset `VISA_PROFILE`"
             .to_string());
     }
-    let value = |number: Number| numbers.iter().find(|own| own["name"] == number.name())?["value"].as_u64();
+    let value =
+        |number: Number| numbers.iter().find(|entry| entry["name"] == number.name())?["value"].as_u64();
     let known = Number::ALL.into_iter().fold(Numbers::default(), |known, number| {
         value(number).map_or(known, |value| known.with(number, value))
     });
     let mut all = Vec::new();
     for (k, span) in spans.into_iter().enumerate() {
-        let meant: Vec<&Value> = operations.iter().filter(|own| is_meant(&span, own)).collect();
-        let cycles = |own: &Value| own["time"]["cycles"].as_f64().unwrap_or(0.0);
+        let meant: Vec<&Value> = operations.iter().filter(|operation| is_meant(&span, operation)).collect();
+        let cycles = |operation: &Value| operation["time"]["cycles"].as_f64().unwrap_or(0.0);
         let Some(first) = meant.first() else {
-            let mut names: Vec<&str> = operations.iter().filter_map(|own| own["location"].as_str()).collect();
+            let mut names: Vec<&str> =
+                operations.iter().filter_map(|operation| operation["location"].as_str()).collect();
             names.dedup();
             names.truncate(5);
             return Err(format!(
@@ -288,9 +290,9 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
                 listed(&names)
             ));
         };
-        let ours = meant.iter().map(|own| cycles(own)).sum::<f64>() / meant.len() as f64;
-        let name = |own: &Value| class_of(own).map_or("other operations", |class| class.name);
-        if let Some(other) = meant.iter().find(|own| name(own) != name(first)) {
+        let ours = meant.iter().map(|operation| cycles(operation)).sum::<f64>() / meant.len() as f64;
+        let name = |operation: &Value| class_of(operation).map_or("other operations", |class| class.name);
+        if let Some(other) = meant.iter().find(|operation| name(operation) != name(first)) {
             return Err(format!(
                 "span {k}: it means operations of several classes, {} and {}; help: name `operation` and `line`, one \
                  span for each",
@@ -299,7 +301,9 @@ fn calibrated(spans: Vec<Span>, report: &Value) -> Result<(String, Numbers), Str
             ));
         }
         let fitted = class_of(first).and_then(|class| {
-            let all = meant.iter().filter_map(|own| fitted(class, own, span.cycles - cycles(own), &known));
+            let all = meant
+                .iter()
+                .filter_map(|operation| fitted(class, operation, span.cycles - cycles(operation), &known));
             Some((class.number, median(all.collect())?))
         });
         let class = name(first);
@@ -321,12 +325,15 @@ fn table(all: &[Compared], known: &Numbers) -> (String, Numbers) {
     let mut profile = *known;
     let names = CLASSES.iter().map(|class| class.name).chain(["other operations"]);
     for name in names {
-        let own: Vec<&Compared> = all.iter().filter(|compared| compared.class == name).collect();
-        let Some(ratio) = median(own.iter().map(|own| own.ours / own.span.cycles).collect()) else {
+        let members: Vec<&Compared> = all.iter().filter(|compared| compared.class == name).collect();
+        let Some(ratio) =
+            median(members.iter().map(|compared| compared.ours / compared.span.cycles).collect())
+        else {
             continue;
         };
-        let number = own.iter().find_map(|own| own.fitted).map(|(number, _)| number);
-        let new = median(own.iter().filter_map(|own| Some(own.fitted?.1)).collect()).map(f64::round);
+        let number = members.iter().find_map(|compared| compared.fitted).map(|(number, _)| number);
+        let new =
+            median(members.iter().filter_map(|compared| Some(compared.fitted?.1)).collect()).map(f64::round);
         let explained = match (number, new) {
             (Some(number), Some(new)) => {
                 profile = profile.with(number, new as u64);
@@ -334,7 +341,7 @@ fn table(all: &[Compared], known: &Numbers) -> (String, Numbers) {
             }
             _ => "none of a profile".to_string(),
         };
-        text += &format!("{name:<32} {:>6} {ratio:>10.2}   {explained}\n", own.len());
+        text += &format!("{name:<32} {:>6} {ratio:>10.2}   {explained}\n", members.len());
     }
     (text, profile)
 }
@@ -383,7 +390,8 @@ mod tests {
         );
     }
 
-    /// A pass that works for longer than it takes to issue, a store, and what no value of a number explains.
+    /// Numbers are not fitted to a pass that takes longer than its issue, to a store, and to differences without an
+    /// explanation.
     #[test]
     fn what_is_documented_is_not_fitted() {
         let unexplained = |change: fn(&mut Value), span: Span| {
@@ -395,11 +403,11 @@ mod tests {
             text
         };
         let span = |name: &str, cycles| Span { operation: Some(name.to_string()), line: None, cycles };
-        let long = |own: &mut Value| own[0]["time"]["cycles"] = json!(517);
+        let long = |operations: &mut Value| operations[0]["time"]["cycles"] = json!(517);
         assert!(unexplained(long, span("to_vrf", 600.0)).contains("other operations"));
-        let store = |own: &mut Value| own[1]["to"] = json!("HBM");
+        let store = |operations: &mut Value| operations[1]["to"] = json!("HBM");
         assert!(unexplained(store, span("to_dm", 2000.0)).contains("other operations"));
-        // Less than nothing.
+        // The fitted number would be negative.
         assert!(unexplained(|_| (), span("to_vrf", 8.0)).contains("\npasses "));
         assert!(unexplained(|_| (), span("to_vrf", 70_000.0)).contains("\npasses "));
     }

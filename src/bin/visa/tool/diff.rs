@@ -1,9 +1,9 @@
 //! `visa diff`: two runs, line by line.
 //!
 //! Operations have stable names: kernel, context, call, and the place of their line among the lines that make this call
-//! there. Where both runs have as many such lines, the first is the first, and so on: an edit that moves lines changes
-//! nothing. Otherwise lines are paired that write tensors of the same type and layout, as many in order as possible;
-//! others are new or gone. Kernels have names; those that only one run has are paired in order where both have as many.
+//! there. If both runs have as many such lines, they are paired in order, so an edit that moves lines changes nothing.
+//! Otherwise lines are paired that write tensors of the same type and layout, as many in order as possible; other lines
+//! are new or gone. Kernels have names. Kernels that only one run has are paired in order, if both runs have as many.
 
 use super::table::{printable, table};
 use super::{DIFF_HELP, Output, Refusal, traces};
@@ -61,7 +61,7 @@ fn signed(before: u64, after: u64) -> String {
     }
 }
 
-/// The change as a share of what was there.
+/// The change as a share of the earlier number.
 fn share(before: u64, after: u64) -> String {
     if before == 0 {
         return "new".to_string();
@@ -75,13 +75,13 @@ fn count(number: Option<u64>) -> String {
     number.map_or("-".to_string(), |number| number.to_string())
 }
 
-/// Names of kernels that only the first run has, with those that stand in their place in the other one.
+/// Names of kernels that only the first run has, with their counterparts in the other run.
 fn renamed<'a>(before: &'a Run, after: &'a Run) -> BTreeMap<&'a str, &'a str> {
     let only = |run: &'a Run, other: &Run| {
         let mut names: Vec<&str> = Vec::new();
         for kernel in &run.kernels {
             let name = kernel.name.as_str();
-            if !names.contains(&name) && other.kernels.iter().all(|own| own.name != name) {
+            if !names.contains(&name) && other.kernels.iter().all(|other_kernel| other_kernel.name != name) {
                 names.push(name);
             }
         }
@@ -91,7 +91,7 @@ fn renamed<'a>(before: &'a Run, after: &'a Run) -> BTreeMap<&'a str, &'a str> {
     if gone.len() == new.len() { gone.into_iter().zip(new).collect() } else { BTreeMap::new() }
 }
 
-/// Kernels by name: launches and the sum of their makespans.
+/// The table of kernels by name: launches and the sum of their makespans.
 fn launches(before: &Run, after: &Run, renamed: &BTreeMap<&str, &str>) -> String {
     let mut kernels: BTreeMap<&str, [Option<(u64, u64)>; 2]> = BTreeMap::new();
     for (k, run) in [before, after].into_iter().enumerate() {
@@ -103,9 +103,9 @@ fn launches(before: &Run, after: &Run, renamed: &BTreeMap<&str, &str>) -> String
             *cycles = cycles.saturating_add(kernel.makespan());
         }
     }
-    let rows = kernels.into_iter().map(|(name, own)| {
-        let [a, b] = own.map(|own| own.map(|(_, cycles)| cycles));
-        let [many, more] = own.map(|own| count(own.map(|(launches, _)| launches)));
+    let rows = kernels.into_iter().map(|(name, runs)| {
+        let [a, b] = runs.map(|run| run.map(|(_, cycles)| cycles));
+        let [many, more] = runs.map(|run| count(run.map(|(launches, _)| launches)));
         let launches = if many == more { many } else { format!("{many} → {more}") };
         let (first, second) = (a.unwrap_or(0), b.unwrap_or(0));
         let old = renamed.iter().find(|(_, new)| **new == name).map_or(name, |(old, _)| *old);
@@ -123,11 +123,11 @@ fn launches(before: &Run, after: &Run, renamed: &BTreeMap<&str, &str>) -> String
     format!("cycles from the first operation of a kernel to its last end\n{}", table(&heads, &rows))
 }
 
-/// The operations of a line: kernel, context and call, and what they took.
+/// The operations of a line: kernel, context and call, and their cycles.
 #[derive(Clone, Debug, Default)]
 struct Site<'a> {
     line: &'a str,
-    /// What the first of them writes.
+    /// The tensor that the first of them writes.
     tensor: &'a str,
     bound: &'a str,
     operations: u64,
@@ -140,25 +140,31 @@ type Kind<'a> = [&'a str; 3];
 /// Sites by kind, in the order in which they ran first.
 fn sites<'a>(run: &'a Run, renamed: &BTreeMap<&str, &'a str>) -> BTreeMap<Kind<'a>, Vec<Site<'a>>> {
     let mut all: BTreeMap<Kind<'_>, Vec<Site<'_>>> = BTreeMap::new();
-    for own in &run.operations {
-        let kernel = renamed.get(own.kernel.as_str()).copied().unwrap_or(&own.kernel);
-        let kind = [kernel, own.context.as_str(), own.operation.as_str()];
+    for operation in &run.operations {
+        let kernel = renamed.get(operation.kernel.as_str()).copied().unwrap_or(&operation.kernel);
+        let kind = [kernel, operation.context.as_str(), operation.operation.as_str()];
         let sites = all.entry(kind).or_default();
-        let known = sites.iter().position(|site| site.line == own.line);
+        let known = sites.iter().position(|site| site.line == operation.line);
         let index = known.unwrap_or_else(|| {
-            sites.push(Site { line: &own.line, tensor: tensor(own), bound: &own.bound, ..Site::default() });
+            sites.push(Site {
+                line: &operation.line,
+                tensor: tensor(operation),
+                bound: &operation.bound,
+                ..Site::default()
+            });
             sites.len() - 1
         });
         sites[index].operations += 1;
-        sites[index].cycles = sites[index].cycles.saturating_add(own.cycles);
+        sites[index].cycles = sites[index].cycles.saturating_add(operation.cycles);
     }
     all
 }
 
-/// The part of an operation's name behind call and place: the tensor that it writes.
-fn tensor(own: &RunOperation) -> &str {
-    own.name
-        .strip_prefix(own.operation.as_str())
+/// The part of an operation's name after call and place: the tensor that it writes.
+fn tensor(operation: &RunOperation) -> &str {
+    operation
+        .name
+        .strip_prefix(operation.operation.as_str())
         .and_then(|rest| rest.trim_start().split_once(' '))
         .map_or("", |(_, tensor)| tensor)
 }
@@ -175,7 +181,7 @@ fn paired<'a>(
     kinds.dedup();
     let mut pairs = Vec::new();
     for kind in kinds {
-        let [a, b] = [before, after].map(|own| own.get(&kind).map_or(&[][..], Vec::as_slice));
+        let [a, b] = [before, after].map(|sites| sites.get(&kind).map_or(&[][..], Vec::as_slice));
         let same: Vec<(usize, usize)> =
             if a.len() == b.len() { (0..a.len()).map(|k| (k, k)).collect() } else { longest_common(a, b) };
         let (mut from, mut to) = (0, 0);
@@ -191,7 +197,7 @@ fn paired<'a>(
     pairs
 }
 
-/// Pairs of sites that write the same tensors, as many in order as can be.
+/// Pairs of sites that write the same tensors, as many in order as possible.
 fn longest_common(a: &[Site<'_>], b: &[Site<'_>]) -> Vec<(usize, usize)> {
     let mut longest = vec![vec![0usize; b.len() + 1]; a.len() + 1];
     for k in (0..a.len()).rev() {
@@ -217,12 +223,12 @@ fn longest_common(a: &[Site<'_>], b: &[Site<'_>]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The file without the folders above it, and the line.
+/// The file without its folders, and the line.
 fn place(line: &str) -> &str {
     line.rsplit(['/', '\\']).next().unwrap_or(line)
 }
 
-/// A text, or both where they differ.
+/// A text, or both texts if they differ.
 fn both(a: Option<&str>, b: Option<&str>) -> String {
     match (a, b) {
         (Some(a), Some(b)) if a == b => a.to_string(),
@@ -230,7 +236,7 @@ fn both(a: Option<&str>, b: Option<&str>) -> String {
     }
 }
 
-/// The table of lines, those that changed most first.
+/// The table of lines, with the greatest changes first.
 fn lines(pairs: &[Pair<'_>]) -> String {
     let cycles = |site: &Option<Site<'_>>| site.as_ref().map_or(0, |site| site.cycles);
     let mut order: Vec<&Pair<'_>> = pairs.iter().collect();
@@ -261,7 +267,7 @@ fn lines(pairs: &[Pair<'_>]) -> String {
     format!("\ncycles of the operations of each line\n{}", table(&heads, &rows))
 }
 
-/// The critical path of the longest launch: neighbours of one line in one row.
+/// The critical path of the longest launch, with one row for neighbours of one line.
 fn critical_path(run: &Run, name: &str) -> String {
     let paths = run.critical_paths();
     let longest = run.kernels.iter().zip(&paths).rev().max_by_key(|(kernel, _)| kernel.makespan());
@@ -269,14 +275,14 @@ fn critical_path(run: &Run, name: &str) -> String {
         return format!("\ncritical path {name}: no kernel ran\n");
     };
     let mut rows: Vec<(&RunOperation, u64, u64)> = Vec::new();
-    for own in path {
+    for operation in path {
         match rows.last_mut() {
             Some((last, operations, cycles))
-                if (&last.line, &last.operation) == (&own.line, &own.operation) =>
+                if (&last.line, &last.operation) == (&operation.line, &operation.operation) =>
             {
-                (*operations, *cycles) = (*operations + 1, cycles.saturating_add(own.cycles));
+                (*operations, *cycles) = (*operations + 1, cycles.saturating_add(operation.cycles));
             }
-            _ => rows.push((own, 1, own.cycles)),
+            _ => rows.push((operation, 1, operation.cycles)),
         }
     }
     let mut text =
@@ -285,14 +291,14 @@ fn critical_path(run: &Run, name: &str) -> String {
     let rows: Vec<Vec<String>> = rows
         .into_iter()
         .take(STEPS)
-        .map(|(own, operations, cycles)| {
-            let place = place(&own.line).to_string();
+        .map(|(operation, operations, cycles)| {
+            let place = place(&operation.line).to_string();
             vec![
-                own.context.clone(),
-                own.operation.clone(),
+                operation.context.clone(),
+                operation.operation.clone(),
                 place,
                 operations.to_string(),
-                own.bound.clone(),
+                operation.bound.clone(),
                 cycles.to_string(),
             ]
         })

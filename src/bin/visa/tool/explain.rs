@@ -9,10 +9,10 @@ use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Window, check_windows};
 
-/// The most elements of a stream: its bits are counted in numbers of the machine.
+/// The most elements of a stream: its number of bits must fit a `usize`.
 const MAX_STREAM: usize = 1 << if usize::BITS < 64 { 26 } else { 40 };
 
-/// Runs the command. `parser` stands after its name.
+/// Runs the command. `parser` is placed after its name.
 pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     use lexopt::Arg::{Long, Short};
     let (mut axes, mut buf) = (Once::new("--axes"), Once::new("--buf"));
@@ -54,7 +54,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     check_windows(element, &[], windows)?;
     let request =
         FetchRequest { sub_context, windows, ..FetchRequest::new(input, output, element, time, packet) };
-    // Only a fetch casts, reads windows, or is one of the sub context.
+    // A cast, windows and the sub context need a fetch.
     let explanation = if casts || sub_context || !windows.is_empty() {
         explain_fetch("read", &request)?
     } else {
@@ -67,7 +67,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
 }
 
-/// Windows as the call has them, one after the other: `H, OH, KH, 1, 1; W, OW, KW, 2, 1`.
+/// Windows in the notation of the call, one after another: `H, OH, KH, 1, 1; W, OW, KW, 2, 1`.
 fn windows_of(text: &str, axes: &Axes) -> Result<Vec<Window>, Refusal> {
     let mapping =
         |text: &str| parse_mapping(text, axes).map_err(|error| Refusal(format!("--windows: {error}")));

@@ -1,11 +1,11 @@
-//! A layout as text: a row of cells per line, with the position of the first one in front.
+//! A layout as text: a row of cells per line, preceded by the position of the first one.
 
 use super::map::Layout;
 use std::fmt::Write;
 
-/// The most cells that are printed. More is a wall of numbers.
+/// The most cells that are printed. More cells would be unreadable.
 const MAX_CELLS: usize = 4096;
-/// Characters per line, about.
+/// Approximate number of characters per line.
 const WIDTH: usize = 104;
 
 /// Draws the layout.
@@ -19,7 +19,7 @@ pub fn draw(layout: &Layout) -> String {
     let width = labels.iter().flatten().map(String::len).chain(headers).max().unwrap_or(1);
     let position_width = (shown - 1).to_string().len().max("position".len());
     let group = layout.innermost();
-    // A wider gap shows where the innermost digit starts again.
+    // A wider gap shows each new start of the innermost digit.
     let gap =
         |column: usize| if column > 0 && group > 1 && column.is_multiple_of(group) { "  " } else { " " };
 

@@ -1,4 +1,4 @@
-//! `visa help`: how the tool is used, and the chapters of the guide.
+//! `visa help`: the usage of the tool, and the chapters of the guide.
 
 use super::plain::plain;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 use furiosa_visa_std::guide::{CHAPTERS, Chapter};
 use furiosa_visa_std::text::distance;
 
-/// How many topics a refusal names.
+/// Number of topics that a refusal names.
 const NEAREST: usize = 3;
 
 /// `visa help [TOPIC]`.
@@ -32,7 +32,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
 }
 
-/// The chapters with what they are about.
+/// The chapters with their titles.
 fn topics() -> String {
     let width = CHAPTERS.iter().map(|chapter| chapter.name.len()).max().unwrap_or(0);
     let mut text = String::from(
@@ -49,7 +49,7 @@ fn printed(chapter: &Chapter) -> String {
     format!("{}\n{line}\n\n{}", chapter.title, plain(chapter.text))
 }
 
-/// The message for a topic that there is not. A word of a topic's name is as near as can be.
+/// The message for an unknown topic. A word of a topic's name has distance 0.
 fn unknown(name: &str) -> String {
     let mut near: Vec<(usize, &str)> = CHAPTERS
         .iter()

@@ -1,4 +1,4 @@
-//! `visa html`: a trace as one page that a browser opens.
+//! `visa html`: a trace as one page for a browser.
 
 use super::arguments::{Once, shown};
 use super::{HTML_HELP, Output, Refusal, traces};

@@ -1,4 +1,4 @@
-//! `visa map`: which coordinates lie where.
+//! `visa map`: the coordinates at each position of a mapping.
 
 use super::arguments::Once;
 use super::{MAP_HELP, Output, Refusal, grid, svg};
@@ -6,10 +6,10 @@ use furiosa_visa_std::mapping::parse::{index_at, members};
 use furiosa_visa_std::mapping::{Axis, Expr};
 use std::path::PathBuf;
 
-/// The most cells per row that may be asked for.
+/// The most cells per row that a user may request.
 const MAX_COLUMNS: usize = 1024;
 
-/// Runs the command. `parser` stands after its name.
+/// Runs the command. `parser` is placed after its name.
 pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     use lexopt::Arg::{Long, Short, Value};
     let (mut mapping, mut axes) = (Once::new("MAPPING"), Once::new("--axes"));
@@ -39,7 +39,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     Ok(output)
 }
 
-/// A mapping with what both drawings need to know.
+/// A mapping with the data that both drawings need.
 #[derive(Debug)]
 pub struct Layout {
     /// The mapping.
@@ -50,7 +50,7 @@ pub struct Layout {
     pub axes: Vec<Axis>,
     /// The members with their sizes, outermost first.
     pub members: Vec<(&'static Expr, usize)>,
-    /// Cells per row, if the user asked for a number.
+    /// Cells per row, if the user requested a number.
     asked: Option<usize>,
 }
 
@@ -70,13 +70,13 @@ impl Layout {
         Some(if self.axes.is_empty() { "x".to_string() } else { values?.join(",") })
     }
 
-    /// Characters of the longest label that can occur.
+    /// Characters of the longest possible label.
     pub fn label_width(&self) -> usize {
         let digits = |axis: &Axis| (axis.size - 1).to_string().len();
         (self.axes.iter().map(digits).sum::<usize>() + self.axes.len().saturating_sub(1)).max(1)
     }
 
-    /// What the cells hold, in words.
+    /// The content of the cells, in words.
     pub fn cells(&self) -> String {
         let names: Vec<&str> = self.axes.iter().map(|axis| axis.name.as_str()).collect();
         if names.is_empty() {
@@ -86,13 +86,13 @@ impl Layout {
         }
     }
 
-    /// Values of the innermost member that has several.
+    /// Number of values of the innermost member that has several.
     pub fn innermost(&self) -> usize {
         self.members.iter().rev().map(|(_, size)| *size).find(|size| *size > 1).unwrap_or(1)
     }
 
-    /// Cells per row where at most `most` fit: the innermost member, or what divides it. A narrow member takes in the
-    /// next ones while there are many more rows than columns.
+    /// Cells per row if at most `most` fit: the innermost member, or a divisor of it. A narrow member is joined with
+    /// the next ones while there are many more rows than columns.
     pub fn columns(&self, most: usize) -> usize {
         if let Some(asked) = self.asked {
             return asked;

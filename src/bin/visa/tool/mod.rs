@@ -16,14 +16,14 @@ mod traces;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What the tool prints and writes.
+/// Output of the tool: printed text and a file.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// For the reader.
+    /// Text for the reader.
     pub stdout: String,
-    /// What was refused.
+    /// Message of a refusal.
     pub stderr: String,
-    /// 0, or 2 where the input is refused.
+    /// Exit code: 0, or 2 if the input is refused.
     pub code: u8,
     /// A file to write.
     pub file: Option<(PathBuf, String)>,
@@ -44,7 +44,7 @@ impl Output {
         Self { stdout: stdout.into(), ..Self::default() }
     }
 
-    /// Marks what was printed as the explanation of a refusal.
+    /// Marks the printed text as the explanation of a refusal.
     fn refused(mut self, message: &str) -> Self {
         self.stderr = format!("error: {message}\n");
         self.code = 2;
@@ -144,7 +144,7 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
-/// Runs the tool. `arguments` are those after the name of the program.
+/// Runs the tool. `arguments` are the arguments after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {
         Ok(output) => output,

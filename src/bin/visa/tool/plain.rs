@@ -1,10 +1,10 @@
 //! Markdown as plain text, for a terminal.
 //!
-//! Of links the words are left, of code what a reader of the documentation sees. Prose is filled anew, tables are lined up.
+//! Links keep only their words, code keeps only its visible lines. Prose is filled anew, and tables are aligned.
 
-/// What code is set in by.
+/// Indentation of code.
 const INDENT: &str = "    ";
-/// The most letters of a line of prose, but for a longer word.
+/// The most letters of a line of prose. Only a longer word exceeds it.
 const WIDTH: usize = 100;
 
 /// The text without marks that only a browser needs.
@@ -13,7 +13,7 @@ pub fn plain(markdown: &str) -> String {
     let mut prose = String::new();
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {
-        // Code of an item of a list is set in as the item is.
+        // Code in an item of a list is indented like the item.
         let inner = line.trim_start();
         let Some(language) = inner.strip_prefix("```") else {
             if !is_target(line) {
@@ -39,12 +39,12 @@ pub fn plain(markdown: &str) -> String {
     out
 }
 
-/// Whether a line says where a link goes: `[words]: target`.
+/// True if a line is the target of a link: `[words]: target`.
 fn is_target(line: &str) -> bool {
     line.starts_with('[') && closing(line, '[', ']').is_some_and(|end| line[end + 1..].starts_with(": "))
 }
 
-/// A line of code as the documentation shows it. `None`: it is hidden.
+/// A line of code as the documentation shows it. `None` if it is hidden.
 fn visible(code: &str) -> Option<&str> {
     let rest = code.trim_start();
     match rest {
@@ -84,12 +84,13 @@ fn paragraphs(prose: &str) -> String {
     out
 }
 
-/// Whether a line belongs to the paragraph of the line before it.
+/// True if a line continues the paragraph of the line before it.
 fn goes_on(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with(['|', '#']) && hanging(line) == 0
 }
 
-/// The letters before the first word of an item of a list, by which its other lines are set in. 0: the line starts no item.
+/// The letters before the first word of an item of a list, by which its other lines are indented. 0 if the line starts
+/// no item.
 fn hanging(line: &str) -> usize {
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     match digits {
@@ -99,7 +100,7 @@ fn hanging(line: &str) -> usize {
     }
 }
 
-/// Words in lines of at most [`WIDTH`] letters, all but the first one set in.
+/// Words in lines of at most [`WIDTH`] letters. All lines except the first one are indented.
 fn filled(words: &[&str], indent: usize) -> String {
     let (mut out, mut width) = (String::new(), 0);
     for (k, word) in words.iter().enumerate() {
@@ -118,7 +119,7 @@ fn filled(words: &[&str], indent: usize) -> String {
     out
 }
 
-/// Prose without targets of links and without emphasis. Code in it stays as it is.
+/// Prose without targets of links and without emphasis. Code in it is unchanged.
 fn without_marks(prose: &str) -> String {
     let mut out = String::new();
     let mut rest = prose;
@@ -157,12 +158,12 @@ fn without_marks(prose: &str) -> String {
     out
 }
 
-/// The code at the start of a text, with one mark on each side, and what comes after it. Code that has such marks itself
-/// stands without others.
+/// The code at the start of a text, with one mark on each side, and the text after it. Code that contains such marks
+/// gets no marks around it.
 fn code_span(text: &str) -> (String, &str) {
     let marks = text.len() - text.trim_start_matches('`').len();
     let (fence, inside) = text.split_at(marks);
-    // The end is as many marks, neither more nor fewer.
+    // The end has exactly as many marks.
     let mut from = 0;
     while let Some(found) = inside[from..].find(fence) {
         let (start, end) = (from + found, from + found + marks);
@@ -177,8 +178,8 @@ fn code_span(text: &str) -> (String, &str) {
     (fence.to_string(), inside)
 }
 
-/// The words of a link at the start of a text, and what comes after it. `None`: it is no link. Code alone in brackets is one,
-/// too: the documentation finds its target.
+/// The words of a link at the start of a text, and the text after it. `None` if it is no link. Code alone in brackets
+/// is a link, too: the documentation finds its target.
 fn link(text: &str) -> Option<(&str, &str)> {
     let end = closing(text, '[', ']')?;
     let (words, after) = (&text[1..end], &text[end + 1..]);
@@ -188,7 +189,7 @@ fn link(text: &str) -> Option<(&str, &str)> {
     (words.starts_with('`') && words.ends_with('`')).then_some((words, after))
 }
 
-/// Where the bracket at the start of a text is closed. Brackets in code do not count.
+/// Position of the bracket that closes the one at the start of a text. Brackets in code do not count.
 fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let (mut depth, mut in_code) = (0, false);
     for (place, c) in text.char_indices() {
@@ -204,7 +205,7 @@ fn closing(text: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// The cells of a row. `\|` is no border.
+/// The cells of a row. `\|` is part of a cell.
 fn cells(row: &str) -> Vec<String> {
     let row = row.trim().trim_start_matches('|');
     let mut cells = vec![String::new()];
@@ -218,14 +219,14 @@ fn cells(row: &str) -> Vec<String> {
             _ => cells.last_mut().into_iter().for_each(|cell| cell.push(c)),
         }
     }
-    // Behind the last border there is nothing.
+    // Nothing follows the last border.
     if cells.last().is_some_and(|cell| cell.trim().is_empty()) {
         cells.pop();
     }
     cells.iter().map(|cell| cell.trim().to_string()).collect()
 }
 
-/// Rows with their columns below each other. The second row is the line below the heads.
+/// Rows with aligned columns. The second row is the line below the heads.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let is_line = |row: &[String]| {

@@ -5,9 +5,9 @@ use super::map::Layout;
 use furiosa_visa_std::mapping::Expr;
 use std::fmt::Write;
 
-/// The most cells that are drawn. More are too small to see, and slow viewers down.
+/// The most cells that are drawn. More cells are too small to see, and slow down viewers.
 const MAX_CELLS: usize = 16_384;
-/// Pixels of a row of cells, about.
+/// Approximate width of a row of cells in pixels.
 const WIDTH: usize = 1920;
 const CELL_HEIGHT: usize = 24;
 const MARGIN: usize = 28;
@@ -31,7 +31,7 @@ text { font: 11px 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: #1f2933;
 
 /// Draws the layout.
 ///
-/// All text in the drawing is digits, names of axes and `m![…]` notation, which hold nothing that XML would read.
+/// All text in the drawing is digits, names of axes and `m![…]` notation, without characters that are special in XML.
 pub fn draw(layout: &Layout) -> Result<String, Refusal> {
     if layout.size > MAX_CELLS {
         return Err(format!(
@@ -119,7 +119,7 @@ pub fn draw(layout: &Layout) -> Result<String, Refusal> {
     ))
 }
 
-/// The axes, and what the colours of the cells mean: fills and labels. With its width and height in pixels.
+/// The axes and the colours of the cells, as fills and labels. Returns also the width and height in pixels.
 fn legend(
     layout: &Layout,
     digit: &Outermost,
@@ -178,7 +178,7 @@ fn outermost(expr: &'static Expr) -> Outermost {
             let digit = outermost(left);
             Outermost { inside: digit.inside * inside, ..digit }
         }
-        // A group that was padded or cut: the outermost digit is inside, and goes on to the end.
+        // In a padded or cut group the outermost digit is inside, and continues to the end.
         Expr::Padding(inner, _) | Expr::Resize(inner, _) if matches!(inner, Expr::Pair(..)) => {
             let digit = outermost(inner);
             Outermost { values: size.div_ceil(digit.inside), ..digit }
@@ -187,7 +187,8 @@ fn outermost(expr: &'static Expr) -> Outermost {
     }
 }
 
-/// The fill of a cell and the class of its label. Few values: light, distinct hues. Many: a scale from dark to bright.
+/// The fill of a cell and the class of its label. Few values have light, distinct hues, many a scale from dark to
+/// bright.
 fn colour(value: usize, values: usize) -> (String, &'static str) {
     const FEW: [&str; 10] = [
         "#a6cee3", "#fdd49e", "#b8e0b0", "#f4b6c2", "#cbbfe8", "#f7e59b", "#9fdcd3", "#f2bd9a", "#c9d6df",
@@ -198,7 +199,7 @@ fn colour(value: usize, values: usize) -> (String, &'static str) {
     if values <= FEW.len() {
         return (FEW[value % FEW.len()].to_string(), "");
     }
-    // In 1/256 of the way from one step of the scale to the next.
+    // The place on the scale, in 1/256 of the way from one step to the next.
     let place = value.min(values - 1) * (SCALE.len() - 1) * 256 / (values - 1);
     let (step, part) = ((place / 256).min(SCALE.len() - 2), place - (place / 256).min(SCALE.len() - 2) * 256);
     let (from, to) = (SCALE[step], SCALE[step + 1]);

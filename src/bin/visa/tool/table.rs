@@ -1,7 +1,6 @@
-//! Tables as Markdown shows them, and texts that a terminal only shows.
+//! Tables in Markdown, and texts that a terminal only shows.
 
-/// A text of somebody else, which a terminal shows and does not obey: control characters, line breaks among them, are
-/// written as escapes.
+/// Makes a foreign text safe for a terminal: control characters, including line breaks, are written as escapes.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -13,7 +12,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Rows of cells under their heads, in columns. Cells that are numbers stand at the right.
+/// Rows of cells under their heads, in columns. Cells with numbers are right-aligned.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The longest file that is read: what a trace holds at most, and as much again for what stands behind its operations.
+/// The longest file that is read: the most bytes of the operations of a trace, and as much again for the rest.
 const MOST_READ: u64 = 2 * MOST_BYTES;
 
 /// Reads a trace from a file.
@@ -25,7 +25,7 @@ pub fn read(path: &OsStr) -> Result<Run, Refusal> {
     })
 }
 
-/// All of a text, if it is not longer. What no trace begins with, such as a device of zeros, is not read to its end.
+/// The whole text, if it is not too long. A file that is no trace, such as a device of zeros, is not read to its end.
 fn text_of(mut file: impl Read, most: u64) -> io::Result<String> {
     let mut text = String::new();
     file.by_ref().take(most).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! A move in parts that write to places of their own, so that they may happen at the same time.
+//! A move in parts that write to separate places, so that they may happen at the same time.
 
 use super::{Loop, Moves};
 use crate::command::{Start, Step};
@@ -6,59 +6,60 @@ use crate::mapping::gcd;
 use core::ops::Range;
 
 impl Moves<'_> {
-    /// Cuts the move into at most `count` parts, each of which writes to units of its own: the units, in order, and the part.
-    /// A move that cannot be cut is a single part.
+    /// Cuts the move into at most `count` parts that write to different units. Returns the units, in order, and the
+    /// part. A move that cannot be cut is a single part.
     pub fn parts_by_unit(&self, count: usize) -> Vec<(Range<usize>, Self)> {
-        let step = |own: &Loop| own.destination.units;
+        let step = |candidate: &Loop| candidate.destination.units;
         let first = usize::try_from(self.destination_start.units).ok();
         let Some((first, (cut, inside))) = first.zip(self.outermost(step)) else {
             return vec![(0..usize::MAX, self.clone())];
         };
-        let own = self.loops[cut];
-        let count = count.clamp(1, own.size);
+        let outer = self.loops[cut];
+        let count = count.clamp(1, outer.size);
         let part = |k: usize| {
-            let range = own.size * k / count..own.size * (k + 1) / count;
-            let units = first + range.start * step(&own)..first + (range.end - 1) * step(&own) + inside + 1;
+            let range = outer.size * k / count..outer.size * (k + 1) / count;
+            let units =
+                first + range.start * step(&outer)..first + (range.end - 1) * step(&outer) + inside + 1;
             (units, self.part(cut, range))
         };
         (0..count).map(part).collect()
     }
 
-    /// Cuts the move into at most `count` parts, each of which writes to elements of its own: the elements of any unit, in
-    /// order, and the part. All parts but the first begin where pages do: at element `page` and every so many elements.
+    /// Cuts the move into at most `count` parts that write to different elements. Returns the elements of any unit, in
+    /// order, and the part. All parts except the first begin at page starts: element `page` plus multiples of `every`.
     pub fn parts_by_page(&self, count: usize, (page, every): (usize, usize)) -> Vec<(Range<usize>, Self)> {
-        let step = |own: &Loop| own.destination.elements;
+        let step = |candidate: &Loop| candidate.destination.elements;
         let first = usize::try_from(self.destination_start.elements).ok();
         let Some((first, (cut, _))) = first.zip(self.outermost(step)) else {
             return vec![(0..usize::MAX, self.clone())];
         };
-        let own = self.loops[cut];
-        let start = |value: usize| first + value * step(&own);
+        let outer = self.loops[cut];
+        let start = |value: usize| first + value * step(&outer);
         let is_page = |value: &usize| start(*value) % every == page % every;
-        // What one value in so many does not do, none does.
-        let period = every / gcd(step(&own), every);
+        // Page starts repeat after `period` values, so a search over as many values suffices.
+        let period = every / gcd(step(&outer), every);
         let mut starts = vec![0];
         for k in 1..count {
-            let behind = own.size * k / count + 1;
+            let behind = outer.size * k / count + 1;
             let least = (starts[starts.len() - 1] + 1).max(behind.saturating_sub(period));
             starts.extend((least..behind).rev().find(is_page));
         }
-        let ends = starts[1..].iter().copied().chain([own.size]);
+        let ends = starts[1..].iter().copied().chain([outer.size]);
         let ranges = starts.iter().zip(ends).map(|(&start, end)| start..end);
         ranges.map(|range| (start(range.start)..start(range.end), self.part(cut, range))).collect()
     }
 
-    /// The loop with the largest step, and how far all others get together. `None`: they get as far as a step of it, or the
-    /// guard looks at it.
+    /// The loop with the largest step, and the distance that all others cover together. `None` if they cover a whole
+    /// step of it, or if the guard depends on it.
     fn outermost(&self, step: impl Fn(&Loop) -> usize) -> Option<(usize, usize)> {
         let cut = (0..self.loops.len()).max_by_key(|&k| step(&self.loops[k]))?;
         let others = self.loops.iter().enumerate().filter(|&(k, _)| k != cut);
-        let inside = others.map(|(_, own)| own.size.saturating_sub(1) * step(own)).sum();
-        let own = &self.loops[cut];
-        (step(own) > inside && own.variable.is_none() && !self.is_empty()).then_some((cut, inside))
+        let inside = others.map(|(_, other)| other.size.saturating_sub(1) * step(other)).sum();
+        let outer = &self.loops[cut];
+        (step(outer) > inside && outer.variable.is_none() && !self.is_empty()).then_some((cut, inside))
     }
 
-    /// Some iterations of a loop that the guard does not look at.
+    /// Some iterations of a loop that the guard does not depend on.
     fn part(&self, cut: usize, range: Range<usize>) -> Self {
         let mut part = self.clone();
         let Loop { source, destination, .. } = self.loops[cut];
@@ -84,7 +85,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeMap;
 
-    /// All parts together are the move, and none writes where another does.
+    /// All parts together are the move, and no two write to the same place.
     #[test]
     fn parts_are_the_move() {
         let seed = 29;
@@ -149,7 +150,7 @@ mod tests {
         assert!(by_unit > 50 && by_page > 50, "{by_unit}, {by_page}");
     }
 
-    /// A page that is there is found, however few values begin one.
+    /// An existing page start is found, even if few values begin a page.
     #[test]
     fn pages_are_found() {
         let parts = |loops: &[_], page| {
@@ -161,7 +162,7 @@ mod tests {
         let steps = [(20, 0, 1, 0, 3)];
         assert_eq!(parts(&steps, (0, 8)), [0..24, 24..60]);
         assert_eq!(parts(&steps, (4, 8)), [0..12, 12..60]);
-        // Steps of 4 meet none that begins at an odd element.
+        // Steps of 4 meet no page that begins at an odd element.
         let steps = [(20, 0, 3, 0, 4), (4, 0, 1, 0, 1)];
         assert_eq!(parts(&steps, (1, 8)).len(), 1);
         assert_eq!(parts(&steps, (4, 8)), [0..36, 36..80]);

@@ -1,6 +1,6 @@
 //! Short runs in patches: pieces of whole cache lines on both sides.
 //!
-//! Along some loops the source goes on without a gap, along others the destination does. A patch is a part of both:
+//! Along some loops the source continues without a gap, along others the destination does. A patch is a part of both:
 //!
 //! ```text
 //!   source                              destination
@@ -9,13 +9,13 @@
 //!   …                                   …                               each letter with its number is a run
 //! ```
 //!
-//! Whoever reads all pieces of the source, and then writes all pieces of the destination, touches every line once.
+//! Code that reads all pieces of the source, and then writes all pieces of the destination, touches every line once.
 
 use super::{LINE_BITS, Loop, Moves, STILL, for_each_index};
 use crate::command::{Start, Step};
 
-/// Bytes of a piece of runs of one byte. Those of longer runs are longer, so that a patch has 8 to 16 KiB where loops are
-/// powers of two: it stays in the nearest cache, with the copy that is turned.
+/// Bytes of a piece for runs of one byte. Pieces of longer runs are longer, so that a patch of power-of-two loops has 8
+/// to 16 KiB: it stays in the nearest cache, together with its transposed copy.
 const PIECE_BYTES: usize = 128;
 
 /// A move in patches.
@@ -25,14 +25,14 @@ pub struct Patches {
     destination_start: Start,
     /// Elements of a run.
     run: usize,
-    /// The loops along which the source goes on, and those along which the destination does.
+    /// The loops along which the source continues, and the loops along which the destination does.
     across: Chain,
     along: Chain,
-    /// All other loops, and those over the parts of both.
+    /// All other loops, and the loops over the parts of both.
     loops: Vec<Loop>,
 }
 
-/// Runs that lie together on one side, in loops one inside of the other. The outermost one is cut into parts.
+/// Runs that lie together on one side, in nested loops. The outermost one is cut into parts.
 #[derive(Debug)]
 struct Chain {
     outermost: Loop,
@@ -40,7 +40,7 @@ struct Chain {
     block: usize,
     /// Runs per iteration of the outermost loop.
     inside: usize,
-    /// Where the runs of a patch lie on the other side.
+    /// Places of the runs of a patch on the other side.
     places: Vec<Step>,
     /// The number of the loop over the parts.
     parts: usize,
@@ -52,8 +52,8 @@ impl Chain {
         Self { outermost: Loop::ONCE, block: 1, inside: 1, places: vec![STILL], parts: 0 }
     }
 
-    /// Takes the loop that goes on where the chain ends, unless there are as many runs as wanted. Whether it has. `sides`:
-    /// the step of a loop on the side of the chain, and on the other one.
+    /// Takes the loop that continues at the end of the chain, unless the chain has `wanted` runs. Returns true if it
+    /// took one. `sides`: the step of a loop on the side of the chain, and on the other one.
     fn grow(
         &mut self,
         loops: &mut Vec<Loop>,
@@ -62,15 +62,15 @@ impl Chain {
     ) -> bool {
         let inside = self.places.len();
         let near = Step { units: 0, elements: run * inside };
-        let next = loops.iter().position(|own| sides(own).0 == near).filter(|_| inside < wanted);
-        let Some(own) = next.map(|k| loops.remove(k)) else { return false };
-        let (step, block) = (sides(&own).1, own.size.min(wanted.div_ceil(inside)));
+        let next = loops.iter().position(|next_loop| sides(next_loop).0 == near).filter(|_| inside < wanted);
+        let Some(next_loop) = next.map(|k| loops.remove(k)) else { return false };
+        let (step, block) = (sides(&next_loop).1, next_loop.size.min(wanted.div_ceil(inside)));
         let behind = |k: usize, place: &Step| Step {
             units: place.units + k * step.units,
             elements: place.elements + k * step.elements,
         };
         let places = (0..block).flat_map(|k| self.places.iter().map(move |place| behind(k, place)));
-        *self = Self { outermost: own, block, inside, places: places.collect(), parts: 0 };
+        *self = Self { outermost: next_loop, block, inside, places: places.collect(), parts: 0 };
         true
     }
 
@@ -90,7 +90,7 @@ pub struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// How many there are.
+    /// Number of places.
     pub fn len(self) -> usize {
         self.steps.len()
     }
@@ -113,8 +113,8 @@ pub struct Patch<'a> {
 }
 
 impl Moves<'_> {
-    /// The move in patches, of elements of so many bits. `None`: runs are long, a side has no neighbours, or the guard
-    /// leaves elements out.
+    /// The move in patches, of elements of `bits` bits. `None` if runs are long, a side has no neighbours, or the guard
+    /// leaves out elements.
     pub fn patches(&self, bits: usize) -> Option<Patches> {
         if !self.always || self.is_empty() || bits < 8 {
             return None;
@@ -126,18 +126,19 @@ impl Moves<'_> {
             return None;
         }
         let run_bytes = run * bits / 8;
-        // The bytes of a patch are the product of those of both pieces, by the bytes of a run.
+        // Bytes of a patch: the product of the bytes of both pieces, divided by the bytes of a run.
         let wanted = (PIECE_BYTES << (run_bytes.ilog2() / 2)) / run_bytes;
         let (mut across, mut along) = (Chain::new(), Chain::new());
-        // In turns: either side could go on through all loops.
-        while across.grow(&mut loops, (run, wanted), |own| (own.source, own.destination))
-            | along.grow(&mut loops, (run, wanted), |own| (own.destination, own.source))
-        {}
+        // The chains grow in turns, because either side could take all loops.
+        while across.grow(&mut loops, (run, wanted), |candidate| (candidate.source, candidate.destination))
+            | along.grow(&mut loops, (run, wanted), |candidate| (candidate.destination, candidate.source))
+        {
+        }
         if across.places.len() == 1 || along.places.len() == 1 {
             return None;
         }
-        // Near neighbours last.
-        loops.sort_by_key(|own| core::cmp::Reverse(own.distance()));
+        // Loops of near neighbours come last.
+        loops.sort_by_key(|outer| core::cmp::Reverse(outer.distance()));
         for chain in [&mut along, &mut across] {
             chain.parts = loops.len();
             loops.push(chain.outermost.blocks(chain.block));
@@ -151,7 +152,7 @@ impl Patches {
     /// Calls `visit` with every patch.
     pub fn for_each(&self, mut visit: impl FnMut(Patch<'_>)) {
         let Self { source_start, destination_start, run, across, along, loops } = self;
-        // All elements move, so that none lies before a start.
+        // All elements move, so that no place lies before a start.
         let places = |start: &Start, base: Step, steps| Places {
             unit: start.units.saturating_add_unsigned(base.units) as usize,
             position: start.elements.saturating_add_unsigned(base.elements) as usize,
@@ -196,7 +197,7 @@ mod tests {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut cut = 0;
         for case in 0..600 {
-            // Digits in another order on each side, with gaps. The outermost may be units.
+            // Digits in different orders on both sides, with gaps. The outermost digit may be units.
             let digits = random.random_range(2..6);
             let sizes: Vec<usize> = (0..digits).map(|_| random.random_range(1..8)).collect();
             let mut layout = || {
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn pieces_are_whole_lines() {
-        // 8 bytes of four columns in each of 64 slices, which are 32 neighbouring bytes of a row.
+        // The example: 8 bytes of four columns in each of 64 slices, which are 32 neighbouring bytes of a row.
         let loops = [(64, 0, 16, 1, 0), (4, 0, 4, 0, 4 * 96), (96, 0, 1024, 0, 4), (4, 0, 1, 0, 1)];
         let there = transfer(&loops);
         let patches = Moves::new(&there).patches(16).expect("both sides have neighbours");

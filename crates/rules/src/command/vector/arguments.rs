@@ -1,23 +1,23 @@
-//! Which arguments an operator takes: the stream or its operands.
+//! Arguments of an operator: the stream or its operands.
 
 use core::fmt;
 
-/// Which arguments a binary operator takes: 0 is the stream, 1 the operand.
+/// The arguments of a binary operator: 0 is the stream, 1 the operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BinaryArgMode {
-    /// `op(stream, stream)`. The operand is not looked at.
+    /// `op(stream, stream)`. The operand is ignored.
     Mode00,
     /// `op(stream, operand)`.
     #[default]
     Mode01,
     /// `op(operand, stream)`.
     Mode10,
-    /// `op(operand, operand)`. The stream is not looked at.
+    /// `op(operand, operand)`. The stream is ignored.
     Mode11,
 }
 
 impl BinaryArgMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [BinaryArgMode; 4] = [Self::Mode00, Self::Mode01, Self::Mode10, Self::Mode11];
 
     /// The two arguments: 0 is the stream, 1 the operand.
@@ -42,7 +42,7 @@ impl fmt::Display for BinaryArgMode {
     }
 }
 
-/// Which arguments a ternary operator takes: 0 is the stream, 1 the first operand, 2 the second one.
+/// The arguments of a ternary operator: 0 is the stream, 1 the first operand, 2 the second one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TernaryArgMode {
     /// `op(stream, operand0, operand1)`.
@@ -63,7 +63,7 @@ pub enum TernaryArgMode {
 }
 
 impl TernaryArgMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [TernaryArgMode; 7] = [
         Self::Mode012,
         Self::Mode002,
@@ -106,7 +106,7 @@ impl fmt::Display for TernaryArgMode {
 mod tests {
     use super::*;
 
-    /// The digits of a name are the arguments in order.
+    /// The digits in the name of a mode are its arguments in order.
     #[test]
     fn modes_are_called_as_their_arguments() {
         let digits = |arguments: &[usize]| arguments.iter().map(usize::to_string).collect::<String>();

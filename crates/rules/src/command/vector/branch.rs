@@ -1,16 +1,16 @@
-//! Branches: execution ids, and which of them an operand is for.
+//! Branches: execution ids, and the ids that an operand applies to.
 //!
-//! Every element has an execution id of four bits. Bit 3 is its group. An operand may be for one group alone; elements of
-//! the other group pass the operator as they are.
+//! Every element has an execution id of four bits. Bit 3 is its group. An operand may apply to one group only; the
+//! operator passes elements of the other group on unchanged.
 
 use crate::list::List;
 use crate::mapping::GuardDigit;
 use core::fmt;
 
-/// The bit of an execution id that is the group.
+/// The bit of an execution id that is its group.
 pub const GROUP_BIT: u8 = 8;
 
-/// The most digits of an axis that tell its elements apart.
+/// The most digits of an axis that distinguish its elements.
 pub const TOGGLE_DIGITS: usize = 8;
 
 /// A group of elements.
@@ -32,21 +32,21 @@ impl GroupId {
     }
 }
 
-/// The elements that an operand is for.
+/// The elements that an operand applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValidBranchIds {
-    /// Those of one group.
+    /// Elements of one group.
     ValidGroup {
         /// The group.
         id: GroupId,
     },
-    /// All of them.
+    /// All elements.
     #[default]
     ValidAlways,
 }
 
 impl ValidBranchIds {
-    /// Whether elements of this execution id are among them.
+    /// True if an operand applies to elements of this execution id.
     pub const fn holds(&self, id: u8) -> bool {
         match self {
             ValidBranchIds::ValidGroup { id: group } => (id & GROUP_BIT != 0) == (group.bit_value() == 1),
@@ -76,27 +76,27 @@ impl fmt::Display for ValidBranchIds {
 pub enum InputCmpI32 {
     /// Equal to the boundary.
     Equal {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: i32,
     },
     /// Less than the boundary.
     Less {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: i32,
     },
     /// Greater than the boundary.
     Greater {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: i32,
     },
-    /// Less than the boundary, both as numbers without a sign.
+    /// Less than the boundary, both as unsigned numbers.
     LessUnsigned {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: i32,
     },
-    /// Greater than the boundary, both as numbers without a sign.
+    /// Greater than the boundary, both as unsigned numbers.
     GreaterUnsigned {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: i32,
     },
     /// Always.
@@ -106,7 +106,7 @@ pub enum InputCmpI32 {
 }
 
 impl InputCmpI32 {
-    /// Whether an element meets it.
+    /// True if an element satisfies the comparison.
     #[inline]
     pub const fn matches(&self, value: i32) -> bool {
         match *self {
@@ -121,33 +121,33 @@ impl InputCmpI32 {
     }
 }
 
-/// A comparison of an `f32`. No comparison with a NaN holds, but for those of bits.
+/// A comparison of an `f32`. Comparisons with a NaN are false, except comparisons of bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InputCmpF32 {
     /// Equal to the boundary.
     Equal {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: f32,
     },
     /// Less than the boundary.
     Less {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: f32,
     },
     /// Greater than the boundary.
     Greater {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: f32,
     },
-    /// Less than the boundary, the bits of both taken as numbers: those of negative numbers are greater than those of
-    /// positive ones.
+    /// Less than the boundary, with the bits of both taken as unsigned numbers: bits of negative numbers are greater
+    /// than those of positive ones.
     LessUnsigned {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: f32,
     },
-    /// Greater than the boundary, the bits of both taken as numbers.
+    /// Greater than the boundary, with the bits of both taken as unsigned numbers.
     GreaterUnsigned {
-        /// What the element is compared with.
+        /// The number that the element is compared with.
         boundary: f32,
     },
     /// Always.
@@ -157,7 +157,7 @@ pub enum InputCmpF32 {
 }
 
 impl InputCmpF32 {
-    /// Whether an element meets it.
+    /// True if an element satisfies the comparison.
     #[inline]
     pub const fn matches(&self, value: f32) -> bool {
         match *self {
@@ -182,28 +182,28 @@ pub enum InputCmp {
 }
 
 impl InputCmp {
-    /// Whether an element of these bits meets it.
+    /// True if an element of these bits satisfies the comparison.
     #[inline]
     pub const fn matches(&self, bits: u32) -> bool {
         match self {
-            InputCmp::I32(own) => own.matches(bits as i32),
-            InputCmp::F32(own) => own.matches(f32::from_bits(bits)),
+            InputCmp::I32(comparison) => comparison.matches(bits as i32),
+            InputCmp::F32(comparison) => comparison.matches(f32::from_bits(bits)),
         }
     }
 }
 
-/// How elements get their execution ids.
+/// Source of the execution ids of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Branch {
-    /// 0.
+    /// Id 0 for all elements.
     Unconditional,
-    /// Group 0 and group 1 in turns along an axis. Variables of the digits: chip, cluster, slice, time, packet; their sum
-    /// is the index along the axis.
+    /// Group 0 and group 1 in turns along an axis. Variables of the digits: chip, cluster, slice, time, packet. Their
+    /// sum is the index along the axis.
     AxisToggle {
         /// The digits of the axis.
         digits: List<GuardDigit, TOGGLE_DIGITS>,
     },
-    /// Bit `i` is whether the element meets comparison `i`: the last one makes the group.
+    /// Bit `i` is set if the element satisfies comparison `i`: the last one makes the group.
     Comparison([InputCmp; 4]),
 }
 
@@ -214,11 +214,11 @@ impl fmt::Display for Branch {
             Branch::AxisToggle { .. } => f.write_str("AxisToggle"),
             Branch::Comparison(all) => {
                 f.write_str("Comparison [")?;
-                for (k, own) in all.iter().enumerate() {
+                for (k, comparison) in all.iter().enumerate() {
                     let separator = if k == 0 { "" } else { ", " };
-                    match own {
-                        InputCmp::I32(own) => write!(f, "{separator}{own:?}")?,
-                        InputCmp::F32(own) => write!(f, "{separator}{own:?}")?,
+                    match comparison {
+                        InputCmp::I32(comparison) => write!(f, "{separator}{comparison:?}")?,
+                        InputCmp::F32(comparison) => write!(f, "{separator}{comparison:?}")?,
                     }
                 }
                 f.write_str("]")
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// No comparison but `Equal` holds at its boundary, and each has bits of its own type.
+    /// At its boundary only `Equal` holds, and each comparison has bits of its type.
     #[test]
     fn comparisons_at_their_boundary() {
         for value in [0.5f32, -0.5] {
@@ -269,7 +269,7 @@ mod tests {
                 InputCmpF32::LessUnsigned { boundary: value },
                 InputCmpF32::GreaterUnsigned { boundary: value },
             ];
-            let held = all.map(|own| InputCmp::F32(own).matches(value.to_bits()));
+            let held = all.map(|comparison| InputCmp::F32(comparison).matches(value.to_bits()));
             assert_eq!(held, [true, false, false, false, false], "{value}");
         }
         for value in [3, -3] {
@@ -280,10 +280,10 @@ mod tests {
                 InputCmpI32::LessUnsigned { boundary: value },
                 InputCmpI32::GreaterUnsigned { boundary: value },
             ];
-            let held = all.map(|own| InputCmp::I32(own).matches(value as u32));
+            let held = all.map(|comparison| InputCmp::I32(comparison).matches(value as u32));
             assert_eq!(held, [true, false, false, false, false], "{value}");
         }
-        // The bits of a negative number are less than 0 as an integer, and no float is less than a NaN.
+        // As an integer, the bits of a negative number are less than 0. As a float, no number is less than a NaN.
         let bits = (-0.5f32).to_bits();
         let less = InputCmpF32::Less { boundary: f32::from_bits(0x7fc0_0000) };
         assert!(
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn branches_print() {
         let ids = [ValidBranchIds::from(GroupId::Zero), GroupId::One.into(), ValidBranchIds::ValidAlways];
-        assert_eq!(ids.map(|own| own.to_string()), ["group 0", "group 1", "always"]);
+        assert_eq!(ids.map(|valid| valid.to_string()), ["group 0", "group 1", "always"]);
         let digits = List::new(GuardDigit { variable: 3, base: 1, extent: 2, weight: 1 });
         assert_eq!(Branch::AxisToggle { digits }.to_string(), "AxisToggle");
         assert_eq!(Branch::Unconditional.to_string(), "Unconditional");

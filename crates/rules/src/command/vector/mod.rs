@@ -6,8 +6,8 @@
 //!            4  5  6  7
 //! ```
 //!
-//! A program is a list of steps. Positions of a stream are counted as `time * lanes + lane`, so that cutting packets in
-//! halves moves no element.
+//! A program is a list of steps. Positions of a stream are counted as `time * lanes + lane`, so that no element moves
+//! if packets are cut into halves.
 
 mod arguments;
 mod branch;
@@ -37,14 +37,14 @@ use crate::mapping::Guard;
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
 
-/// Where an operand comes from.
+/// Source of an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperandSource {
     /// The same 32 bits for every element.
     Constant(u32),
     /// Elements of the VRF.
     Vrf(Box<VrfOperand>),
-    /// What was stashed: from positions of the stream then to positions of the stream now.
+    /// The stash: moves from positions of the stashed stream to positions of the current stream.
     Stash(Box<Transfer>),
 }
 
@@ -53,23 +53,23 @@ pub enum OperandSource {
 pub struct VrfOperand {
     /// The tensor.
     pub source: Region,
-    /// From its elements to positions of the stream. All inside one slice.
+    /// Moves from its elements to positions of the stream, all inside one slice.
     pub transfer: Transfer,
 }
 
-/// An operand, and the elements that it is for.
+/// An operand with the elements that it applies to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinaryInput {
-    /// The elements. Of several operands, an element gets the first one that is for it.
+    /// The elements. An element gets the first one of several operands that applies to it.
     pub ids: ValidBranchIds,
     /// The operand.
     pub source: OperandSource,
 }
 
-/// Two operands, and the elements that they are for.
+/// Two operands with the elements that they apply to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TernaryInput {
-    /// The elements. Of several pairs, an element gets the first one that is for it.
+    /// The elements. An element gets the first one of several pairs that applies to it.
     pub ids: ValidBranchIds,
     /// The first operand.
     pub source: OperandSource,
@@ -80,27 +80,27 @@ pub struct TernaryInput {
 /// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VectorStep {
-    /// Gives every element an execution id.
+    /// Gives an execution id to every element.
     Branch(Branch),
-    /// Makes two groups of the stream. Until a zip, operands are for the elements of one of them.
+    /// Splits the stream into two groups. Until a zip, each operand applies to the elements of one group.
     Unzip {
         /// Positions between the two elements of a pair.
         step: usize,
     },
-    /// Makes one stream of two groups: the first argument is that of group 0, the second that of group 1.
+    /// Joins two groups to one stream: the first argument is from group 0, the second from group 1.
     Zip {
         /// The operator.
         op: BinaryOperator,
-        /// Which arguments it takes.
+        /// The arguments that it takes.
         mode: BinaryArgMode,
     },
-    /// Keeps the elements as they are, to be an operand later.
+    /// Stores the elements as they are, as a later operand.
     Stash,
-    /// An operator of two arguments. Elements that no operand is for stay as they are.
+    /// An operator of two arguments. Elements without an operand stay as they are.
     Binary {
         /// The operator.
         op: BinaryOperator,
-        /// Which arguments it takes.
+        /// The arguments that it takes.
         mode: BinaryArgMode,
         /// The operands.
         operands: Vec<BinaryInput>,
@@ -109,39 +109,39 @@ pub enum VectorStep {
     Unary {
         /// The function.
         op: FpUnaryOp,
-        /// The elements that it is for.
+        /// The elements that it applies to.
         ids: ValidBranchIds,
     },
-    /// An operator of three arguments. Elements that no operands are for stay as they are.
+    /// An operator of three arguments. Elements without operands stay as they are.
     Ternary {
         /// The operator.
         op: FpTernaryOp,
-        /// Which arguments it takes.
+        /// The arguments that it takes.
         mode: TernaryArgMode,
         /// The operands.
         operands: Vec<TernaryInput>,
     },
-    /// Fixed point becomes float.
+    /// Converts fixed point to float.
     FxpToFp {
         /// Bits before the binary point, 0 to 31.
         int_width: u32,
     },
-    /// Float becomes fixed point.
+    /// Converts float to fixed point.
     FpToFxp {
         /// Bits before the binary point, 0 to 31.
         int_width: u32,
     },
-    /// Packets of 8 lanes become twice as many of 4.
+    /// Cuts each packet of 8 lanes into two of 4.
     Split,
-    /// Packets of 8 lanes lose the upper 4, which are padding.
+    /// Removes the upper 4 of 8 lanes, which are padding.
     Trim,
-    /// Two packets of 4 lanes become one of 8.
+    /// Joins two packets of 4 lanes to one of 8.
     Concat,
-    /// Packets of 4 lanes get 4 more, which are padding.
+    /// Extends packets of 4 lanes by 4 more, which are padding.
     Pad,
-    /// One element for all along an axis, in each slice.
+    /// Reduces all elements along an axis to one, in each slice.
     IntraSliceReduce(Box<IntraSliceReduce>),
-    /// One element for all slices of a group. Execution ids and the stash are gone, and all units are free again.
+    /// Reduces the elements of a group of slices to one. Execution ids and the stash end, and all units are free again.
     InterSliceReduce(Box<InterSliceReduce>),
 }
 
@@ -157,7 +157,7 @@ impl VectorStep {
         }
     }
 
-    /// Its operands, whether it looks at them or not.
+    /// Its operands, used or not.
     pub fn operands(&self) -> impl Iterator<Item = &OperandSource> {
         let (binary, ternary) = match self {
             VectorStep::Binary { operands, .. } => (&operands[..], &[][..]),
@@ -167,7 +167,7 @@ impl VectorStep {
         binary.iter().map(|input| &input.source).chain(ternary.iter().map(|input| &input.source))
     }
 
-    /// Whether it looks at its operands.
+    /// True if it uses its operands.
     pub fn takes_operands(&self) -> bool {
         match self {
             VectorStep::Binary { mode, .. } => mode.arguments().contains(&1),
@@ -176,7 +176,7 @@ impl VectorStep {
         }
     }
 
-    /// The stream behind it. Numbers that are too large are as large as can be.
+    /// The stream after the step. Numbers saturate.
     pub fn shape(&self, before: StreamShape) -> StreamShape {
         let StreamShape { element, time, lanes } = before;
         match self {
@@ -187,8 +187,8 @@ impl VectorStep {
             VectorStep::Concat => StreamShape { element, time: time / 2, lanes: lanes.saturating_mul(2) },
             VectorStep::Trim => StreamShape { lanes: VECTOR_NARROW_LANES, ..before },
             VectorStep::Pad => StreamShape { lanes: BEAT_LANES, ..before },
-            VectorStep::IntraSliceReduce(own) => StreamShape { time: own.time, ..before },
-            VectorStep::InterSliceReduce(own) => StreamShape { time: own.time, ..before },
+            VectorStep::IntraSliceReduce(reduce) => StreamShape { time: reduce.time, ..before },
+            VectorStep::InterSliceReduce(reduce) => StreamShape { time: reduce.time, ..before },
             _ => before,
         }
     }
@@ -199,9 +199,9 @@ impl VectorStep {
 pub struct Vector {
     /// The type of the incoming elements: `i32` or `f32`.
     pub input: ElementType,
-    /// Which lanes of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Condition for lanes of the incoming stream that hold an element. Variables: chip, cluster, slice, time, packet.
     pub guard: Guard,
-    /// What is done with them, in order.
+    /// The steps, in order.
     pub steps: Vec<VectorStep>,
 }
 
@@ -211,17 +211,17 @@ impl Vector {
         Self { input, guard, steps: Vec::new() }
     }
 
-    /// The arithmetic units that are in use at its end.
+    /// The arithmetic units in use at the end of the program.
     pub fn used(&self) -> impl Iterator<Item = RngdAlu> {
         let across = |step: &VectorStep| matches!(step, VectorStep::InterSliceReduce(_));
         let first = self.steps.iter().rposition(across).map_or(0, |last| last + 1);
         self.steps[first..].iter().filter_map(VectorStep::alu)
     }
 
-    /// The inter-slice reduce, if it has one.
+    /// The inter-slice reduce, if the program has one.
     pub fn inter_slice(&self) -> Option<&InterSliceReduce> {
         self.steps.iter().find_map(|step| match step {
-            VectorStep::InterSliceReduce(own) => Some(&**own),
+            VectorStep::InterSliceReduce(reduce) => Some(&**reduce),
             _ => None,
         })
     }
@@ -231,7 +231,7 @@ impl Vector {
         self.steps.iter().filter_map(VectorStep::alu)
     }
 
-    /// Whether a step computes with elements. If not, the engine passes them on.
+    /// True if a step computes with elements. Otherwise the engine passes them on.
     pub fn computes(&self) -> bool {
         let passes = |step: &VectorStep| {
             use VectorStep::{Branch, Concat, Pad, Split, Stash, Trim};
@@ -241,11 +241,11 @@ impl Vector {
         !self.steps.iter().all(passes)
     }
 
-    /// The tensors in the VRF that it takes operands from.
+    /// The tensors in the VRF from which it takes operands.
     pub fn operands(&self) -> impl Iterator<Item = &VrfOperand> {
         let taking = self.steps.iter().filter(|step| step.takes_operands());
         taking.flat_map(VectorStep::operands).filter_map(|source| match source {
-            OperandSource::Vrf(own) => Some(&**own),
+            OperandSource::Vrf(operand) => Some(&**operand),
             OperandSource::Constant(_) | OperandSource::Stash(_) => None,
         })
     }
@@ -262,12 +262,12 @@ impl Vector {
             binary.chain(ternary.iter_mut().map(|input: &mut TernaryInput| &mut input.source))
         });
         sources.filter_map(|source| match source {
-            OperandSource::Vrf(own) => Some(&mut own.source),
+            OperandSource::Vrf(operand) => Some(&mut operand.source),
             OperandSource::Constant(_) | OperandSource::Stash(_) => None,
         })
     }
 
-    /// Packets that each step takes or makes, whichever are more: both groups together.
+    /// For each step, the greater number of its incoming and its outgoing packets, with both groups together.
     pub fn packets(&self, before: StreamShape) -> impl Iterator<Item = usize> {
         let (mut shape, mut groups) = (before, 1);
         self.steps.iter().map(move |step| {
@@ -282,7 +282,7 @@ impl Vector {
         })
     }
 
-    /// The stream behind each step, that of one group where there are two, the first one before all of them.
+    /// The stream before the first step and after each step. With two groups, the stream of one group.
     pub fn shapes(&self, before: StreamShape) -> impl Iterator<Item = StreamShape> {
         let mut shape = before;
         let behind = self.steps.iter().map(move |step| {
@@ -292,26 +292,29 @@ impl Vector {
         core::iter::once(before).chain(behind)
     }
 
-    /// Lanes, elements of operands and of sums, that executing it keeps track of.
+    /// Number of lanes and of elements of operands and sums that its execution keeps.
     pub fn kept(&self, before: StreamShape) -> u128 {
         let elements = |source: &OperandSource| {
             let transfer = match source {
                 OperandSource::Constant(_) => return 0,
-                OperandSource::Vrf(own) => &own.transfer,
-                OperandSource::Stash(own) => own,
+                OperandSource::Vrf(operand) => &operand.transfer,
+                OperandSource::Stash(operand) => operand,
             };
-            transfer.loops.iter().fold(1u128, |all, own| all.saturating_mul(own.size as u128))
+            transfer
+                .loops
+                .iter()
+                .fold(1u128, |all, transfer_loop| all.saturating_mul(transfer_loop.size as u128))
         };
         let operands = self.steps.iter().flat_map(VectorStep::operands).map(elements);
         let widest = self.shapes(before).map(|shape| shape.time as u128 * shape.lanes as u128).max();
         operands.fold(widest.unwrap_or(0).saturating_mul(6), u128::saturating_add)
     }
 
-    /// For every time step that leaves it, the greatest number of one that it depends on. `number` numbers the steps that
-    /// enter it.
+    /// For every outgoing time step, the greatest number of an incoming one that it depends on. `number` numbers the
+    /// incoming steps.
     pub fn last_inputs(&self, before: StreamShape, number: impl Fn(usize) -> usize) -> Vec<usize> {
         let mut shape = before;
-        // Per position.
+        // The greatest number per position.
         let mut last: Vec<usize> =
             (0..shape.time).flat_map(|time| core::iter::repeat_n(number(time), shape.lanes)).collect();
         for step in &self.steps {
@@ -323,20 +326,20 @@ impl Vector {
                         .flat_map(|packet| (0..next.lanes).map(|k| packet[k.min(packet.len() - 1)]))
                         .collect();
                 }
-                // Both elements of a pair.
+                // A result depends on both elements of its pair.
                 VectorStep::Unzip { step } => {
                     let first = |k: usize| k / step * 2 * step + k % step;
                     let pairs = (0..last.len() / 2).map(|k| last[first(k)].max(last[first(k) + step]));
                     last = pairs.collect();
                 }
-                VectorStep::IntraSliceReduce(own) => {
+                VectorStep::IntraSliceReduce(reduce) => {
                     let mut sums = vec![0; next.time * next.lanes];
-                    for (position, sum) in own.places() {
+                    for (position, sum) in reduce.places() {
                         sums[sum] = sums[sum].max(last[position]);
                     }
                     last = sums;
                 }
-                // A sum leaves when all slices have delivered their part.
+                // A sum leaves after all slices have delivered their part.
                 VectorStep::InterSliceReduce(_) => {
                     let all = last.iter().copied().max().unwrap_or(0);
                     last = vec![all; next.time * next.lanes];
@@ -348,7 +351,7 @@ impl Vector {
         last.chunks(shape.lanes.max(1)).map(|packet| packet.iter().copied().max().unwrap_or(0)).collect()
     }
 
-    /// The stream that leaves it.
+    /// The outgoing stream.
     pub fn shape(&self, before: StreamShape) -> StreamShape {
         self.steps.iter().fold(before, |shape, step| step.shape(shape))
     }

@@ -1,10 +1,10 @@
-//! The operators of the Vector Engine: what each is called, which arithmetic unit it takes, and its arguments.
+//! The operators of the Vector Engine: their names, arithmetic units and arguments.
 
 use super::BinaryArgMode;
 use crate::scalar::ElementType;
 use core::fmt;
 
-/// The arithmetic units. Each prints as its variant.
+/// Defines the arithmetic units. Each prints as its variant.
 macro_rules! units {
     ($($(#[$doc:meta])* $unit:ident,)*) => {
         /// An arithmetic unit (ALU) of the Vector Engine. A pass uses each at most once.
@@ -12,7 +12,7 @@ macro_rules! units {
         pub enum RngdAlu { $($(#[$doc])* $unit,)* }
 
         impl RngdAlu {
-            /// All of them.
+            /// All units.
             pub const ALL: &'static [RngdAlu] = &[$(RngdAlu::$unit),*];
 
             /// The name.
@@ -70,7 +70,7 @@ impl fmt::Display for RngdAlu {
     }
 }
 
-/// Enumerations of operators. Each prints as `Name::Variant`.
+/// Defines enumerations of operators. Each operator prints as `Name::Variant`.
 macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $alu:ident,)* })*) => { $(
         $(#[$doc])*
@@ -78,7 +78,7 @@ macro_rules! operators {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// All of them.
+            /// All operators.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
             /// The arithmetic unit that it takes.
@@ -86,7 +86,7 @@ macro_rules! operators {
                 match self { $($name::$variant => RngdAlu::$alu,)* }
             }
 
-            /// The name, with that of the enumeration.
+            /// The name, after that of the enumeration.
             pub const fn name(&self) -> &'static str {
                 match self { $($name::$variant => concat!(stringify!($name), "::", stringify!($variant)),)* }
             }
@@ -109,11 +109,11 @@ operators! {
         BitOr => LogicOr,
         /// `a ^ b`.
         BitXor => LogicXor,
-        /// `a << b`. Of the count, the low five bits are used.
+        /// `a << b`, with the low five bits of `b`.
         LeftShift => LogicLshift,
-        /// `a >> b` with zeros from the left.
+        /// `a >> b`, filled with zeros.
         LogicRightShift => LogicRshift,
-        /// `a >> b` with the sign from the left.
+        /// `a >> b`, filled with the sign.
         ArithRightShift => LogicRshift,
     }
     /// Logic on the bits of `f32`.
@@ -125,27 +125,27 @@ operators! {
         /// `a ^ b`.
         BitXor => LogicXor,
     }
-    /// Integers and fixed point. Of shift counts, the low five bits are used.
+    /// Integers and fixed point. Shifts use the low five bits of the count.
     FxpBinaryOp {
         /// `a + b`, modulo 2^32.
         AddFxp => FxpAdd,
-        /// `a + b`, the nearest that `i32` has.
+        /// `a + b`, saturated to `i32`.
         AddFxpSat => FxpAdd,
         /// `a - b`, modulo 2^32.
         SubFxp => FxpAdd,
-        /// `a - b`, the nearest that `i32` has.
+        /// `a - b`, saturated to `i32`.
         SubFxpSat => FxpAdd,
         /// `a << b`.
         LeftShift => FxpLshift,
-        /// `a * 2^b`, the nearest that `i32` has.
+        /// `a * 2^b`, saturated to `i32`.
         LeftShiftSat => FxpLshift,
         /// `a * b / 2^31`, rounded to nearest, halves up; `MIN * MIN` is `MAX`.
         MulFxp => FxpMul,
         /// `a * b`, modulo 2^32.
         MulInt => FxpMul,
-        /// `a >> b` with zeros from the left.
+        /// `a >> b`, filled with zeros.
         LogicRightShift => FxpRshift,
-        /// `a >> b` with the sign from the left.
+        /// `a >> b`, filled with the sign.
         ArithRightShift => FxpRshift,
         /// `a / 2^b`, rounded to nearest, halves up.
         ArithRightShiftRound => FxpRshift,
@@ -175,63 +175,63 @@ operators! {
     FpTernaryOp {
         /// `a * b + c`, rounded once.
         FmaF => FpFma,
-        /// Named by the API, but what it computes is not documented: refused.
+        /// Operator in the API without a documented result: refused.
         MaskFmaF => FpFma,
     }
-    /// The division behind an intra-slice reduce.
+    /// The division after an intra-slice reduce.
     FpDivBinaryOp {
         /// `a / b`.
         DivF => ReduceFpDiv,
     }
     /// Limits of `i32`.
     ClipBinaryOpI32 {
-        /// The lesser one.
+        /// The lesser argument.
         Min => ClipMin,
-        /// The greater one.
+        /// The greater argument.
         Max => ClipMax,
-        /// The one that is nearer to 0; `b` where both are as near.
+        /// The argument nearer to 0; `b` if both are equally near.
         AbsMin => ClipMin,
-        /// The one that is farther from 0; `b` where both are as far.
+        /// The argument farther from 0; `b` if both are equally far.
         AbsMax => ClipMax,
         /// `a + b`, modulo 2^32.
         AddFxp => ClipAdd,
-        /// `a + b`, the nearest that `i32` has.
+        /// `a + b`, saturated to `i32`.
         AddFxpSat => ClipAdd,
     }
     /// Limits of `f32`. A NaN loses to a number, and -0 is less than +0.
     ClipBinaryOpF32 {
-        /// The lesser one.
+        /// The lesser argument.
         Min => ClipMin,
-        /// The greater one.
+        /// The greater argument.
         Max => ClipMax,
-        /// `a` where it is nearer to 0 than `b`, or `b`.
+        /// `a` if it is nearer to 0 than `b`, otherwise `b`.
         AbsMin => ClipMin,
-        /// `a` where it is farther from 0 than `b`, or `b`.
+        /// `a` if it is farther from 0 than `b`, otherwise `b`.
         AbsMax => ClipMax,
         /// `a + b`.
         Add => ClipAdd,
     }
-    /// What an intra-slice reduce makes of `i32`.
+    /// Operators of an intra-slice reduce of `i32`.
     IntraSliceReduceOpI32 {
-        /// The sum, after each addition the nearest that `i32` has.
+        /// The sum, saturated to `i32` after each addition.
         AddSat => ReduceAccTree,
-        /// The greatest one.
+        /// The greatest element.
         Max => ReduceAccTree,
-        /// The least one.
+        /// The least element.
         Min => ReduceAccTree,
     }
-    /// What an intra-slice reduce makes of `f32`.
+    /// Operators of an intra-slice reduce of `f32`.
     IntraSliceReduceOpF32 {
         /// The sum.
         Add => ReduceAccTree,
-        /// The greatest one.
+        /// The greatest element.
         Max => ReduceAccTree,
-        /// The least one.
+        /// The least element.
         Min => ReduceAccTree,
     }
 }
 
-/// The unit that multiplies.
+/// A unit that multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FpMulAlu {
     /// The first multiplier.
@@ -272,14 +272,14 @@ pub enum FpBinaryOp {
     SubF,
     /// `a * b`, in one of the multipliers.
     MulF(FpMulAlu),
-    /// Named by the API, but what it computes is not documented: refused.
+    /// Operator in the API without a documented result: refused.
     MaskMulF(FpMulAlu),
     /// `a / b`.
     DivF,
 }
 
 impl FpBinaryOp {
-    /// All of them.
+    /// All operators.
     pub const ALL: &'static [FpBinaryOp] = &[
         FpBinaryOp::AddF,
         FpBinaryOp::SubF,
@@ -301,7 +301,7 @@ impl FpBinaryOp {
         }
     }
 
-    /// The name, with that of the enumeration.
+    /// The name, after that of the enumeration.
     pub const fn name(&self) -> &'static str {
         match self {
             FpBinaryOp::AddF => "FpBinaryOp::AddF",
@@ -323,7 +323,7 @@ impl fmt::Display for FpBinaryOp {
     }
 }
 
-/// An operator of two arguments, whichever cluster has it.
+/// An operator of two arguments, of any cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOperator {
     /// The logic cluster, on `i32`.
@@ -334,7 +334,7 @@ pub enum BinaryOperator {
     Fxp(FxpBinaryOp),
     /// The float cluster.
     Fp(FpBinaryOp),
-    /// The division behind the reduce.
+    /// The division after the reduce.
     FpDiv(FpDivBinaryOp),
     /// The clip cluster, on `i32`.
     ClipI32(ClipBinaryOpI32),
@@ -356,7 +356,7 @@ impl BinaryOperator {
         }
     }
 
-    /// The name, with that of the enumeration.
+    /// The name, after that of the enumeration.
     pub const fn name(&self) -> &'static str {
         match self {
             BinaryOperator::LogicI32(op) => op.name(),
@@ -382,7 +382,7 @@ impl BinaryOperator {
         }
     }
 
-    /// Lanes of the packets that it takes: 8, or 4 in the float cluster.
+    /// Lanes of its packets: 8, or 4 in the float cluster.
     pub const fn lanes(&self) -> usize {
         match self {
             BinaryOperator::Fp(_) | BinaryOperator::FpDiv(_) => crate::spec::VECTOR_NARROW_LANES,
@@ -390,7 +390,7 @@ impl BinaryOperator {
         }
     }
 
-    /// Whether what it computes is documented.
+    /// True if its result is documented.
     pub const fn is_defined(&self) -> bool {
         !matches!(self, BinaryOperator::Fp(FpBinaryOp::MaskMulF(_)))
     }
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(FpBinaryOp::MulF(FpMulAlu::Mul1).to_string(), "FpBinaryOp::MulF(Mul1)");
     }
 
-    /// Each operator is called as its variant, with the name of its enumeration.
+    /// The name of each operator is its variant, after the name of its enumeration.
     #[test]
     fn operators_are_called_as_their_variants() {
         macro_rules! called {
@@ -474,21 +474,25 @@ mod tests {
         }
     }
 
-    /// What the clusters take: the type of elements, and the lanes of a packet.
+    /// The clusters have the type of elements and the lanes of packets that they take.
     #[test]
     fn clusters_have_their_elements_and_packets() {
         use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
         macro_rules! cluster {
             ($wrap:ident($name:ident), $element:ident, $lanes:literal) => {
                 for op in $name::ALL {
-                    let own = $wrap(*op);
-                    assert_eq!((own.element(), own.lanes()), (ElementType::$element, $lanes), "{own:?}");
+                    let operator = $wrap(*op);
                     assert_eq!(
-                        (own.name(), own.to_string(), own.alu()),
+                        (operator.element(), operator.lanes()),
+                        (ElementType::$element, $lanes),
+                        "{operator:?}"
+                    );
+                    assert_eq!(
+                        (operator.name(), operator.to_string(), operator.alu()),
                         (op.name(), op.to_string(), op.alu())
                     );
-                    let masked = matches!(own, Fp(FpBinaryOp::MaskMulF(_)));
-                    assert_eq!(own.is_defined(), !masked, "{own:?}");
+                    let masked = matches!(operator, Fp(FpBinaryOp::MaskMulF(_)));
+                    assert_eq!(operator.is_defined(), !masked, "{operator:?}");
                 }
             };
         }

@@ -4,7 +4,7 @@ use super::{BinaryArgMode, OperandSource, TernaryArgMode, ValidBranchIds, Vector
 use crate::scalar::ElementType;
 use core::fmt;
 
-/// A constant as a number of its type.
+/// Writes a constant as a number of its type.
 fn write_constant(f: &mut fmt::Formatter<'_>, element: ElementType, bits: u32) -> fmt::Result {
     match element {
         ElementType::F32 => write!(f, "{:?}", f32::from_bits(bits)),
@@ -15,7 +15,7 @@ fn write_constant(f: &mut fmt::Formatter<'_>, element: ElementType, bits: u32) -
 fn write_source(f: &mut fmt::Formatter<'_>, element: ElementType, source: &OperandSource) -> fmt::Result {
     match source {
         OperandSource::Constant(bits) => write_constant(f, element, *bits),
-        OperandSource::Vrf(own) => write!(f, "VRF {}", own.source.address),
+        OperandSource::Vrf(operand) => write!(f, "VRF {}", operand.source.address),
         OperandSource::Stash(_) => f.write_str("stash"),
     }
 }
@@ -75,13 +75,13 @@ impl fmt::Display for VectorStep {
             VectorStep::Trim => f.write_str("trim_way4"),
             VectorStep::Concat => f.write_str("concat"),
             VectorStep::Pad => f.write_str("pad_way8"),
-            VectorStep::IntraSliceReduce(own) => {
-                let count: usize = own.reduced.iter().map(|own| own.size).product();
-                write!(f, "intra_slice_reduce {} of {count}, {} slots", own.op, own.slots)
+            VectorStep::IntraSliceReduce(reduce) => {
+                let count: usize = reduce.reduced.iter().map(|reduced_loop| reduced_loop.size).product();
+                write!(f, "intra_slice_reduce {} of {count}, {} slots", reduce.op, reduce.slots)
             }
-            VectorStep::InterSliceReduce(own) => {
-                let count: usize = own.reduced.iter().map(|own| own.size).product();
-                write!(f, "inter_slice_reduce {} of {count}, groups of {} slices", own.op, own.group)
+            VectorStep::InterSliceReduce(reduce) => {
+                let count: usize = reduce.reduced.iter().map(|slice_loop| slice_loop.size).product();
+                write!(f, "inter_slice_reduce {} of {count}, groups of {} slices", reduce.op, reduce.group)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reduces: one element of many, in each slice or between slices.
+//! Reduces of many elements to one, in each slice or between slices.
 
 use super::operators::{IntraSliceReduceOpF32, IntraSliceReduceOpI32};
 use crate::command::transfer::Step;
@@ -7,12 +7,12 @@ use crate::mapping::Guard;
 use crate::scalar::ElementType;
 use core::fmt;
 
-/// An operator that makes one element of many.
+/// An operator that reduces many elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOperator {
     /// The sum of `i32`, modulo 2^32.
     AddI32,
-    /// The sum of `i32`, after each addition the nearest that `i32` has.
+    /// The sum of `i32`, saturated to `i32` after each addition.
     AddSatI32,
     /// The greatest `i32`.
     MaxI32,
@@ -58,27 +58,27 @@ impl fmt::Display for ReduceOperator {
     }
 }
 
-/// What an inter-slice reduce makes of `i32`.
+/// Operators of an inter-slice reduce of `i32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InterSliceReduceOpI32 {
     /// The sum, modulo 2^32.
     Add,
-    /// The sum, after each addition the nearest that `i32` has.
+    /// The sum, saturated to `i32` after each addition.
     AddSat,
-    /// The greatest one.
+    /// The greatest element.
     Max,
-    /// The least one.
+    /// The least element.
     Min,
 }
 
-/// What an inter-slice reduce makes of `f32`.
+/// Operators of an inter-slice reduce of `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InterSliceReduceOpF32 {
     /// The sum.
     Add,
-    /// The greatest one.
+    /// The greatest element.
     Max,
-    /// The least one.
+    /// The least element.
     Min,
     /// The product.
     Mul,
@@ -129,7 +129,7 @@ impl From<IntraSliceReduceOpF32> for ReduceOperator {
 /// The most loops on either side of a reduce.
 pub const REDUCE_LOOPS: usize = 24;
 
-/// A loop over what a reduce keeps.
+/// A loop over elements that a reduce keeps apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptLoop {
     /// Iterations.
@@ -140,7 +140,7 @@ pub struct KeptLoop {
     pub output: usize,
 }
 
-/// A loop over what a reduce makes one element of.
+/// A loop over elements that a reduce combines to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReducedLoop {
     /// Iterations.
@@ -149,46 +149,50 @@ pub struct ReducedLoop {
     pub input: usize,
 }
 
-/// The intra-slice reduce: in each slice, one element for all along an axis.
+/// The intra-slice reduce: in each slice, all elements along an axis become one.
 ///
-/// Elements are taken in the order of their index along the axis, the first one as it is. Padding is left out; where there
-/// is nothing else, the result is none.
+/// Elements are combined in the order of their index along the axis, starting with the first one as it is. Padding is
+/// left out; a result of padding only is padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntraSliceReduce {
     /// The operator.
     pub op: ReduceOperator,
-    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Condition for positions of the incoming stream that hold an element. Variables: chip, cluster, slice, time,
+    /// packet.
     pub guard: Guard,
-    /// What stays.
+    /// Loops over the kept axes.
     pub kept: List<KeptLoop, REDUCE_LOOPS>,
-    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along the axis comes first.
+    /// Loops over the reduced axis, in the order of the index: the loop with the largest distance along the axis comes
+    /// first.
     pub reduced: List<ReducedLoop, REDUCE_LOOPS>,
     /// Time steps of the outgoing stream.
     pub time: usize,
-    /// Places of the accumulator that are in use at once, of 8.
+    /// Number of places of the accumulator in use at once, of 8.
     pub slots: usize,
 }
 
 impl IntraSliceReduce {
-    /// Where each element is before it, and where its sum is behind it: sum by sum, in the order in which elements are
-    /// added.
+    /// The position of each element in the incoming stream, and of its sum in the outgoing one: sum by sum, in the
+    /// order in which elements are added.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        let kept = self.kept.iter().map(|own| (own.size, own.input, own.output));
+        let kept = self.kept.iter().map(|kept_loop| (kept_loop.size, kept_loop.input, kept_loop.output));
         nest(kept).into_iter().flat_map(|(from, to)| {
-            let reduced = nest(self.reduced.iter().map(|own| (own.size, own.input, 0)));
+            let reduced =
+                nest(self.reduced.iter().map(|reduced_loop| (reduced_loop.size, reduced_loop.input, 0)));
             reduced.into_iter().map(move |(offset, _)| (from + offset, to))
         })
     }
 }
 
-/// A loop over what an inter-slice reduce keeps. Elements of a step are positions, `time * lanes + lane`.
+/// A loop over elements that an inter-slice reduce keeps apart. Elements of a step are positions,
+/// `time * lanes + lane`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedLoop {
     /// Iterations.
     pub size: usize,
-    /// Slices or positions before it, per iteration.
+    /// Slices or positions of the incoming stream, per iteration.
     pub input: Step,
-    /// Slices or positions behind it, per iteration.
+    /// Slices or positions of the outgoing stream, per iteration.
     pub output: Step,
 }
 
@@ -199,7 +203,7 @@ pub struct SliceLoop {
     pub size: usize,
     /// Slices per iteration.
     pub units: usize,
-    /// The axis, from 0 on: the fold over the last one is the innermost. Loops of an axis stand together.
+    /// The axis, counted from 0: the fold over the last one is the innermost. Loops of an axis are neighbours.
     pub axis: usize,
 }
 
@@ -212,26 +216,28 @@ pub struct RepeatedLoop {
     pub units: usize,
 }
 
-/// The inter-slice reduce: in each cluster, one element for all slices of a group.
+/// The inter-slice reduce: in each cluster, the elements of a group of slices become one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterSliceReduce {
     /// The operator.
     pub op: ReduceOperator,
-    /// Which positions of the incoming stream hold an element. Variables: chip, cluster, slice, time, packet.
+    /// Condition for positions of the incoming stream that hold an element. Variables: chip, cluster, slice, time,
+    /// packet.
     pub guard: Guard,
-    /// What stays: slices, positions, and time steps that go to slices.
+    /// Loops over the kept axes: slices, positions, and time steps that go to slices.
     pub kept: List<MovedLoop, REDUCE_LOOPS>,
-    /// What is reduced, in the order of the index: the loop whose iterations are farthest apart along its axis comes first.
+    /// Loops over the reduced axes, in the order of the index: the loop with the largest distance along its axis comes
+    /// first.
     pub reduced: List<SliceLoop, REDUCE_LOOPS>,
-    /// What gets the same sum.
+    /// Loops over the slices that get the same sum.
     pub repeated: List<RepeatedLoop, REDUCE_LOOPS>,
-    /// Neighbouring slices of a group.
+    /// Number of neighbouring slices in a group.
     pub group: usize,
     /// Time steps of the outgoing stream.
     pub time: usize,
 }
 
-/// Two positions for every turn of a nest of loops, in order.
+/// Two positions for every iteration of a nest of loops, in order.
 pub fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, usize)> {
     let mut all = vec![(0, 0)];
     for (size, input, output) in loops {
@@ -245,7 +251,7 @@ pub fn nest(loops: impl Iterator<Item = (usize, usize, usize)>) -> Vec<(usize, u
 mod tests {
     use super::*;
 
-    /// An operator of a reduce has the name and the type of the one that a call names.
+    /// An operator of a reduce has the name and the type of the operator in the call.
     #[test]
     fn operators_keep_their_names_and_types() {
         macro_rules! same {

@@ -1,4 +1,4 @@
-//! What programs say about themselves.
+//! Properties of programs: their text, shapes and operands.
 
 use super::*;
 use crate::list::List;
@@ -117,7 +117,7 @@ fn of(steps: impl IntoIterator<Item = VectorStep>) -> Vector {
     Vector { steps: steps.into_iter().collect(), ..Vector::new(ElementType::F32, Guard::always(5)) }
 }
 
-/// Every step in words.
+/// Each step has its text.
 #[test]
 fn steps_print() {
     let zip = |mode| VectorStep::Zip { op: BinaryOperator::Fp(FpBinaryOp::SubF), mode };
@@ -149,7 +149,7 @@ fn steps_print() {
     assert_eq!(of([]).to_string(), "vector f32");
 }
 
-/// What a step makes of types, time and packets.
+/// Steps change types, time and packets.
 #[test]
 fn steps_change_the_stream() {
     let shape = |element, time, lanes| StreamShape { element, time, lanes };
@@ -175,10 +175,15 @@ fn steps_change_the_stream() {
         assert_eq!(step.shape(integers), behind, "{step}");
     }
     let both = of([VectorStep::Split, VectorStep::Stash, VectorStep::Concat]);
-    assert!(both.shapes(floats).map(|own| (own.time, own.lanes)).eq([(6, 8), (12, 4), (12, 4), (6, 8)]));
+    assert!(both.shapes(floats).map(|shape| (shape.time, shape.lanes)).eq([
+        (6, 8),
+        (12, 4),
+        (12, 4),
+        (6, 8)
+    ]));
 }
 
-/// Packets of both groups count.
+/// The number of packets includes both groups.
 #[test]
 fn packets_of_groups_are_those_of_both() {
     let zip = VectorStep::Zip { op: BinaryOperator::Fp(FpBinaryOp::AddF), mode: BinaryArgMode::Mode01 };
@@ -197,7 +202,7 @@ fn units_are_free_again_behind_an_exchange() {
     assert!(of([max.clone(), sum.clone()]).used().eq(all));
     let behind = of([max.clone(), across(), sum.clone()]);
     assert!(behind.used().eq([RngdAlu::FpFma]) && behind.alus().eq(all));
-    assert_eq!(behind.inter_slice().map(|own| own.group), Some(8));
+    assert_eq!(behind.inter_slice().map(|reduce| reduce.group), Some(8));
     assert!(of([max.clone(), sum]).inter_slice().is_none());
     assert!(of([max.clone(), across()]).used().next().is_none());
     assert!(of([across(), max, across()]).used().next().is_none());
@@ -212,10 +217,10 @@ fn units_are_free_again_behind_an_exchange() {
     assert!(of([VectorStep::Branch(never)]).computes(), "it looks at the elements");
 }
 
-/// Tensors are operands where a mode has the argument.
+/// Tensors are operands if the mode has the argument.
 #[test]
 fn operands_are_taken_by_mode() {
-    let addresses = |step| of([step]).operands().map(|own| own.source.address).collect::<Vec<_>>();
+    let addresses = |step| of([step]).operands().map(|operand| operand.source.address).collect::<Vec<_>>();
     for mode in BinaryArgMode::ALL {
         let taken = if mode == BinaryArgMode::Mode00 { vec![] } else { vec![0, 64] };
         assert_eq!(addresses(taking(mode)), taken, "{mode}");
@@ -227,12 +232,12 @@ fn operands_are_taken_by_mode() {
     assert!(addresses(VectorStep::Split).is_empty());
     let mut all =
         of([taking(BinaryArgMode::Mode00), multiply_add(TernaryArgMode::Mode012), VectorStep::Stash]);
-    all.regions_mut().for_each(|own| own.address += 1);
-    let moved: Vec<_> = all.regions_mut().map(|own| own.address).collect();
+    all.regions_mut().for_each(|region| region.address += 1);
+    let moved: Vec<_> = all.regions_mut().map(|region| region.address).collect();
     assert_eq!(moved, [1, 65, 129], "all that it names have a place");
 }
 
-/// Six times the widest stream, and the elements of all operands.
+/// The kept elements are six times the widest stream, plus the elements of all operands.
 #[test]
 fn what_is_kept_is_counted() {
     let before = StreamShape { element: ElementType::F32, time: 10, lanes: 8 };
@@ -243,15 +248,15 @@ fn what_is_kept_is_counted() {
     let padded = of([VectorStep::Trim, VectorStep::Pad]);
     assert_eq!(padded.kept(StreamShape { lanes: 4, ..before }), 6 * 80);
     let mut nested = loops(3);
-    let own = nested.loops.at(0);
-    nested.loops.push(own);
+    let inner = nested.loops.at(0);
+    nested.loops.push(inner);
     let stash = BinaryInput { ids: GroupId::One.into(), source: OperandSource::Stash(Box::new(nested)) };
     let op = BinaryOperator::Fxp(FxpBinaryOp::AddFxp);
     let step = VectorStep::Binary { op, mode: BinaryArgMode::Mode01, operands: vec![stash] };
     assert_eq!(of([step]).kept(before), 6 * 80 + 9);
 }
 
-/// Each step that leaves waits for the last one that it is made of.
+/// Each outgoing step waits for the last step that it depends on.
 #[test]
 fn steps_wait_for_what_they_are_made_of() {
     let before = |time| StreamShape { element: ElementType::F32, time, lanes: 8 };
@@ -264,7 +269,7 @@ fn steps_wait_for_what_they_are_made_of() {
     assert_eq!(last(vec![VectorStep::Unzip { step: 8 }], 4), [11, 31]);
     assert_eq!(last(vec![VectorStep::Unzip { step: 16 }], 4), [21, 31]);
     assert_eq!(last(vec![VectorStep::Unzip { step: 16 }], 8), [21, 31, 61, 71]);
-    // Sums leave when all slices have delivered.
+    // Sums leave after all slices have delivered.
     assert_eq!(last(vec![across()], 4), [31; 3]);
     // The order of numbers does not matter.
     assert_eq!(of([across()]).last_inputs(before(4), |step| 40 - 10 * step), [40; 3]);

@@ -1,20 +1,20 @@
 //! Variables that decide about padding by themselves.
 //!
 //! ```text
-//!   m![A / 16 # 4], m![A % 16] with A = 48       v0 alone: position 3 is padding, whatever v1 is
-//!   m![A # 48 / 16], m![A # 48 % 16] with A = 40 v0 and v1 together: of the last part, 8 positions are left
+//!   m![A / 16 # 4], m![A % 16] with A = 48       v0 alone: position 3 is padding for every v1
+//!   m![A # 48 / 16], m![A # 48 % 16] with A = 40 v0 and v1 together: the last part has 8 live positions
 //! ```
 
 use super::{GUARD_SUMS, Guard, GuardDigit};
 use crate::mapping::gcd;
 
-/// The most variables that are told apart.
+/// The most variables of a guard that this module supports.
 const VARIABLES: usize = 5;
 
-/// Per variable, what the sum changes by where only the variable changes: a multiple of this. 0: it stays.
+/// Per variable, a divisor of all changes of the sum if only the variable changes. 0: the sum does not change.
 type Influence = [usize; VARIABLES];
 
-/// What a digit adds to its sum, as multiples per variable.
+/// The influence of a digit on its sum, per variable.
 const fn influence(guard: &Guard, known: &[Influence; GUARD_SUMS], digit: &GuardDigit) -> Influence {
     let mut found = [0; VARIABLES];
     if digit.extent <= 1 || digit.weight == 0 {
@@ -40,7 +40,7 @@ const fn influence(guard: &Guard, known: &[Influence; GUARD_SUMS], digit: &Guard
     found
 }
 
-/// Of each sum, in order.
+/// The influences on each sum, in order.
 const fn influences(guard: &Guard) -> [Influence; GUARD_SUMS] {
     assert!(guard.variables <= VARIABLES, "a tensor has at most five dimensions");
     let mut known = [[0; VARIABLES]; GUARD_SUMS];
@@ -49,10 +49,10 @@ const fn influences(guard: &Guard) -> [Influence; GUARD_SUMS] {
         let sum = guard.sums.at(k);
         let mut d = sum.first;
         while d < sum.first + sum.len {
-            let own = influence(guard, &known, guard.digits.get(d));
+            let added = influence(guard, &known, guard.digits.get(d));
             let mut v = 0;
             while v < guard.variables {
-                known[k][v] = gcd(known[k][v], own[v]);
+                known[k][v] = gcd(known[k][v], added[v]);
                 v += 1;
             }
             d += 1;
@@ -63,8 +63,9 @@ const fn influences(guard: &Guard) -> [Influence; GUARD_SUMS] {
 }
 
 impl Guard {
-    /// Whether a variable and the others decide about padding independently: a position is live where
-    /// [`Self::holds_alone`] is true of the variable, and the rest is live beside any such value. For up to five variables.
+    /// True if a variable and the others decide about padding independently: a position is live if
+    /// [`Self::holds_alone`] is true of the variable and the rest is live beside any such value. Supports up to five
+    /// variables.
     pub const fn is_alone(&self, variable: usize) -> bool {
         let known = influences(self);
         let mut k = 0;
@@ -85,7 +86,7 @@ impl Guard {
         true
     }
 
-    /// Whether there are live positions at a value of a variable that [is alone](Self::is_alone).
+    /// True if there are live positions at a value of a variable that [is alone](Self::is_alone).
     pub fn holds_alone(&self, variable: usize, value: usize) -> bool {
         let known = influences(self);
         let mut values = [0usize; GUARD_SUMS];
@@ -124,7 +125,7 @@ mod tests {
         let guard = liveness_of(&[X::EXPR, Y::EXPR]).expect("few digits");
         let lives = |x: usize, y: usize| guard.holds(&[x, y]);
         let alone = guard.is_alone(0);
-        // By positions: every row is all dead, or the same as every other row.
+        // Checks by positions: every row is padding only, or equal to every other row with an element.
         let rows: Vec<Vec<bool>> =
             (0..X::SIZE).map(|x| (0..Y::SIZE).map(|y| lives(x, y)).collect()).collect();
         let full = rows.iter().find(|row| row.contains(&true)).expect("there is an element");
@@ -147,7 +148,7 @@ mod tests {
         assert!(alone::<m![1 # 2], m![A, C # 8]>());
         assert!(alone::<m![1], m![[A, B] # 128]>());
         assert!(!alone::<m![[A, B] # 128 / 64], m![[A, B] # 128 % 64]>());
-        // A product that is cut between its padded blocks, and one that is cut inside of a block.
+        // A product that is cut between its padded blocks, and one that is cut inside a block.
         assert!(alone::<m![[B, C # 8] / 8], m![[B, C # 8] % 8]>());
         assert!(alone::<m![[B, C # 8] / 8 # 4], m![[B, C # 8] % 8]>());
         assert!(!alone::<m![[B, C # 8] / 4], m![[B, C # 8] % 4]>());

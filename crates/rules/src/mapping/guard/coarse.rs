@@ -1,4 +1,4 @@
-//! Which cells of neighbouring positions hold an element.
+//! Coarse guards: the cells of neighbouring positions that hold an element.
 //!
 //! ```text
 //!   m![A, K # 8] with K = 6, cells of 8 positions of the element
@@ -10,11 +10,11 @@
 use super::{Guard, GuardDigit, GuardSum};
 
 impl Guard {
-    /// The condition that some position of the cell is live: of the `size` values of a variable, `cell` at a time, from 0 on. It
-    /// may hold for a cell without a live position where several sums look at it.
+    /// The condition that a cell holds a live position. Cells are runs of `cell` of the `size` values of a variable,
+    /// from 0 on. The condition may also hold for a cell without a live position, if several sums depend on the cell.
     pub fn coarse(&self, variable: usize, size: usize, cell: usize) -> Guard {
         let mut coarse = Guard { mappings: self.mappings, ..Guard::always(self.variables) };
-        // Sums that say nothing of a position any more, or only something of a cell.
+        // Sums that no longer depend on a single position, but at most on a cell.
         let mut vague = [false; super::GUARD_SUMS];
         for (k, sum) in self.sums.iter().enumerate() {
             let first = coarse.digits.len();
@@ -34,7 +34,7 @@ impl Guard {
             }
             vague[k] = nested || most > 0;
             let start = if nested { 0 } else { sum.start.saturating_sub(most) };
-            // Values of later digits count from where the sum starts.
+            // Values of later digits count from the start of the sum.
             let limit = if nested || sum.limit == usize::MAX { usize::MAX } else { sum.end() - start };
             coarse.sums.push(GuardSum { first, len: coarse.digits.len() - first, start, limit });
         }
@@ -52,7 +52,7 @@ impl Guard {
     }
 }
 
-/// The part of a digit that tells cells apart, and the most that the positions of a cell add.
+/// The part of a digit that distinguishes cells, and the most that the positions of a cell add.
 fn cut(digit: GuardDigit, size: usize, cell: usize) -> (Option<GuardDigit>, usize) {
     let GuardDigit { base, extent, weight, .. } = digit;
     let reach = size.saturating_sub(1) / base;
@@ -82,7 +82,7 @@ mod tests {
 
     axes![A = 15, B = 6, K = 12];
 
-    /// The cells of a mapping that hold an element, by slice: the guard says so of every position of the cell, and of no other.
+    /// Checks the cells with an element, by slice: the guard holds for every position of such a cell, and for no other.
     fn cells<Slice: M, Element: M>(cell: usize) {
         let one = <m![1]>::EXPR;
         let guard = liveness_of(&[one, one, Slice::EXPR, Element::EXPR]).expect("few digits");
@@ -90,8 +90,8 @@ mod tests {
         for slice in 0..Slice::SIZE {
             for element in 0..Element::SIZE {
                 let first = element / cell * cell;
-                let own = first..(first + cell).min(Element::SIZE);
-                let expected = own.into_iter().any(|k| guard.holds(&[0, 0, slice, k]));
+                let members = first..(first + cell).min(Element::SIZE);
+                let expected = members.into_iter().any(|k| guard.holds(&[0, 0, slice, k]));
                 assert_eq!(coarse.holds(&[0, 0, slice, element]), expected, "{slice}, {element} of {cell}");
             }
         }
@@ -114,7 +114,7 @@ mod tests {
         assert!(ragged.expect("few digits").coarse(3, 16, 16).is_always());
     }
 
-    /// It never misses a cell.
+    /// The coarse guard never misses a cell.
     #[test]
     fn no_cell_is_missed() {
         let mut random = SmallRng::seed_from_u64(11);

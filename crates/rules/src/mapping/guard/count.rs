@@ -1,7 +1,7 @@
-//! How many positions are live, without a look at each.
+//! Number of live positions, without a look at each.
 //!
-//! Variables are cut where the digits of the guard begin and end. What no sum looks at counts in full; each sum of its own counts
-//! by the values that it may have:
+//! Variables are cut where the digits of the guard begin and end. A part that no sum depends on counts in full. A sum
+//! whose parts no other sum uses counts by the number of values in its range:
 //!
 //! ```text
 //!   m![A # 16, B], A = 15, B = 4        variable 0..64 = 16 x 4        15 of the 16 values of the sum, times 4
@@ -9,24 +9,24 @@
 
 use super::{Guard, GuardDigit};
 
-/// Steps after which it gives up.
+/// Limit of steps; a longer count is given up.
 const MOST_STEPS: usize = 1 << 12;
 /// The most parts of variables.
 const MOST_ATOMS: usize = 64;
 
-/// A part of a variable that takes all of so many values.
+/// A part of a variable that takes all of `values` values.
 #[derive(Clone, Copy, Debug)]
 struct Atom {
     variable: usize,
     /// Positions of the variable per value.
     base: usize,
     values: usize,
-    /// Whether a sum has counted it.
+    /// True if a sum has counted it.
     counted: bool,
 }
 
 impl Guard {
-    /// How many tuples of variables, each below its size, are live. `None`: it would take a look at each to tell.
+    /// Number of live tuples of variables, each below its size. `None` if only a look at each tuple can tell.
     pub fn count(&self, sizes: &[usize]) -> Option<u128> {
         debug_assert_eq!(sizes.len(), self.variables, "one size per variable");
         let all = || product(sizes.iter().copied());
@@ -44,12 +44,12 @@ impl Guard {
             cut(&digits, variable, size, &mut atoms)?;
         }
         let mut sums: Vec<Sum> = Vec::new();
-        for own in &self.sums {
-            if own.limit == usize::MAX && own.start == 0 {
+        for bound in &self.sums {
+            if bound.limit == usize::MAX && bound.start == 0 {
                 continue;
             }
-            let mut sum = Sum { terms: Vec::new(), start: own.start as u128, end: own.end() as u128 };
-            for digit in &digits[own.first..own.first + own.len] {
+            let mut sum = Sum { terms: Vec::new(), start: bound.start as u128, end: bound.end() as u128 };
+            for digit in &digits[bound.first..bound.first + bound.len] {
                 let end = digit.base.saturating_mul(digit.extent);
                 for (number, atom) in
                     atoms.iter().enumerate().filter(|(_, atom)| atom.variable == digit.variable)
@@ -67,7 +67,7 @@ impl Guard {
             if sum.holds_always() {
                 continue;
             }
-            // Two tests of the same sum are one.
+            // Two tests of the same sum are merged.
             match sums.iter_mut().find(|other| other.terms == sum.terms) {
                 Some(other) => {
                     (other.start, other.end) = (other.start.max(sum.start), other.end.min(sum.end))
@@ -78,7 +78,7 @@ impl Guard {
         let mut count = 1u128;
         for sum in &sums {
             for term in &sum.terms {
-                // Two sums look at it.
+                // A second sum depends on the same part.
                 if core::mem::replace(&mut atoms[term.atom].counted, true) {
                     return None;
                 }
@@ -89,7 +89,7 @@ impl Guard {
         Some(free.fold(count, |count, atom| count.saturating_mul(atom.values as u128)))
     }
 
-    /// The sizes of variables up to the last value that tests of one variable alone leave.
+    /// The sizes of variables, cut to the last value that tests of one variable alone allow.
     fn within(&self, sizes: &[usize]) -> Vec<usize> {
         let mut sizes = sizes.to_vec();
         for sum in &self.sums {
@@ -106,8 +106,8 @@ impl Guard {
         sizes
     }
 
-    /// A digit of a given variable. One of an earlier sum is, where that is a digit alone. `None`: it is not, or no sum before it
-    /// is meant, as in a command that was built by hand.
+    /// A digit of a given variable. A digit of an earlier sum becomes one of a variable if the sum is a single plain
+    /// digit. `None` if it is not, or if the digit refers to no sum before it, as in a command that was built by hand.
     fn of_a_variable(&self, digit: GuardDigit, sizes: &[usize]) -> Option<GuardDigit> {
         let Some(earlier) = digit.variable.checked_sub(self.variables) else { return Some(digit) };
         let sum = self.sums.as_slice().get(earlier)?;
@@ -126,7 +126,7 @@ impl Guard {
     }
 }
 
-/// Cuts a variable where its digits begin and end. `None`: they do not nest.
+/// Cuts a variable where its digits begin and end. `None` if the digits do not nest.
 fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom>) -> Option<()> {
     let mut places = vec![1];
     for digit in digits.iter().filter(|digit| digit.variable == variable) {
@@ -148,12 +148,12 @@ fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom
     Some(())
 }
 
-/// As large as can be, where it is too large.
+/// The product, saturated at the greatest number.
 fn product(sizes: impl Iterator<Item = usize>) -> u128 {
     sizes.fold(1, |product, size| product.saturating_mul(size as u128))
 }
 
-/// What one value of an atom adds to a sum.
+/// Contribution of one value of an atom to a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Term {
     weight: u128,
@@ -171,7 +171,7 @@ impl Term {
 /// A sum that must lie in a range.
 #[derive(Clone, Debug)]
 struct Sum {
-    /// The heaviest first.
+    /// The terms, heaviest first.
     terms: Vec<Term>,
     start: u128,
     end: u128,
@@ -185,13 +185,13 @@ impl Sum {
         }
     }
 
-    /// Whether all values of the atoms make a sum in the range.
+    /// True if all values of the atoms make a sum in the range.
     fn holds_always(&self) -> bool {
         let most = self.terms.iter().fold(0, |most: u128, term| most.saturating_add(term.most()));
         self.start == 0 && most < self.end
     }
 
-    /// How many values of the atoms make a sum in the range.
+    /// Number of value tuples of the atoms whose sum is in the range.
     fn count(&self) -> Option<u128> {
         let mut steps = MOST_STEPS;
         let end = below(&self.terms, self.end, &mut steps)?;
@@ -199,7 +199,7 @@ impl Sum {
     }
 }
 
-/// How many values make a sum below a limit.
+/// Number of value tuples whose sum is below a limit.
 fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
     *steps = steps.checked_sub(1)?;
     if limit == 0 {
@@ -208,7 +208,7 @@ fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
     let Some((&Term { weight, values, .. }, rest)) = terms.split_first() else { return Some(1) };
     let most = rest.iter().map(Term::most).fold(0, u128::saturating_add);
     let all = product(rest.iter().map(|term| term.values));
-    // Values that leave room for everything below them, and values that leave some.
+    // `full` values leave room for every sum of the rest, `some` values for at least one.
     let full = if limit > most { ((limit - most - 1) / weight + 1).min(values as u128) } else { 0 };
     let some = limit.div_ceil(weight).min(values as u128);
     let mut count = full.saturating_mul(all);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(Guard::always(2).count(&[7, 0]), Some(0));
     }
 
-    /// Sums that there are not, and that mean themselves: commands that are built by hand have them.
+    /// Digits of sums that do not exist, and sums of themselves: commands that are built by hand may have them.
     #[test]
     fn sums_that_mean_nothing_are_not_counted() {
         for variable in [1, 2, 3, usize::MAX] {

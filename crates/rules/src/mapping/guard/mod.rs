@@ -1,8 +1,8 @@
 //! Conditions that tell live positions from padding.
 //!
-//! A position of a tensor is a tuple of *variables*: the indices of its dimensions, or the loop indices of a
-//! move. A mapping leaves some positions without an element (padding). What is left of a mapping, once the types
-//! are gone, are sums of digits that must stay below a limit:
+//! A position of a tensor is a tuple of *variables*: the indices of its dimensions, or the loop indices of a move. A
+//! mapping leaves some positions without an element (padding). Without the types, a mapping is reduced to sums of
+//! digits that must stay below a limit:
 //!
 //! ```text
 //! m![A / 4 # 8] with A = 15, m![A % 4]      variables: v0 (0..8), v1 (0..4)
@@ -10,7 +10,7 @@
 //!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
 //! ```
 //!
-//! Dead positions before a block make a sum start later:
+//! Padding positions before a block make a sum start later:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90             variables: v0 (0..96)
@@ -19,8 +19,8 @@
 //!   sum 1 = v0              test: 2 <= sum 1 < 2 + 90, and from here on it is counted from 2
 //! ```
 //!
-//! A sum can be a variable of later digits: that is how a position inside a product that was cut across a digit
-//! (a composite) is decoded.
+//! A sum can be a variable of later digits. In this way a position inside a composite, a product that was cut across a
+//! digit, is decoded.
 
 mod alone;
 mod coarse;
@@ -39,9 +39,9 @@ pub struct GuardDigit {
     pub variable: usize,
     /// Positions of the variable per step of this digit.
     pub base: usize,
-    /// The number of values that this digit takes before it starts again.
+    /// Number of values that this digit takes before it starts again.
     pub extent: usize,
-    /// What one step of the digit adds to the sum.
+    /// Increase of the sum per step of the digit.
     pub weight: usize,
 }
 
@@ -52,19 +52,19 @@ pub struct GuardSum {
     pub first: usize,
     /// The number of digits.
     pub len: usize,
-    /// The least sum that is live. The value of the sum, for later digits, is what is above it.
+    /// The least sum that is live. Later digits read the sum minus `start`.
     pub start: usize,
-    /// The sum must be less than this above `start`. `usize::MAX` where it is only a variable of other digits.
+    /// The sum must be less than `start + limit`. `usize::MAX` for a sum that is only a variable of other digits.
     pub limit: usize,
 }
 
 impl GuardSum {
-    /// Whether a sum of this value is live.
+    /// True if a sum of this value is live.
     pub const fn holds(&self, total: usize) -> bool {
         total >= self.start && total - self.start < self.limit
     }
 
-    /// The least sum that is not live any more, if there is one.
+    /// The least value past the live ones, if there is one: `start + limit`.
     pub const fn end(&self) -> usize {
         self.start.saturating_add(self.limit)
     }
@@ -84,24 +84,24 @@ pub struct Guard {
     pub digits: List<GuardDigit, GUARD_DIGITS>,
     /// The sums, in the order in which they can be evaluated.
     pub sums: List<GuardSum, GUARD_SUMS>,
-    /// What the variables are positions of.
+    /// The mappings whose positions the variables are.
     pub mappings: GuardMappings,
 }
 
 /// The most variables whose mappings a guard remembers.
 const NAMED_VARIABLES: usize = 5;
 
-/// The mappings that the variables of a guard are positions of, so that messages can name an element by its axes.
+/// The mappings whose positions the variables of a guard are, so that messages can name an element by its axes.
 ///
-/// They change nothing that a command does, so all of them are equal.
+/// They change nothing in the work of a command, so all of them are equal.
 #[derive(Clone, Copy)]
 pub struct GuardMappings([Option<&'static Expr>; NAMED_VARIABLES]);
 
 impl GuardMappings {
-    /// Nothing is known of the variables: a command that was built by hand.
+    /// No known mapping, as in a command that was built by hand.
     pub const UNKNOWN: GuardMappings = GuardMappings([None; NAMED_VARIABLES]);
 
-    /// Of so many variables, in order. More than five are not remembered.
+    /// The mappings of as many variables, in order. More than five are not remembered.
     pub const fn new(mappings: &[&'static Expr]) -> Self {
         let mut all = Self::UNKNOWN;
         let mut k = 0;
@@ -112,14 +112,14 @@ impl GuardMappings {
         all
     }
 
-    /// The mappings of the variables from one on, as text: `m![A / 4], m![A % 4]`. `None` where they are not known.
+    /// The mappings of the variables from `first` on, as text: `m![A / 4], m![A % 4]`. `None` if they are not known.
     pub fn text(&self, first: usize) -> Option<String> {
         let texts: Vec<_> =
             self.0.iter().skip(first).flatten().map(|mapping| format!("m![{mapping}]")).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }
 
-    /// Those that are known, in order.
+    /// The known mappings, in order.
     pub fn known(&self) -> Vec<&'static Expr> {
         self.0.iter().flatten().copied().collect()
     }
@@ -170,7 +170,7 @@ fn dead_part(mapping: &'static Expr, position: usize) -> Option<(usize, &'static
 }
 
 impl Guard {
-    /// Whether both are the same tests: `==` in const code.
+    /// True if both are the same tests: `==` in const code.
     pub const fn is(&self, other: &Self) -> bool {
         if self.digits.len() != other.digits.len() || self.sums.len() != other.sums.len() {
             return false;
@@ -209,8 +209,8 @@ impl Guard {
         guard
     }
 
-    /// The element at a position, by its coordinates and by where the innermost mapping has it:
-    /// `i![A: 3, B: 5], position 13 of m![A % 4, B # 8]`. `None` for padding, and where the mappings are not known.
+    /// The element at a position, by its coordinates and by its place in the innermost mapping:
+    /// `i![A: 3, B: 5], position 13 of m![A % 4, B # 8]`. `None` for padding, and if the mappings are not known.
     pub fn element(&self, variables: &[usize]) -> Option<String> {
         let (mut index, mut names) = (Index::new(), Vec::new());
         let mut innermost = None;
@@ -227,8 +227,8 @@ impl Guard {
         Some(format!("i![{}], position {position} of m![{mapping}]", coordinates.join(", ")))
     }
 
-    /// Where a position without an element is, by the part of a mapping whose padding it is in:
-    /// `position 9 of m![A # 10]`, or by all mappings where only together they leave an axis. `None` where the mappings
+    /// The place of a position without an element, by the part of a mapping whose padding it is in:
+    /// `position 9 of m![A # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings
     /// are not known.
     pub fn dead_part(&self, variables: &[usize]) -> Option<String> {
         let known = || variables.iter().zip(&self.mappings.0).filter_map(|(at, map)| Some((*at, (*map)?)));
@@ -238,19 +238,19 @@ impl Guard {
         part.or_else(|| Some(all()).filter(|all| !all.is_empty()))
     }
 
-    /// Whether every position is live.
+    /// True if every position is live.
     pub const fn is_always(&self) -> bool {
         self.sums.is_empty()
     }
 
-    /// Whether a position may be live of which only the first variables are known. True where it takes more to tell.
+    /// True if a position may be live, given only its first variables. True also if they do not suffice to decide.
     pub fn may_hold(&self, known: &[usize]) -> bool {
         self.may_hold_where(|variable| known.get(variable).copied())
     }
 
-    /// The same where one variable is known.
+    /// The same, given one variable.
     pub fn may_hold_with(&self, variable: usize, value: usize) -> bool {
-        self.may_hold_where(|own| (own == variable).then_some(value))
+        self.may_hold_where(|other| (other == variable).then_some(value))
     }
 
     fn may_hold_where(&self, known: impl Fn(usize) -> Option<usize>) -> bool {
@@ -270,7 +270,7 @@ impl Guard {
         })
     }
 
-    /// Whether the position is live. `variables` holds one value per given variable.
+    /// True if the position is live. `variables` holds one value per given variable.
     pub fn holds(&self, variables: &[usize]) -> bool {
         debug_assert_eq!(variables.len(), self.variables, "one value per variable");
         let mut values = [0usize; GUARD_SUMS];
@@ -311,13 +311,13 @@ mod tests {
         assert_eq!(known, [true, true, true, true, false, false, false, false]);
         guard.sums = Guard::always(2).sums;
         guard.sums.push(GuardSum { first: 0, len: 2, start: 2, limit: 12 });
-        // From 2 on, the first digit of what is above it.
+        // The second sum is a digit of the first sum minus 2, its start.
         guard.digits.push(GuardDigit { variable: 2, base: 4, extent: 3, weight: 1 });
         guard.sums.push(GuardSum { first: 2, len: 1, start: 1, limit: 1 });
         for total in 0..16 {
             assert_eq!(guard.holds(&[total / 4, total % 4]), (6..10).contains(&total), "{total}");
         }
-        // Of v0 alone: 4 * v0 to 4 * v0 + 3 meets 2..14; the other test could be anything.
+        // Test with v0 alone: 4 * v0 to 4 * v0 + 3 meets 2..14; the other test is open.
         assert!((0..4).all(|v| guard.may_hold(&[v])) && guard.may_hold(&[]) && !guard.may_hold(&[4]));
         guard.sums.set(0, GuardSum { start: 4, ..guard.sums.at(0) });
         assert!(!guard.may_hold(&[0]) && guard.may_hold(&[1]));

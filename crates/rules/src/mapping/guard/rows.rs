@@ -1,11 +1,11 @@
-//! Guards, evaluated a row of positions at a time.
+//! Guards, evaluated for a row of positions at a time.
 
 use crate::mapping::{GUARD_SUMS, Guard, GuardDigit, GuardSum};
 
 /// Chip, cluster and slice are the first variables of a guard.
 const UNIT_VARIABLES: usize = 3;
 
-/// Which positions of a row are live.
+/// The live positions of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// Every position.
@@ -17,7 +17,7 @@ pub enum Liveness {
 }
 
 impl Liveness {
-    /// Whether a position of the row is live. `mask`: that of the row.
+    /// True if a position of the row is live. `mask` is the mask of the row.
     pub fn holds(self, mask: &[bool], position: usize) -> bool {
         match self {
             Liveness::All => true,
@@ -34,16 +34,18 @@ pub struct LiveRows {
     /// The variable that runs along a row.
     axis: usize,
     len: usize,
-    /// Per sum: what the axis adds, and the least and the most of it. `None` where it adds nothing.
+    /// Per sum: the contribution of the axis at each position, its least and its greatest value. `None` without a
+    /// contribution.
     tables: Vec<Option<(Vec<usize>, usize, usize)>>,
-    /// The rows of a unit do not differ.
+    /// True if all rows of a unit are the same.
     same_in_unit: bool,
-    /// A later digit cuts up a sum that the axis has part in: positions are tested one by one.
+    /// True if a later digit cuts up a sum that the axis adds to: positions are tested one by one.
     one_by_one: bool,
 }
 
 impl LiveRows {
-    /// Rows of `len` values of the variable `axis`. An axis that the guard does not have leaves nothing mixed.
+    /// Rows of `len` values of the variable `axis`. If the guard does not have the axis, a row is live as a whole or
+    /// not at all.
     pub fn new(guard: &Guard, axis: usize, len: usize) -> Self {
         let same_in_unit = (UNIT_VARIABLES..guard.variables).all(|variable| !depends_on(guard, variable));
         let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), same_in_unit, one_by_one: false };
@@ -68,18 +70,18 @@ impl LiveRows {
         rows
     }
 
-    /// Whether every position of every row is live.
+    /// True if every position of every row is live.
     pub fn is_always(&self) -> bool {
         self.guard.is_always()
     }
 
-    /// Whether units differ in which positions are live, but for units without any.
+    /// True if units differ in their live positions, apart from units without any.
     pub fn differs_by_unit(&self) -> bool {
         let (_, rest) = split_units(&self.guard);
         (0..UNIT_VARIABLES).any(|variable| depends_on(&rest, variable))
     }
 
-    /// Whether a position behind the leading ones of one of so many rows may be live in some unit.
+    /// True if one of `rows` rows may have a live position past its first `leading(row)` ones in some unit.
     pub fn may_exceed(&self, rows: usize, width: usize, leading: impl Fn(usize) -> usize) -> bool {
         let (_, guard) = split_units(&self.guard);
         let (live, mut mask) = (LiveRows::new(&guard, self.axis, self.len), Vec::new());
@@ -92,22 +94,20 @@ impl LiveRows {
             })
     }
 
-    /// What holds for all rows of a unit, if the rows of a unit do not differ. `variables` starts with chip, cluster and
-    /// slice.
+    /// The liveness of all rows of a unit, if they are the same. `variables` starts with chip, cluster and slice.
     pub fn of_unit(&self, variables: &mut [usize]) -> Option<Liveness> {
         self.same_in_unit.then(|| self.row(variables, &mut Vec::new()))
     }
 
-    /// What holds for each row of a unit, if its rows do not differ from one another. `variables` starts with chip, cluster
-    /// and slice.
+    /// The liveness of each row of a unit, if its rows do not differ. `variables` starts with chip, cluster and slice.
     pub fn of_rows(&self, variables: &mut [usize]) -> Option<Liveness> {
         let mut others = (UNIT_VARIABLES..self.guard.variables).filter(|&variable| variable != self.axis);
         let same = others.all(|variable| !depends_on(&self.guard, variable));
         same.then(|| self.row(variables, &mut Vec::new()))
     }
 
-    /// Looks at the row of the given variables, of which the axis is set aside. `mask` is valid after
-    /// [`Liveness::Some`].
+    /// Evaluates the row of the given variables; the variable of the axis is overwritten or ignored. `mask` is valid
+    /// after [`Liveness::Some`].
     pub fn row(&self, variables: &mut [usize], mask: &mut Vec<bool>) -> Liveness {
         if self.guard.is_always() {
             return Liveness::All;
@@ -165,8 +165,8 @@ impl LiveRows {
     }
 }
 
-/// Takes the tests that only the unit decides out of a guard: what they are, and the rest. A guard in which sums mix the
-/// unit with other variables is all rest.
+/// Splits a guard into the tests that depend on the unit only, and the rest. A guard in which sums mix the unit with
+/// other variables is all rest.
 pub fn split_units(guard: &Guard) -> (Guard, Guard) {
     let (mut units, mut rest) = (Guard::always(guard.variables), Guard::always(guard.variables));
     for sum in &guard.sums {
@@ -187,7 +187,7 @@ pub fn split_units(guard: &Guard) -> (Guard, Guard) {
     (units, rest)
 }
 
-/// Whether a variable has part in a guard.
+/// True if a guard depends on a variable.
 pub fn depends_on(guard: &Guard, variable: usize) -> bool {
     guard.digits.iter().any(|digit| digit.variable == variable && digit.extent > 1)
 }
@@ -215,7 +215,7 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
-    /// Digits of random variables, the first of which are `variables`.
+    /// A guard of random digits over `variables` given variables and earlier sums.
     fn random_guard(random: &mut SmallRng, variables: usize) -> Guard {
         let mut guard = Guard::always(variables);
         for k in 0..random.random_range(0..4) {
@@ -277,12 +277,12 @@ mod tests {
                 }
                 if let Some(liveness) = rows.of_rows(&mut position(0, 0)) {
                     alike += usize::from(liveness == Liveness::Some);
-                    let own = |lane| match liveness {
+                    let expected = |lane| match liveness {
                         Liveness::All => true,
                         Liveness::Nothing => false,
                         Liveness::Some => all(0, lane),
                     };
-                    assert!(positions.clone().all(|(t, l)| all(t, l) == own(l)), "{guard:?}");
+                    assert!(positions.clone().all(|(t, l)| all(t, l) == expected(l)), "{guard:?}");
                 }
             }
         }

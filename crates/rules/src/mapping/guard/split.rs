@@ -1,13 +1,13 @@
-//! A condition of two groups of variables, as one of each.
+//! Guards of two groups of variables, split into one guard per group.
 
 use super::{GUARD_SUMS, Guard, GuardDigit, GuardSum};
 
 /// The most variables.
 const VARIABLES: usize = 24;
 
-/// What a guard asks of the variables of a group, and what it asks of the others. `None`: a test looks at both.
+/// The conditions of a guard on the variables of a group, and on the others. `None` if a test depends on both.
 pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guard; 2]> {
-    // The new numbers of the variables, and the sizes of the groups.
+    // New numbers of the variables, and sizes of the groups.
     let mut numbers = [0; VARIABLES];
     let mut counts = [0; 2];
     let mut v = 0;
@@ -18,7 +18,7 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
         v += 1;
     }
     let mut parts = [Guard::always(counts[0]), Guard::always(counts[1])];
-    // Of each sum: its group, and its number there.
+    // Per sum: its group, and its number there.
     let mut sums = [(1, 0); GUARD_SUMS];
     let mut k = 0;
     while k < guard.sums.len() {
@@ -27,13 +27,13 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
         let mut d = sum.first;
         while d < sum.first + sum.len {
             let digit = guard.digits.at(d);
-            let own = match digit.variable.checked_sub(guard.variables) {
+            let found = match digit.variable.checked_sub(guard.variables) {
                 Some(earlier) => sums[earlier].0,
                 None => !in_group[digit.variable] as usize,
             };
             match group {
-                Some(known) if known != own => return None,
-                _ => group = Some(own),
+                Some(known) if known != found => return None,
+                _ => group = Some(found),
             }
             d += 1;
         }
@@ -60,7 +60,7 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
     Some(parts)
 }
 
-/// The condition of both: the variables of the first guard, then those of the second. It may overflow its lists.
+/// The condition of both: the variables of the first guard, then those of the second. Its lists may overflow.
 pub fn joined(a: &Guard, b: &Guard) -> Guard {
     let variables = a.variables + b.variables;
     let mut guard = Guard::always(variables);
@@ -114,7 +114,7 @@ mod tests {
             held += usize::from(expected);
         }
         assert!(held > 20, "{held}");
-        // The other way round the variables have other numbers.
+        // With the groups swapped the variables have other numbers.
         let [payload, rows] = guards(
             &whole,
             &[false, false, true]

@@ -1,7 +1,7 @@
-//! Between fixed point and float. `integer_bits`, from 0 to 31, are those before the binary point: with 31 the number is
-//! an integer.
+//! Conversion between fixed point and float. `integer_bits`, from 0 to 31, is the number of bits before the binary
+//! point: 31 bits make an integer.
 
-/// Bits of an `i32` behind its sign.
+/// Bits of an `i32` after its sign.
 const VALUE_BITS: u32 = 31;
 
 /// The power of two with this exponent.
@@ -12,22 +12,22 @@ const fn power(exponent: i32) -> f64 {
 /// `x * 2^(integer_bits - 31)`, rounded to nearest, ties to even.
 #[inline(always)]
 pub const fn fixed_to_float(x: i32, integer_bits: u32) -> f32 {
-    // Exact in 64 bits, so that it is rounded once; an f32 has the exponents.
+    // The product is exact in 64 bits, so that it is rounded once; `f32` covers the exponents.
     (x as f64 * power(integer_bits as i32 - VALUE_BITS as i32)) as f32
 }
 
-/// `x * 2^(31 - integer_bits)`, rounded to nearest, halves away from 0, the nearest that `i32` has. A NaN is the greatest
-/// number, or the least where its sign is set.
+/// `x * 2^(31 - integer_bits)`, rounded to nearest, halves away from 0, and saturated to `i32`. A NaN becomes the
+/// greatest number, or the least if its sign is set.
 #[inline(always)]
 pub const fn float_to_fixed(x: f32, integer_bits: u32) -> i32 {
     if x.is_nan() {
         return if x.is_sign_negative() { i32::MIN } else { i32::MAX };
     }
-    // Exact: 24 bits. What the addition of a half loses is smaller than what counts, as numbers above 2^52 do not fit
-    // and those below have room for a half.
+    // The product is exact: 24 bits. The addition of a half loses only insignificant bits: numbers above 2^52 do not
+    // fit, and numbers below have room for a half.
     let scaled = x as f64 * power(VALUE_BITS as i32 - integer_bits as i32);
     let half = if scaled < 0.0 { -0.5 } else { 0.5 };
-    // `as` takes the nearest that i32 has, and cuts towards 0.
+    // `as` saturates to `i32` and truncates towards 0.
     (scaled + half) as i32
 }
 
@@ -43,7 +43,7 @@ mod tests {
         {
             assert_eq!(fixed_to_float(x, 31).to_bits(), (x as f32).to_bits(), "{x}");
             for bits in 0..32 {
-                // A power of two changes the exponent alone.
+                // A power of two changes only the exponent.
                 let expected = (x as f32) * 2f32.powi(bits as i32 - 31);
                 assert_eq!(fixed_to_float(x, bits).to_bits(), expected.to_bits(), "{x}, {bits}");
             }
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    /// Against integer arithmetic on mantissas.
+    /// Compares random floats with integer arithmetic on mantissas.
     #[test]
     fn random_floats_against_integers() {
         let mut random = SmallRng::seed_from_u64(61);
@@ -94,7 +94,7 @@ mod tests {
                 random.random_range(0..2u32) << 31 | exponent << 23 | random.random_range(0..1 << 23),
             );
             let mantissa = i128::from(x.to_bits() & 0x7f_ffff | 1 << 23);
-            // |x| * 2^(31 - bits) = mantissa * 2^shift.
+            // The scaled magnitude: |x| * 2^(31 - bits) = mantissa * 2^shift.
             let shift = exponent as i32 - 150 + 31 - bits as i32;
             let magnitude = if shift >= 0 {
                 mantissa << shift.min(60)

@@ -1,6 +1,6 @@
-//! Integers and fixed point.
+//! Operators of integers and fixed point.
 
-/// The bits of a shift count that are used.
+/// The bits of a shift count that have an effect.
 const SHIFT_MASK: i32 = 31;
 
 /// `a << b`, with the low five bits of `b`.
@@ -9,13 +9,13 @@ pub const fn shift_left(a: i32, b: i32) -> i32 {
     a << (b & SHIFT_MASK)
 }
 
-/// `a >> b` with zeros from the left.
+/// `a >> b`, filled with zeros.
 #[inline(always)]
 pub const fn logic_shift_right(a: i32, b: i32) -> i32 {
     (a as u32 >> (b & SHIFT_MASK)) as i32
 }
 
-/// `a >> b` with the sign from the left.
+/// `a >> b`, filled with the sign.
 #[inline(always)]
 pub const fn arithmetic_shift_right(a: i32, b: i32) -> i32 {
     a >> (b & SHIFT_MASK)
@@ -25,7 +25,7 @@ pub const fn arithmetic_shift_right(a: i32, b: i32) -> i32 {
 #[inline(always)]
 pub const fn arithmetic_shift_right_rounding(a: i32, b: i32) -> i32 {
     let count = b & SHIFT_MASK;
-    // Half a step; none where nothing is shifted out.
+    // Half a step, or 0 if nothing is shifted out.
     let half = (1i64 << count) >> 1;
     ((a as i64 + half) >> count) as i32
 }
@@ -42,19 +42,19 @@ const fn saturate(value: i64) -> i32 {
     }
 }
 
-/// `a * 2^b`, the nearest that `i32` has.
+/// `a * 2^b`, saturated to `i32`.
 #[inline(always)]
 pub const fn shift_left_saturating(a: i32, b: i32) -> i32 {
     saturate((a as i64) << (b & SHIFT_MASK))
 }
 
-/// `a + b`, the nearest that `i32` has.
+/// `a + b`, saturated to `i32`.
 #[inline(always)]
 pub const fn add_saturating(a: i32, b: i32) -> i32 {
     a.saturating_add(b)
 }
 
-/// `a - b`, the nearest that `i32` has.
+/// `a - b`, saturated to `i32`.
 #[inline(always)]
 pub const fn subtract_saturating(a: i32, b: i32) -> i32 {
     a.saturating_sub(b)
@@ -66,13 +66,13 @@ pub const fn multiply_fixed(a: i32, b: i32) -> i32 {
     saturate((((a as i64 * b as i64) >> 30) + 1) >> 1)
 }
 
-/// The argument that is nearer to 0; `b` where both are as near.
+/// The argument nearer to 0; `b` if both are equally near.
 #[inline(always)]
 pub const fn abs_min(a: i32, b: i32) -> i32 {
     if a.unsigned_abs() < b.unsigned_abs() { a } else { b }
 }
 
-/// The argument that is farther from 0; `b` where both are as far.
+/// The argument farther from 0; `b` if both are equally far.
 #[inline(always)]
 pub const fn abs_max(a: i32, b: i32) -> i32 {
     if a.unsigned_abs() > b.unsigned_abs() { a } else { b }
@@ -85,7 +85,7 @@ mod tests {
     const EDGES: [i32; 11] =
         [i32::MIN, i32::MIN + 1, -(1 << 30), -3, -1, 0, 1, 3, 1 << 30, i32::MAX - 1, i32::MAX];
 
-    /// Against integers that hold every result.
+    /// Compares edge cases with integers that hold every result.
     #[test]
     fn edges_against_wide_integers() {
         let nearest = |exact: i128| exact.clamp(i32::MIN as i128, i32::MAX as i128) as i32;

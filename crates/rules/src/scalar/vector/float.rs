@@ -1,14 +1,14 @@
 //! Arithmetic of `f32`: each operation is rounded once, to nearest, ties to even. Subnormal numbers are numbers.
 
-/// The NaN that arithmetic makes. Hosts differ in its sign, and the chip's is not documented (assumed).
+/// The NaN that arithmetic returns. Hosts differ in its sign, and the chip's NaN is not documented (assumed).
 pub const CANONICAL_NAN: u32 = 0x7fc0_0000;
 
-/// The bits of infinity. Those of a NaN are greater, but for the sign.
+/// The bits of infinity. Bits of a NaN, without the sign, are greater.
 const INFINITY: u32 = 0x7f80_0000;
 
-/// One NaN for all.
+/// Replaces every NaN by one NaN.
 ///
-/// The bits decide. Compilers take it that nobody can tell one NaN of arithmetic from another, and leave out a choice
+/// The test is on bits: compilers assume that NaN results of arithmetic cannot be distinguished, and drop a choice
 /// between such a NaN and this one.
 #[inline(always)]
 pub const fn canonical(value: f32) -> f32 {
@@ -48,39 +48,39 @@ pub fn square_root(a: f32) -> f32 {
 
 /// `a * b + c`, rounded once.
 ///
-/// The product is exact in 64 bits. The sum is rounded to odd there: a last bit of 1 stands for everything behind it, so
-/// that rounding it once more to 32 bits gives what rounding the exact sum gives (Boldo and Melquiond, *Emulation of FMA
-/// and correctly rounded sums*).
+/// The product is exact in 64 bits. The sum is rounded to odd there: a last bit of 1 represents everything after it, so
+/// that a second rounding to 32 bits gives the rounding of the exact sum (Boldo and Melquiond, *Emulation of FMA and
+/// correctly rounded sums*).
 #[inline(always)]
 pub const fn multiply_add_float(a: f32, b: f32, c: f32) -> f32 {
     let product = a as f64 * b as f64;
     let addend = c as f64;
     let sum = product + addend;
-    // What the sum lost, exactly (Knuth).
+    // The exact rounding error of the sum (Knuth).
     let part = sum - product;
     let lost = (product - (sum - part)) + (addend - part);
     let bits = sum.to_bits();
     let is_inexact = lost != 0.0 && sum.is_finite();
-    // Towards 0 first: one down where the sum was rounded away from 0.
+    // The sum is first moved towards 0: one down if it was rounded away from 0.
     let away = is_inexact && (lost < 0.0) != (sum < 0.0);
     let odd = (bits - away as u64) | is_inexact as u64;
     canonical(f64::from_bits(odd) as f32)
 }
 
-/// The lesser one. A NaN loses to a number, and -0 is less than +0. Of two NaN it is the first.
+/// The lesser argument. A NaN loses to a number, and -0 is less than +0. Of two NaN the first one is returned.
 #[inline(always)]
 pub const fn min_float(a: f32, b: f32) -> f32 {
     if a < b || b.is_nan() {
         a
     } else if a == b {
-        // Equal numbers have equal bits, but for zeros.
+        // Equal numbers have equal bits, except for zeros.
         f32::from_bits(a.to_bits() | b.to_bits())
     } else {
         b
     }
 }
 
-/// The greater one. A NaN loses to a number, and -0 is less than +0. Of two NaN it is the first.
+/// The greater argument. A NaN loses to a number, and -0 is less than +0. Of two NaN the first one is returned.
 #[inline(always)]
 pub const fn max_float(a: f32, b: f32) -> f32 {
     if a > b || b.is_nan() {
@@ -92,13 +92,13 @@ pub const fn max_float(a: f32, b: f32) -> f32 {
     }
 }
 
-/// `a` where it is nearer to 0 than `b`, or `b`.
+/// `a` if it is nearer to 0 than `b`, otherwise `b`.
 #[inline(always)]
 pub const fn abs_min_float(a: f32, b: f32) -> f32 {
     if a.abs() < b.abs() { a } else { b }
 }
 
-/// `a` where it is farther from 0 than `b`, or `b`.
+/// `a` if it is farther from 0 than `b`, otherwise `b`.
 #[inline(always)]
 pub const fn abs_max_float(a: f32, b: f32) -> f32 {
     if a.abs() > b.abs() { a } else { b }
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Whatever NaN goes in, and whatever the compiler knows of the operation.
+    /// Every NaN operand gives the canonical NaN.
     #[test]
     fn every_nan_becomes_one() {
         for k in 0..2000u32 {
@@ -252,7 +252,7 @@ mod tests {
             core::mem::swap(&mut high_exponent, &mut low_exponent);
         }
         let apart = high_exponent - low_exponent;
-        // 48 bits of the one, 60 of room: what lies farther down only says that something is there.
+        // 48 bits of one term and 60 of room: the digits farther down only matter as a sign.
         if apart > 70 {
             let sign = if low < 0 { -1 } else { 1 };
             return rounded(high * (1 << 60) + sign, high_exponent - 60);
@@ -261,11 +261,11 @@ mod tests {
         if sum == 0 { 0.0 } else { rounded(sum, low_exponent) }
     }
 
-    /// `value * 2^exponent`, to nearest, ties to even.
+    /// `value * 2^exponent`, rounded to nearest, ties to even.
     fn rounded(value: i128, exponent: i32) -> f32 {
         let (sign, magnitude) = (value < 0, value.unsigned_abs());
         let top = 127 - magnitude.leading_zeros() as i32;
-        // The exponent of the last bit that f32 keeps.
+        // The exponent of the last bit that `f32` keeps.
         let last = (top + exponent - 23).max(-149);
         let shift = last - exponent;
         let kept = if shift <= 0 {
@@ -277,7 +277,7 @@ mod tests {
                 (magnitude >> shift, magnitude & ((1u128 << shift) - 1), 1u128 << (shift - 1));
             kept + u128::from(rest > half || rest == half && kept & 1 == 1)
         };
-        // Exact in f64: 25 bits, and exponents of f32.
+        // The product is exact in `f64`: 25 bits, and exponents of `f32`.
         let result = kept as f64 * 2f64.powi(last);
         let result = if result > f64::from(f32::MAX) { INF } else { result as f32 };
         if sign { -result } else { result }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn multiply_add_is_rounded_once() {
         let mut random = SmallRng::seed_from_u64(60);
-        // 1 + 2^-12, squared, needs 25 bits; the addend decides the tie.
+        // The square of 1 + 2^-12 needs 25 bits; the addend decides the tie.
         let a = 1.0 + 2f32.powi(-12);
         for c in [0.0, 2f32.powi(-80), -2f32.powi(-80), f32::from_bits(1), -f32::from_bits(1)] {
             same(multiply_add_float(a, a, c), exact_multiply_add(a, a, c));
@@ -301,7 +301,7 @@ mod tests {
                 let fraction: u32 = if random.random_range(0..2) == 0 {
                     random.random_range(0..1 << 23)
                 } else {
-                    // Few bits: ties are frequent.
+                    // Numbers of few bits make ties frequent.
                     (random.random_range(0..1u32 << 3) << 20 | random.random_range(0..4)) & 0x7f_ffff
                 };
                 f32::from_bits(random.random_range(0..2u32) << 31 | exponent << 23 | fraction)

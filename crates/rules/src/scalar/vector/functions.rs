@@ -1,28 +1,28 @@
 //! Functions of one `f32`: computed in 64 bits, rounded once to 32.
 //!
-//! The results are those of the exact functions, rounded to nearest, but where the exact value is so near the middle of two
-//! numbers that 64 bits do not tell the side: about one argument in 10^9. Those that are known are in tables here. No
-//! function of the host is called.
+//! The results are those of the exact functions, rounded to nearest. Exceptions are exact values so near the middle of
+//! two numbers that 64 bits do not determine the side: about one argument in 10^9. The known ones are in tables here.
+//! No function of the host is called.
 //!
-//! Exponentials are a polynomial that compilers make vectors of; the others come from `libm`, the C library of musl in
-//! Rust: plain code without tables of the host, without a build script, in use below Rust's own library.
+//! Exponentials are a polynomial, which compilers vectorise. The other functions come from `libm`, the C library of
+//! musl in Rust: plain code without tables of the host and without a build script, which the Rust library uses, too.
 
 use super::float::canonical;
 
-/// Arguments of exponentials beyond it give 0 or infinity as `f32`.
+/// Limit of arguments of exponentials: beyond it the result is 0 or infinity as `f32`.
 const EXPONENT_LIMIT: f64 = 110.0;
 
-/// 1.5 * 2^52: adding it rounds to an integer, which then is in the low bits.
+/// 1.5 * 2^52: adding it rounds to an integer, which is then in the low bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// ln 2, the leading 42 bits: products with integers of 11 bits are exact.
+/// The leading 42 bits of ln 2: products with integers of 11 bits are exact.
 const LN_2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);
-/// ln 2, the rest.
+/// The rest of ln 2.
 const LN_2_LOW: f64 = f64::from_bits(0x3d2e_f357_93c7_6730);
 
-/// `e^x` for |x| up to [`EXPONENT_LIMIT`]; beyond it, that of the limit. Any number for a NaN.
+/// `e^x` for |x| up to [`EXPONENT_LIMIT`]; beyond it, the value at the limit. A NaN gives any number.
 ///
-/// `x = k ln 2 + r` with |r| up to 0.347: `2^k` times a Taylor polynomial of degree 13, whose rest is below 2^-56.
+/// `x = k ln 2 + r` with |r| up to 0.347: `2^k` times a Taylor polynomial of degree 13, with an error below 2^-56.
 #[inline(always)]
 fn exponential_wide(x: f64) -> f64 {
     let x = x.clamp(-EXPONENT_LIMIT, EXPONENT_LIMIT);
@@ -32,7 +32,7 @@ fn exponential_wide(x: f64) -> f64 {
     let r2 = r * r;
     let r4 = r2 * r2;
     let r8 = r4 * r4;
-    // Pairs of pairs (Estrin): short chains.
+    // Pairs of pairs (Estrin) keep the chains short.
     let p2 = 1.0 / 2.0 + r * (1.0 / 6.0);
     let p4 = 1.0 / 24.0 + r * (1.0 / 120.0);
     let p6 = 1.0 / 720.0 + r * (1.0 / 5040.0);
@@ -41,7 +41,7 @@ fn exponential_wide(x: f64) -> f64 {
     let p12 = 1.0 / 479_001_600.0 + r * (1.0 / 6_227_020_800.0);
     let tail = (p2 + r2 * p4) + r4 * (p6 + r2 * p8) + r8 * (p10 + r2 * p12);
     let fraction = 1.0 + (r + r2 * tail);
-    // The integer k is in the low bits of `shifted`; what is above it leaves to the left.
+    // The integer k is in the low bits of `shifted`; the bits above are shifted out to the left.
     let scale = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
     fraction * scale
 }
@@ -59,20 +59,20 @@ pub fn negative_exponential(x: f32) -> f32 {
     exponential(-x)
 }
 
-/// Arguments of the sigmoid below it: the terms of its series that are left out are below 2^-75.
+/// Limit of arguments for the series of the sigmoid: below it the omitted terms are below 2^-75.
 const SIGMOID_SERIES: f32 = f32::from_bits((127 - 9) << 23);
 
-/// `1 / (1 + e^-x)` of arguments next to 0: `1/2 + x/4 - x^3/48 + x^5/480`, rounded to odd. `1/2 + x/4` often is the middle
-/// of two numbers, and what decides is far behind the bits of an f64: a last bit of 1 stands for it.
+/// `1 / (1 + e^-x)` of arguments close to 0: `1/2 + x/4 - x^3/48 + x^5/480`, rounded to odd. `1/2 + x/4` is often the
+/// middle of two numbers, and the deciding bits are far beyond those of an f64: a last bit of 1 represents them.
 #[inline]
 fn sigmoid_near_zero(x: f64) -> f64 {
     let line = 0.5 + 0.25 * x;
-    // What the sum lost, exactly, and the next terms.
+    // The exact rounding error of the sum, and the next terms.
     let square = x * x;
     let rest = (0.25 * x - (line - 0.5)) - x * square * (1.0 / 48.0 - square * (1.0 / 480.0));
     let sum = line + rest;
     let lost = rest - (sum - line);
-    // Towards 0 first: one down where the sum was rounded up.
+    // The sum is first moved towards 0: one down if it was rounded up.
     f64::from_bits((sum.to_bits() - u64::from(lost < 0.0)) | u64::from(lost != 0.0))
 }
 
@@ -95,8 +95,7 @@ pub fn error_function(x: f32) -> f32 {
     canonical(libm::erf(f64::from(x)) as f32)
 }
 
-/// Arguments whose logarithm 64 bits put on the wrong side of the middle of two numbers, and the right number: all that
-/// there are.
+/// All arguments whose logarithm in 64 bits is on the wrong side of the middle of two numbers, with the right result.
 const HARD_LOGARITHMS: [[u32; 2]; 5] = [
     [0x3c41_3d3a, 0xc08e_158f],
     [0x4117_8feb, 0x400f_e5e7],
@@ -111,7 +110,8 @@ pub fn logarithm(x: f32) -> f32 {
     hard.map_or_else(|| canonical(libm::log(f64::from(x)) as f32), |hard| f32::from_bits(hard[1]))
 }
 
-/// The sine, of radians. Of one argument and its negative, 64 bits put it on the wrong side of the middle of two numbers.
+/// The sine, of radians. For one argument and its negative, the result in 64 bits is on the wrong side of the middle of
+/// two numbers.
 pub fn sine(x: f32) -> f32 {
     const HARD: [u32; 2] = [0x4619_9998, 0xbeb1_fa5d];
     if x.to_bits() & !(1 << 31) == HARD[0] {
@@ -163,7 +163,7 @@ mod tests {
                 (-INF, 0.0),
                 (f32::MAX, INF),
                 (f32::MIN, 0.0),
-                // The last finite result and the next argument; the last one that is not 0.
+                // The last finite result and the next argument; the last result that is not 0.
                 (88.722_83, 3.402_798_5e38),
                 (88.722_84, INF),
                 (-103.278_92, TINY),
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(negative_exponential(2.5), exponential(-2.5));
     }
 
-    /// `e^x` as a sum of 60 terms of about 106 bits each (two f64), for arguments of f32.
+    /// `e^x` as a sum of 60 terms of about 106 bits each (two f64), for arguments of `f32`.
     fn exponential_exact(x: f32) -> f64 {
         let add = |a: (f64, f64), b: (f64, f64)| {
             let sum = a.0 + b.0;
@@ -231,7 +231,7 @@ mod tests {
             let sum = high + low;
             (sum, low - (sum - high))
         };
-        // e^x = (e^(x / 1024))^1024.
+        // The power is applied last: e^x = (e^(x / 1024))^1024.
         let part = (f64::from(x) / 1024.0, 0.0);
         let (mut term, mut sum) = ((1.0, 0.0), (1.0, 0.0));
         for k in 1..24 {
@@ -241,7 +241,7 @@ mod tests {
         for _ in 0..10 {
             sum = multiply(sum, sum);
         }
-        // To odd, so that rounding to f32 is that of the pair.
+        // The pair is rounded to odd, so that the rounding to `f32` is that of the pair.
         let (high, low) = sum;
         let away = low != 0.0 && (low < 0.0) != (high < 0.0);
         f64::from_bits((high.to_bits() - u64::from(away)) | u64::from(low != 0.0))
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn other_functions_against_each_other() {
         let near = |found: f32, expected: f64, x: f32| {
-            // Half a unit in the last place, and what the identity loses.
+            // Half a unit in the last place, plus the loss of the identity.
             let unit = f64::from((expected as f32).abs().max(f32::MIN_POSITIVE)) * 2f64.powi(-23);
             assert!(
                 (f64::from(found) - expected).abs() <= 0.5001 * unit,
@@ -284,7 +284,7 @@ mod tests {
             assert!((exponential_wide(log) / wide - 1.0).abs() < 2f64.powi(-22) * log.abs().max(1.0), "{x}");
             let (sin, cos) = (f64::from(sine(x)), f64::from(cosine(x)));
             assert!((sin * sin + cos * cos - 1.0).abs() < 2f64.powi(-22), "{x}");
-            // erf by its series.
+            // The error function is computed by its series.
             if x < 3.0 {
                 let (mut term, mut sum) = (wide, wide);
                 for n in 1..60 {
@@ -297,8 +297,8 @@ mod tests {
         }
     }
 
-    /// All arguments with `VISA_ALL_ARGUMENTS=1`, every 4099th without, against the functions of the host, which have other
-    /// code: where both round the same value, they agree but next to the middle of two numbers.
+    /// Compares with the functions of the host, which have other code: all arguments with `VISA_ALL_ARGUMENTS=1`,
+    /// otherwise every 4099th. Where both round the same value, they agree except near the middle of two numbers.
     #[test]
     fn all_arguments_against_the_host() {
         let all = std::env::var_os("VISA_ALL_ARGUMENTS").is_some();
@@ -317,7 +317,8 @@ mod tests {
                 let (found, wide) = (function(x), host(f64::from(x)));
                 let other = wide as f32;
                 if found.to_bits() != other.to_bits() && !(found.is_nan() && other.is_nan()) {
-                    // The bits behind those of f32: how far the host's value is from the middle, in its last places.
+                    // The bits after those of f32: the distance of the host's value from the middle, in its last
+                    // places.
                     let rest = (wide.to_bits() & 0x1fff_ffff) as i64 - 0x1000_0000;
                     let next = (found.to_bits() as i64 - i64::from(other.to_bits())).abs() == 1;
                     assert!(next && rest.abs() <= 8, "{name}({x:e}) is {found:e}, the host has {wide:e}");

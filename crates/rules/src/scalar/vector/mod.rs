@@ -1,7 +1,7 @@
-//! What the operators of the Vector Engine compute, element by element.
+//! The results of the operators of the Vector Engine, element by element.
 //!
-//! Every function gives the same bits on every host: nothing here calls the host's mathematics, and a NaN that arithmetic
-//! makes is always the same one, [`CANONICAL_NAN`].
+//! Every function gives the same bits on every host: no function calls the host's mathematics, and the NaN that
+//! arithmetic returns is always the same one, [`CANONICAL_NAN`].
 
 mod convert;
 mod fixed;
