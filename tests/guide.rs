@@ -143,7 +143,7 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
 fn library() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    let folders = ["src", "macros", "grammar", "tests", "benches"];
+    let folders = ["src", "crates", "macros", "grammar", "tests", "benches"];
     folders.iter().for_each(|folder| sources(&root.join(folder), &mut found));
     found.retain(|(path, _)| !path.ends_with(file!()));
     for (path, text) in &mut found {
@@ -158,7 +158,7 @@ fn library() -> Vec<(String, String)> {
 /// The title of the table of pages in `spec.rs`.
 const PAGES: &str = "# Where the vendor's pages went";
 
-const SPEC: &str = include_str!("../src/spec.rs");
+const SPEC: &str = include_str!("../crates/rules/src/spec.rs");
 
 /// The pages that the table of `spec.rs` names, in the form in which they would be cited: `*Fetch Engine*`.
 fn pages() -> Vec<&'static str> {
@@ -185,14 +185,15 @@ fn citations_of_pages(text: &str) -> Vec<String> {
 /// The chapters that a text names: links of the documentation, `(guide: fetch)` of messages, `visa help fetch`.
 fn named_chapters(text: &str) -> Vec<String> {
     let prose = prose(text);
-    let names = ["(crate::guide::", "furiosa_visa_std::guide::", "(guide: ", "; guide: ", "visa help "]
-        .into_iter()
-        .flat_map(|before| {
-            let name = |rest: &str| {
-                rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or("").to_string()
-            };
-            prose.split(before).skip(1).map(name).collect::<Vec<_>>()
-        });
+    let names =
+        ["(crate::guide::", "`guide::", "furiosa_visa_std::guide::", "(guide: ", "; guide: ", "visa help "]
+            .into_iter()
+            .flat_map(|before| {
+                let name = |rest: &str| {
+                    rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or("").to_string()
+                };
+                prose.split(before).skip(1).map(name).collect::<Vec<_>>()
+            });
     names.filter(|name| !name.is_empty()).collect()
 }
 

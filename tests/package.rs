@@ -1,4 +1,4 @@
-//! What `cargo package` puts into the packages of the four crates: what a user needs, and nothing else.
+//! What `cargo package` puts into the packages of the crates: what a user needs, and nothing else.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     // The chapters of the guide are texts; so are the parts of the page of a run, and the files of a new crate.
     let kinds = [
         ("furiosa-visa-std", "src/guide/", &[".md", ".svg"][..]),
-        ("furiosa-visa-std", "src/clock/page/", &[".html", ".css", ".js"]),
+        ("furiosa-visa-report", "src/page/", &[".html", ".css", ".js"]),
         ("cargo-visa", "src/new/", &[".txt"]),
     ];
     let is_text = |file: &str| {
@@ -108,4 +108,11 @@ fn the_grammar() {
 #[test]
 fn the_command() {
     check("cargo-visa", "cargo-visa", &["src/main.rs"]);
+}
+
+#[test]
+fn the_layers() {
+    for layer in ["rules", "chip", "clock", "report"] {
+        check(&format!("furiosa-visa-{layer}"), &format!("crates/{layer}"), &["src/lib.rs"]);
+    }
 }

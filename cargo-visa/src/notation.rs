@@ -1,11 +1,11 @@
 //! Types in the notation of a kernel: `Pair<Symbol<A>, Padding<Symbol<B>, 8>>` is `m![A, B # 8]`.
 
-/// The types that `m!` expands to. They are in `src/mapping/constructors.rs` of the library.
+/// The types that `m!` expands to. They are in `crates/rules/src/mapping/constructors.rs` of the library.
 const CONSTRUCTORS: [&str; 8] =
     ["Identity", "Symbol", "Stride", "Modulo", "Resize", "Padding", "Margin", "Pair"];
 
-/// The library, as paths name it.
-pub const LIBRARY: &str = "furiosa_visa_std";
+/// The library, as paths name it: the crate that kernels use, and the crate of the mappings.
+pub const LIBRARY: [&str; 2] = ["furiosa_visa_std", "furiosa_visa_rules"];
 
 /// A text of the compiler with mappings as `m![…]`, and with the library's items without their modules.
 ///
@@ -37,7 +37,7 @@ pub fn rewritten(text: &str) -> String {
             }
             None => {
                 let is_import = result.ends_with("use ");
-                let of_library = path.len() > 1 && path[0] == LIBRARY && !is_import;
+                let of_library = path.len() > 1 && LIBRARY.contains(&path[0]) && !is_import;
                 let is_type = |segment: &&str| segment.starts_with(char::is_uppercase);
                 let start = path.iter().position(is_type).unwrap_or(path.len() - 1);
                 let shown = if of_library { path[start..].join("::") } else { raw.to_string() };
@@ -104,7 +104,9 @@ impl<'t> Parser<'t> {
     /// The mapping whose path is at the start, and what follows it.
     fn mapping(mut self, path: &[&str]) -> Option<(Node, &'t str)> {
         let (name, modules) = path.split_last()?;
-        let is_library = modules.first().is_none_or(|first| [LIBRARY, "mapping", "crate"].contains(first));
+        let is_library = modules
+            .first()
+            .is_none_or(|first| LIBRARY.contains(first) || ["mapping", "crate"].contains(first));
         if !is_library || !CONSTRUCTORS.contains(name) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::explain::explain_read;
-use crate::mapping::{M, factorize};
+use crate::mapping::{Expr, M, factorize};
 use crate::prelude::{axes, m};
 use crate::scalar::ElementType;
 use crate::sequencer::*;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::prelude::{axes, m};
+use crate::scalar::ElementType;
 
 axes![A = 15, B = 4, P = 2];
 

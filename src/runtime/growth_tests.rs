@@ -2,7 +2,6 @@
 
 use super::system::Kept;
 use crate::chip::Compute;
-use crate::chip::memory::fills::OVERWRITTEN;
 use crate::clock::ledger::KEPT;
 use crate::clock::repeats::KEPT_ALIKE;
 use crate::prelude::*;
@@ -82,7 +81,7 @@ fn a_hundred_layers_keep_no_more_than_ten() {
         // Commands are kept with records, at most 256 of each line of the loop instead of 240.
         assert!(0 < few.commands && many.commands < 2 * few.commands, "{place}");
         // Each step makes two tensors in DM: more than are known in the end.
-        let most = OVERWRITTEN + many.writes;
+        let most = crate::chip::Kept::OVERWRITTEN + many.writes;
         assert!(2 * 100 * STEPS > most && many.fillings <= most, "{place}");
     }
 }

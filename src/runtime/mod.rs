@@ -10,6 +10,8 @@ mod interrupt;
 mod kernel_chips;
 pub(crate) mod late;
 pub(crate) mod launch;
+#[cfg(test)]
+mod map_tests;
 mod needs_await;
 mod output;
 #[cfg(any(unix, windows))]

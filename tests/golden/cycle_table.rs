@@ -51,14 +51,14 @@ const ROWS: [(usize, usize, Met); 16] = [
     (17, 17, file!("tests/golden/fetch.rs")),
     (18, 52, Here),
     (54, 64, Here),
-    (65, 65, file!("src/clock/banks/timing_tests.rs")),
+    (65, 65, file!("crates/clock/src/banks/timing_tests.rs")),
     (66, 66, Here),
-    (67, 70, file!("src/clock/banks/timing_tests.rs")),
+    (67, 70, file!("crates/clock/src/banks/timing_tests.rs")),
     (71, 75, file!("tests/golden/hbm.rs")),
-    (76, 94, file!("src/clock/dma/worked_examples_tests.rs")),
+    (76, 94, file!("crates/clock/src/dma/worked_examples_tests.rs")),
     (95, 96, Here),
     (98, 98, Here),
-    (99, 99, file!("src/clock/dma/worked_examples_tests.rs")),
+    (99, 99, file!("crates/clock/src/dma/worked_examples_tests.rs")),
 ];
 
 /// Rows that a text names: `G12`, and `G76 to G94` in one go.

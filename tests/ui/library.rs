@@ -109,7 +109,7 @@ fn built_for_the_tests() -> Option<PathBuf> {
     let library = newest("furiosa_visa_std")?;
     let built = modified(&library)?;
     let root = super::here().join("../..");
-    let sources = ["src", "macros/src", "grammar/src"].map(|folder| root.join(folder));
+    let sources = ["src", "crates", "macros/src", "grammar/src"].map(|folder| root.join(folder));
     sources
         .iter()
         .all(|folder| newest_below(folder).is_some_and(|changed| changed < built))
@@ -179,7 +179,13 @@ fn build(profile: Profile) -> PathBuf {
         // without LLVM's passes, which no message depends on. An incremental build would not inline.
         cargo.env("CARGO_INCREMENTAL", "0");
         for setting in ["opt-level=3", "debug=0", "debug-assertions=false", "overflow-checks=false"] {
-            cargo.arg(format!("--config=profile.dev.package.furiosa-visa-std.{setting}"));
+            for package in ["std", "rules"] {
+                cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.{setting}"));
+            }
+        }
+        // They depend on the rules, and no message depends on them.
+        for package in ["chip", "clock", "report"] {
+            cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.opt-level=0"));
         }
         cargo.args(["--", "-Cno-prepopulate-passes"]);
     }

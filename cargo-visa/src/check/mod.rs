@@ -98,8 +98,9 @@ fn cargo_build(options: &Options, project: &Project, colour: bool) -> Command {
         cargo.arg("--target-dir").arg(project.target.join("visa"));
     }
     // Nothing is run. The library is built once, and no debug information is looked at.
-    for setting in ["debug=0", "package.furiosa-visa-std.opt-level=0"] {
-        cargo.arg(format!("--config=profile.dev.{setting}"));
+    cargo.arg("--config=profile.dev.debug=0");
+    for package in ["std", "rules", "chip", "clock", "report"] {
+        cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.opt-level=0"));
     }
     cargo.args(&options.of_build);
     if std::env::var_os("RUSTC_WORKSPACE_WRAPPER").is_none()

@@ -144,7 +144,7 @@ impl Rewriter {
             |span: &Value| span["file_name"].as_str().is_some_and(|file| self.sources.is_librarys(file));
         let is_named = |text: &Value| {
             text.as_str().is_some_and(|text| {
-                text.contains(notation::LIBRARY)
+                notation::LIBRARY.iter().any(|name| text.contains(name))
                     || text.starts_with("evaluation panicked: mapping `m![")
                     || notation::rewritten(text) != text
             })

@@ -72,7 +72,8 @@ impl Sources {
 /// Whether a package or crate is the library or a part of it.
 pub fn is_library(name: &str) -> bool {
     let name = name.replace('-', "_");
-    ["furiosa_visa_std", "furiosa_visa_macros", "furiosa_visa_grammar"].contains(&name.as_str())
+    let parts = ["std", "macros", "grammar", "rules", "chip", "clock", "report"];
+    name.strip_prefix("furiosa_visa_").is_some_and(|part| parts.contains(&part))
 }
 
 /// The same path on every system: slashes, and no `\\?\` of Windows.

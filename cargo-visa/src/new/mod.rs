@@ -179,7 +179,7 @@ mod tests {
             "name = \"my-kernels\"\n",
             "furiosa-visa-std = { version = \"0.1\" }\n",
             "pollster = \"0.4\"\n",
-            "[profile.dev.package.furiosa-visa-std]\nopt-level = 3\n",
+            "[profile.dev.package.furiosa-visa-chip]\nopt-level = 3\n",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }

@@ -221,3 +221,8 @@ pub struct Kept {
     /// Fillings that are known, in the memory with the most of them.
     pub fillings: usize,
 }
+
+impl Kept {
+    /// The most tensors that are known although they were overwritten, in each memory.
+    pub const OVERWRITTEN: usize = memory::fills::OVERWRITTEN;
+}

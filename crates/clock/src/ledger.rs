@@ -190,7 +190,7 @@ pub struct Ledger {
     pub occasions: Occasions,
     fold: Fold,
     /// Commands that are kept, at most [`KEPT_COMMANDS`].
-    pub(crate) commands: usize,
+    pub commands: usize,
     /// Locations of the calls of the last [`RECENT`] operations.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,
 }

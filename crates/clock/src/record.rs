@@ -351,9 +351,9 @@ pub trait Observer: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prelude::{axes, m};
     use furiosa_visa_rules::command::VectorStep;
     use furiosa_visa_rules::mapping::{M, liveness_of};
+    use furiosa_visa_std::prelude::{axes, m};
 
     #[test]
     fn lanes_are_those_of_the_narrowest_packets() {

@@ -159,8 +159,7 @@ impl Clock {
     }
 
     /// Number of operations that wait for their time to be decided, and of pieces of memory that hazards keep.
-    #[cfg(test)]
-    pub(crate) fn waiting(&self) -> (usize, usize) {
+    pub fn waiting(&self) -> (usize, usize) {
         (self.backlog.len() + self.given.len(), self.schedule.pieces())
     }
 

@@ -152,10 +152,10 @@ mod tests {
     use super::*;
     use crate::Profile;
     use crate::contention::{BankLoad, meet};
-    use furiosa_visa_rules::command::moves::tests::transfer;
     use furiosa_visa_rules::command::{ContextKind, CopyCall, FillId, Footprint, Memory};
     use furiosa_visa_rules::mapping::Guard;
     use furiosa_visa_rules::scalar::ElementType::{self, Bf16, I4, I8};
+    use furiosa_visa_rules::testing::transfer;
 
     fn region(address: u64, element: ElementType) -> Region {
         let guard = Guard::always(4);

@@ -23,6 +23,9 @@ pub mod mapping;
 pub mod scalar;
 pub mod sequencer;
 pub mod spec;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 #[doc(hidden)]
 pub mod text;
 

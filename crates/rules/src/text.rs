@@ -177,7 +177,6 @@ const fn placeholder(template: &str) -> Option<usize> {
 }
 
 /// True if a template has exactly `parts` places `{}`.
-#[cfg(test)]
 pub const fn takes(template: &str, parts: usize) -> bool {
     let (mut rest, mut k) = (template, 0);
     while let Some(place) = placeholder(rest) {

@@ -263,10 +263,10 @@ fn free_address(source: &Region, destination: &Region) -> Option<String> {
 mod tests {
     use super::*;
     use core::panic::Location;
-    use furiosa_visa_rules::command::moves::tests::{naive, transfer};
     use furiosa_visa_rules::command::{FillId, Footprint};
     use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
     use furiosa_visa_rules::scalar::ElementType;
+    use furiosa_visa_rules::testing::{moved_by_definition, transfer};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeSet;
@@ -292,7 +292,7 @@ mod tests {
         let moved = |(unit, element): (usize, usize), start: Start| {
             (unit.strict_add_signed(start.units), element.strict_add_signed(start.elements))
         };
-        for (to, from) in naive(&dma.transfer) {
+        for (to, from) in moved_by_definition(&dma.transfer) {
             let from = moved(from, dma.transfer.source_start);
             let to = moved(to, dma.transfer.destination_start);
             let first = |region: &Region, position: usize| region.address as usize * 8 + position * bits;
@@ -335,7 +335,7 @@ mod tests {
             // The model keeps the last write to a place, so each place is written once.
             let mut transfer = transfer(&loops);
             let total: usize = loops.iter().map(|&(size, ..)| size).product();
-            if naive(&transfer).len() != total {
+            if moved_by_definition(&transfer).len() != total {
                 continue;
             }
             let moved = random.random_range(0..2);
@@ -357,7 +357,7 @@ mod tests {
                     weight: 1,
                 });
                 transfer.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit });
-                guarded += usize::from(naive(&transfer).len() < total);
+                guarded += usize::from(moved_by_definition(&transfer).len() < total);
             }
             let dma = Dma { source, destination, transfer, pcie: false };
             let expected = expected(&dma);

@@ -295,10 +295,10 @@ fn inside(dma: &Dma, memory: &mut impl SpaceMut) {
 mod tests {
     use super::*;
     use crate::memory::row::Line;
-    use furiosa_visa_rules::command::moves::tests::{naive, transfer};
     use furiosa_visa_rules::command::{FillId, Footprint, Region, Transfer};
     use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
     use furiosa_visa_rules::scalar::ElementType;
+    use furiosa_visa_rules::testing::{moved_by_definition, transfer};
     use rand::rngs::SmallRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
@@ -352,7 +352,7 @@ mod tests {
                 units.resize_with(4, Unit::default);
                 fill(&mut hbm, 1, dma.source.address, 2048);
                 run(&dma, false, &mut hbm, &mut units);
-                for (to, from) in naive(layout) {
+                for (to, from) in moved_by_definition(layout) {
                     let expected = element(&hbm, kind, dma.source.address, from);
                     let found = element(&units, kind, dma.destination.address, to);
                     // Two 4-bit elements share their mark.
@@ -385,7 +385,7 @@ mod tests {
                 let address = dma.source.address;
                 row.write(0, &mut hbm, Line { unit: 0, address, position: 0, stride: 1, len: 4608 }, 0);
                 run(&dma, false, &mut hbm, &mut units);
-                let expected = naive(layout);
+                let expected = moved_by_definition(layout);
                 for place in (0..4).flat_map(|unit| (0..320).map(move |k| (unit, k))) {
                     let found = element(&units, kind, dma.destination.address, place);
                     match expected.get(&place) {
@@ -418,7 +418,7 @@ mod tests {
         units.resize_with(4, Unit::default);
         fill(&mut units, 4, 16, 8);
         run(&dma, false, &mut hbm, &mut units);
-        for (to, from) in naive(&layout) {
+        for (to, from) in moved_by_definition(&layout) {
             let found = element(&hbm, ElementType::I8, 0, to);
             assert_eq!(found, element(&units, ElementType::I8, 16, from));
         }
@@ -442,7 +442,7 @@ mod tests {
                 units.resize_with(4, Unit::default);
                 fill(&mut hbm, 1, dma.source.address, 2048);
                 Known::new(&dma, &hbm).to_slices(&dma, &hbm, &mut units, count);
-                let expected = naive(layout);
+                let expected = moved_by_definition(layout);
                 for place in (0..4).flat_map(|unit| (0..200).map(move |k| (unit, k))) {
                     let found = element(&units, kind, dma.destination.address, place);
                     match expected.get(&place) {
@@ -511,7 +511,7 @@ mod tests {
                 Memory::Hbm => element(&hbm, kind, address, (unit, position)),
                 _ => element(&units, kind, address, (unit, position)),
             };
-            let expected = naive(&layout);
+            let expected = moved_by_definition(&layout);
             let last = expected.keys().map(|&(_, position)| position).max().expect("some elements");
             for there in (0..4).flat_map(|unit| (0..last + 8).map(move |position| (unit, position))) {
                 let found = at(destination, dma.destination.address, there);

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use furiosa_visa_rules::command::{FillId, Footprint, Memory, Region};
     use furiosa_visa_rules::mapping::Guard;
-    use furiosa_visa_rules::sequencer::walk::tests::{config, naive};
+    use furiosa_visa_rules::testing::{config, walked_by_definition};
 
     pub(crate) fn fetch(
         element: ElementType,
@@ -252,7 +252,7 @@ mod tests {
         let fetch = fetch(ElementType::I8, ElementType::I8, &[(4, 0), (300, 3), (8, 70)], 1200, 8);
         let plan = FetchPlan::new(&fetch, Some(&Collect { flits: 1 }));
         let (mut stream, mut buffers) = (Row::new(ElementType::I8), FetchBuffers::default());
-        let expected = naive(&fetch.config);
+        let expected = walked_by_definition(&fetch.config);
         for block in plan.blocks() {
             plan.run(&dm, block.clone(), &mut buffers, &mut stream);
             for (k, t) in block.enumerate() {

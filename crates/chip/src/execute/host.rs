@@ -147,10 +147,10 @@ fn to_host(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use furiosa_visa_rules::command::moves::tests::transfer;
     use furiosa_visa_rules::command::{FillId, Footprint, Memory, Region};
     use furiosa_visa_rules::mapping::Guard;
     use furiosa_visa_rules::scalar::ElementType;
+    use furiosa_visa_rules::testing::transfer;
 
     fn host(
         element: ElementType,

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use furiosa_visa_rules::list::List;
     use furiosa_visa_rules::scalar::ElementType;
-    use furiosa_visa_rules::sequencer::walk::tests::config;
+    use furiosa_visa_rules::testing::config;
 
     /// The masked elements of all packets, read in blocks of `block` packets.
     fn masked(mask: &MaskConfig, entries: &[(usize, isize)], packet: usize, block: usize) -> Vec<bool> {

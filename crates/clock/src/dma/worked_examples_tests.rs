@@ -1,13 +1,13 @@
 //! The worked examples of moves (guide: clock). Numbers such as G84 are those of `tests/golden/cycle_table.rs`.
 
 use super::*;
-use crate::engine::dma::{AtRest, DmaPlan};
 use crate::hbm::{Detailed, HbmMap};
-use crate::prelude::*;
 use furiosa_visa_rules::command::{Dma, FillId, Footprint, Memory, Region, Step, Transfer, TransferLoop};
 use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
+use furiosa_visa_std::engine::dma::{AtRest, DmaPlan};
+use furiosa_visa_std::prelude::{DmTensor, HbmTensor, axes, m};
 
 pub(super) const HBM: Medium = Medium::Hbm { chip: 0 };
 pub(super) const DM: Medium = Medium::Dm { chip: 0, cluster: 0 };
@@ -78,7 +78,7 @@ fn together(operations: Vec<DmaOperation>) -> DmaOperation {
 }
 
 fn move_of<Source: AtRest, Destination: AtRest>(from: u64, to: u64) -> Dma {
-    let region = |shape: crate::tensor::Shape, address| {
+    let region = |shape: furiosa_visa_std::tensor::Shape, address| {
         let footprint = shape.footprint().unwrap_or_else(|error| panic!("{error}"));
         Region::whole(shape.memory, address, FillId(1), footprint)
     };

@@ -26,7 +26,7 @@ use furiosa_visa_rules::spec::{DM_BYTES, HBM_BYTES, TRF_BYTES, VRF_BYTES};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of tensors of a memory that are listed one by one. Sums are over all tensors.
-pub(crate) const LISTED: usize = 4096;
+pub const LISTED: usize = 4096;
 
 /// Maximum number of tensors, and of ranges, that a printed map lists per memory.
 const PRINTED: usize = 64;
@@ -428,6 +428,3 @@ impl fmt::Display for MemoryMap {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -81,7 +81,8 @@ fn axes(mappings: &[&'static Expr]) -> Vec<furiosa_visa_rules::mapping::Ident> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prelude::{M, axes, m};
+    use furiosa_visa_rules::mapping::M;
+    use furiosa_visa_std::prelude::{axes, m};
 
     #[test]
     fn a_layout_is_drawn_by_its_coordinates() {

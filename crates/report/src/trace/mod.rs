@@ -391,10 +391,10 @@ impl<W: Write + Send> Observer for TraceWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, KernelCall, Profile};
     use core::panic::Location;
     use furiosa_visa_clock::ledger::{KEPT, Ledger};
     use furiosa_visa_clock::schedule::WINDOW;
+    use furiosa_visa_clock::{Clock, KernelCall, Profile};
     use furiosa_visa_rules::command::{
         Command, Fetch, FillId, Footprint, Memory, Operation, Region, Sink, TensorUnit,
     };

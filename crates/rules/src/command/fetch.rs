@@ -89,7 +89,7 @@ impl Turns {
     }
 
     /// Two tensors that take turns of `period` steps.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub fn every(period: usize) -> Self {
         Self { period: Some(period) }
     }

@@ -474,23 +474,13 @@ fn for_each_index(
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::mapping::{Guard, GuardDigit, GuardSum};
+    use crate::testing::{moved_by_definition, transfer};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeMap;
-
-    /// A move from loops of `(size, source units, source elements, destination units, destination elements)`.
-    pub fn transfer(loops: &[(usize, usize, usize, usize, usize)]) -> Transfer {
-        let mut transfer = Transfer { guard: Guard::always(loops.len()), ..Transfer::new() };
-        for &(size, source_units, source_elements, units, elements) in loops {
-            let source = Step { units: source_units, elements: source_elements };
-            let destination = Step { units, elements };
-            transfer.loops.push(TransferLoop { size, source, destination });
-        }
-        transfer
-    }
 
     /// Checks two loops along the same elements: neither is a run of the other.
     #[test]
@@ -510,28 +500,6 @@ pub(crate) mod tests {
             }
             assert_eq!(moved, expected, "{sizes:?}");
         }
-    }
-
-    /// The move element by element, from its definition: destination to source.
-    pub fn naive(transfer: &Transfer) -> BTreeMap<(usize, usize), (usize, usize)> {
-        let total: usize = transfer.loops.iter().map(|l| l.size).product();
-        let mut moves = BTreeMap::new();
-        for k in 0..total {
-            let mut rest = k;
-            let mut indices = vec![0; transfer.loops.len()];
-            for (index, l) in indices.iter_mut().zip(&transfer.loops).rev() {
-                *index = rest % l.size;
-                rest /= l.size;
-            }
-            if transfer.guard.holds(&indices) {
-                let end = |step: fn(&TransferLoop) -> Step| {
-                    let steps = indices.iter().zip(&transfer.loops).map(|(&i, l)| (i, step(l)));
-                    steps.fold((0, 0), |(u, e), (i, step)| (u + i * step.units, e + i * step.elements))
-                };
-                moves.insert(end(|l| l.destination), end(|l| l.source));
-            }
-        }
-        moves
     }
 
     /// The elements of all strips: destination to source.
@@ -590,7 +558,7 @@ pub(crate) mod tests {
                 });
             }
             let moves = strips_of(&transfer, |_| true);
-            assert_eq!(moves, naive(&transfer), "{transfer:?}");
+            assert_eq!(moves, moved_by_definition(&transfer), "{transfer:?}");
         }
     }
 
@@ -623,7 +591,7 @@ pub(crate) mod tests {
         short.guard.digits.push(GuardDigit { variable: 2, base: 1, extent: 512, weight: 1 });
         short.guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: 277 });
         for transfer in [transfer, guarded, short] {
-            let expected = naive(&transfer);
+            let expected = moved_by_definition(&transfer);
             assert_eq!(strips_of(&transfer, |strip| strip.count <= 300), expected);
         }
         strips_of(&transfer, |strip| strip.run == 2 && strip.count <= TILE_RUNS.1);

@@ -462,7 +462,8 @@ pub fn write_table(f: &mut fmt::Formatter<'_>, heads: &[&str], rows: &[Vec<Strin
     Ok(())
 }
 
-fn entry_text(entry: &Entry) -> String {
+/// An entry of a sequencer as the tables print it.
+pub fn entry_text(entry: &Entry) -> String {
     format!("{} : {}", entry.size, entry.stride)
 }
 

@@ -144,26 +144,9 @@ impl Cursor<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::sequencer::Entry;
-
-    /// A sequencer from its entries.
-    pub fn config(entries: &[(usize, isize)], packet_size: usize) -> Config {
-        let mut config = Config::new(packet_size);
-        entries.iter().for_each(|&(size, stride)| config.entries.push(Entry { size, stride }));
-        config
-    }
-
-    /// The definition of a walk, without any joining.
-    pub fn naive(config: &Config) -> Vec<i64> {
-        let mut positions = vec![config.base as i64];
-        for entry in &config.entries {
-            let step = |i: usize| i as i64 * entry.stride as i64;
-            positions = positions.iter().flat_map(|p| (0..entry.size).map(move |i| p + step(i))).collect();
-        }
-        positions
-    }
+    use crate::testing::{config, walked_by_definition};
 
     #[test]
     fn every_part_of_every_walk_is_the_definition() {
@@ -178,7 +161,7 @@ pub(crate) mod tests {
         ];
         for entries in all {
             let config = Config { base: entries.len() as isize % 3 - 1, ..config(entries, 1) };
-            let (walk, expected) = (Walk::new(&config), naive(&config));
+            let (walk, expected) = (Walk::new(&config), walked_by_definition(&config));
             let total = expected.len();
             for start in 0..total {
                 for end in [start, start + 1, (start + 7).min(total), total] {

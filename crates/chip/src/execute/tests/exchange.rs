@@ -93,7 +93,10 @@ fn packets_go_to_their_places() {
             let mut system = Chips::new(ChipOptions::default());
             (0..512).for_each(|unit| poke(&mut system, unit, source, I8, &codes(I8, 512, unit)));
             system.execute(&command).unwrap_or_else(|fault| panic!("{to_entries:?}: {fault}"));
-            let (read, written) = (naive(&config(from_entries, 1)), naive(&config(to_entries, 1)));
+            let (read, written) = (
+                walked_by_definition(&config(from_entries, 1)),
+                walked_by_definition(&config(to_entries, 1)),
+            );
             for unit in 0..512 {
                 let (mut bytes, mut flags) = ([0; 512], [false; 512]);
                 let all = codes(I8, 512, unit / 256 * 256 + from(unit % 256));

@@ -9,8 +9,8 @@ use furiosa_visa_rules::command::MemoryKind;
 use furiosa_visa_rules::command::*;
 use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_rules::scalar::ElementType;
-use furiosa_visa_rules::sequencer::walk::tests::{config, naive};
 use furiosa_visa_rules::spec::{ChipKind, DM_BYTES};
+use furiosa_visa_rules::testing::{config, walked_by_definition};
 
 mod contraction;
 mod exchange;
@@ -205,7 +205,7 @@ fn an_odd_sequencer_reads_what_the_definition_says() {
     let mut source = region(0, 16, I4, 1, 4096);
     source.footprint.clusters = 1;
     let stream = fetch(source, I4, &entries, 12, 64);
-    let positions = naive(&stream.config);
+    let positions = walked_by_definition(&stream.config);
     let mut to = region(1, 8192, I4, 1, 12 * 64);
     to.footprint.clusters = 1;
     let sink = commit(to, &[(12, 64), (64, 1)], 64, Guard::always(5));

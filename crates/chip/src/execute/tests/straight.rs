@@ -72,7 +72,7 @@ fn check(case: &Case, (source, destination): (u64, u64), whole: bool) {
     let Case { element, time, packet, fetched, committed, transpose } = *case;
     let lanes = 256 / element.bits();
     let elements = 4096 / element.bits();
-    let read = naive(&config(fetched, 1));
+    let read = walked_by_definition(&config(fetched, 1));
     let mut stream = flits(&read, packet, lanes);
     let (flits, mut engine) = (stream.len() / time, None);
     if let Some((in_rows, in_cols, out_rows)) = transpose {
@@ -81,7 +81,7 @@ fn check(case: &Case, (source, destination): (u64, u64), whole: bool) {
         stream = transposed(&plan, &stream, lanes);
         engine = Some(plan);
     }
-    let places = naive(&config(committed, 1));
+    let places = walked_by_definition(&config(committed, 1));
     // Number of leading lanes of each packet that are committed.
     let window = places.len() / stream.len();
     let from = fetch(region(0, source, element, 256, elements), element, fetched, time, packet);

@@ -77,9 +77,9 @@ impl Moves<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::Strip;
-    use super::super::tests::{naive, transfer};
     use super::*;
     use crate::mapping::{GuardDigit, GuardSum};
+    use crate::testing::{moved_by_definition, transfer};
     use rand::rngs::SmallRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
@@ -118,7 +118,7 @@ mod tests {
                 let (start, limit) = (random.random_range(0..2), random.random_range(1..5));
                 transfer.guard.sums.push(GuardSum { first: 0, len: 1, start, limit });
             }
-            let expected: BTreeMap<_, _> = (naive(&transfer).into_iter())
+            let expected: BTreeMap<_, _> = (moved_by_definition(&transfer).into_iter())
                 .map(|((u, e), from)| ((u + unit, e + element), from))
                 .collect();
             transfer.destination_start = Start { units: unit as isize, elements: element as isize };

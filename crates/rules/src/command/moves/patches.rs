@@ -168,8 +168,8 @@ impl Patches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{naive, transfer};
     use super::*;
+    use crate::testing::{moved_by_definition, transfer};
     use rand::rngs::SmallRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
@@ -221,7 +221,7 @@ mod tests {
             let transfer = transfer(&loops.rev().collect::<Vec<_>>());
             let bits = [8, 16, 32][case % 3];
             if let Some(patches) = Moves::new(&transfer).patches(bits) {
-                let expected = naive(&transfer);
+                let expected = moved_by_definition(&transfer);
                 assert_eq!(elements_of(&patches), expected, "seed {seed}, case {case}: {transfer:?}");
                 cut += 1;
             }
@@ -235,7 +235,7 @@ mod tests {
         let loops = [(64, 0, 16, 1, 0), (4, 0, 4, 0, 4 * 96), (96, 0, 1024, 0, 4), (4, 0, 1, 0, 1)];
         let there = transfer(&loops);
         let patches = Moves::new(&there).patches(16).expect("both sides have neighbours");
-        assert_eq!(elements_of(&patches), naive(&there));
+        assert_eq!(elements_of(&patches), moved_by_definition(&there));
         let mut sizes = BTreeMap::new();
         patches.for_each(|patch| {
             *sizes.entry((patch.destinations.len() * 8, patch.sources.len() * 8)).or_insert(0) += 1;
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(sizes, BTreeMap::from([((256, 256), 24)]));
         let back = transfer(&loops.map(|(size, units, elements, to, at)| (size, to, at, units, elements)));
         let patches = Moves::new(&back).patches(16).expect("both sides have neighbours");
-        assert_eq!(elements_of(&patches), naive(&back));
+        assert_eq!(elements_of(&patches), moved_by_definition(&back));
     }
 
     #[test]

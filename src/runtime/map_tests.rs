@@ -1,12 +1,17 @@
 //! Maps of programs that are built by hand, and of random ones against a byte-by-byte model.
 
-use super::*;
-use crate::chip::{SimOptions, System};
-use furiosa_visa_rules::command::{
-    Command, Dma, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, Transfer,
+use super::{SimOptions, System};
+use crate::clock::map::LISTED;
+use crate::clock::{Allocation, Allocations, End};
+use crate::command::{
+    Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, Memory, Operation, Region, Step, Transfer,
     TransferLoop,
 };
-use furiosa_visa_rules::mapping::Guard;
+use crate::mapping::Guard;
+use crate::scalar::ElementType;
+use crate::spec::{DM_BYTES, HBM_BYTES};
+use core::ops::Range;
+use core::panic::Location;
 
 fn region(memory: Memory, fill: u64, address: u64, bytes: usize) -> Region {
     let guard = Guard::always(4);
@@ -208,8 +213,8 @@ fn maps_agree_with_a_byte_by_byte_model() {
 fn long_programs_are_summed_up() {
     let mut system = System::new(SimOptions {
         chips: Some(1),
-        compute: crate::chip::Compute::ShapesOnly,
-        checks: crate::chip::CheckOptions::NONE,
+        compute: furiosa_visa_std::chip::Compute::ShapesOnly,
+        checks: furiosa_visa_std::chip::CheckOptions::NONE,
         profile: furiosa_visa_clock::Profile::Book,
         ..SimOptions::default()
     });
