@@ -57,11 +57,12 @@ fn packets(to: &Tensor, total: usize, loops: &[(usize, isize)], window: usize) -
         inner = outer;
     }
     let cell = cell.max(1);
-    let held = to.held().next_multiple_of(cell);
+    // A tile has no packets behind the end of its tensor.
+    let held = to.held().next_multiple_of(cell).min(to.elements.saturating_sub(to.before()));
     let in_packet =
         |element: usize| (element / cell * cell..(element / cell + 1) * cell).any(|e| to.is_live(e));
     let written = (0..to.elements).filter(|&element| element < held && in_packet(element));
-    (written.flat_map(|e| (0..size).map(move |k| byte(e, k))).collect(), held.min(to.elements))
+    (written.flat_map(|e| (0..size).map(move |k| byte(e, k))).collect(), held)
 }
 
 fn gcd(a: usize, b: usize) -> usize {

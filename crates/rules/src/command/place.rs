@@ -173,10 +173,11 @@ impl Place {
         }
         let Some(at) = self.in_part(at) else { return };
         match self {
-            Place::Region(Region { address, footprint, .. }) => {
+            Place::Region(Region { address, footprint, part, .. }) => {
                 let bits = footprint.element.bits();
                 let position = |byte: u64| (byte.saturating_sub(*address) * 8) as usize / bits;
-                let last = (position(window.end) + 1).min(footprint.elements);
+                let held = part.elements.unwrap_or(footprint.elements).min(footprint.elements);
+                let last = (position(window.end) + 1).min(held);
                 for element in position(window.start)..last {
                     if footprint.guard.holds(&[at.chip, at.cluster, at.slice, element]) {
                         let start = address + (element * bits / 8) as u64;

@@ -133,10 +133,10 @@ fn committed(destination: &Region, config: &Config) -> Region {
     }
     let cell = if whole { elements } else { packet };
     let guard = guard.coarse(ELEMENT, elements.max(1), cell.max(1));
-    // A tile ends with its last packet.
+    // A tile ends with its last packet, and at the latest with its tensor.
+    let packets = |held: usize| held.checked_next_multiple_of(cell.max(1)).unwrap_or(held);
     let part = Part {
-        elements: (destination.part.elements)
-            .map(|elements| elements.checked_next_multiple_of(cell.max(1)).unwrap_or(elements)),
+        elements: (destination.part.elements).map(|held| packets(held).min(destination.elements_to_end())),
         ..destination.part
     };
     Region { footprint: Footprint { guard, ..destination.footprint }, part, ..*destination }

@@ -151,6 +151,34 @@ fn cast_and_transpose() {
     }
 }
 
+/// The packets of a tile end with its tensor, though a multiple of packets would not: what lies behind it stays.
+#[test]
+fn a_committed_tile_ends_with_its_tensor() {
+    let one = |fill, address, elements| {
+        let mut region = region(fill, address, F32, 1, elements);
+        region.footprint.clusters = 1;
+        region
+    };
+    for (neighbour, is_lost) in [(256, false), (248, true)] {
+        let mut system = Chips::new(ChipOptions::default());
+        poke(&mut system, 0, 1024, F32, &[0; 128]);
+        let stream = |packets: usize| fetch(one(0, 1024, 32), F32, &[(packets, 8), (8, 1)], packets, 8);
+        let older = one(1, neighbour, 8);
+        let sink = commit(older, &[(1, 8), (8, 1)], 8, Guard::always(5));
+        system.execute(&pass(stream(1), None, None, sink)).expect("it fits");
+        // The last 36 of the 40 elements in bytes 96 to 255. Four packets of 8 go there.
+        let mut tile = one(2, 112, 40);
+        tile.footprint.guard = below(4, 3, 36);
+        tile.part = Part { offset: 16, units: [0; 3], elements: Some(36) };
+        let sink = commit(tile, &[(4, 8), (8, 1)], 8, Guard::always(5));
+        system.execute(&pass(stream(4), None, None, sink)).expect("it fits");
+        let sink = commit(one(3, 2048, 8), &[(1, 8), (8, 1)], 8, Guard::always(5));
+        let read = pass(fetch(older, F32, &[(8, 1)], 1, 8), None, None, sink);
+        let found = system.execute(&read).map(drop).map_err(|fault| fault.kind);
+        assert_eq!(found, if is_lost { Err(FaultKind::StaleRead) } else { Ok(()) }, "{neighbour}");
+    }
+}
+
 /// Conversions of commands that were built by hand, which no type has checked.
 #[test]
 fn conversions_that_a_chip_does_not_have() {
