@@ -173,20 +173,24 @@ impl TensorUnit {
                 // The same count for one slice, to which the loops apply.
                 let moved = transfer.count();
                 let (_, in_slice) = split_units(guard);
-                let mut places = vec![None; if held.is_always() { 0 } else { time.saturating_mul(lanes) }];
-                if !places.is_empty() {
-                    transfer.for_each_element(|from, to| {
-                        let place = usize::try_from(from).ok().and_then(|from| places.get_mut(from));
-                        place.into_iter().for_each(|place| *place = usize::try_from(to).ok());
-                    });
-                }
-                let place =
-                    |time: usize, lane: usize| places[time * lanes + lane].map(|element| [element, 0]);
-                written.is_some()
+                let counts = written.is_some()
                     && written == destination.footprint.count()
                     && moved.is_some()
                     && moved == in_slice.count(&[1, 1, 1, time, lanes])
-                    && transfer.writes_once()
+                    && transfer.writes_once();
+                if !counts {
+                    return false;
+                }
+                let mut places = vec![None; time.saturating_mul(lanes)];
+                transfer.for_each_element(|from, to| {
+                    let place = usize::try_from(from).ok().and_then(|from| places.get_mut(from));
+                    place.into_iter().for_each(|place| *place = usize::try_from(to).ok());
+                });
+                let place =
+                    |time: usize, lane: usize| places[time * lanes + lane].map(|element| [element, 0]);
+                // As many moves as live lanes, and one from each: none starts at padding or behind the stream.
+                let is_live = |k: usize| in_slice.holds(&[0, 0, 0, k / lanes, k % lanes]);
+                (0..places.len()).all(|k| places[k].is_some() || !is_live(k))
                     && ends_on_elements(held, (guard, self.chips()), (time, lanes), place)
             }
             Sink::Trf { destination, guard } => {

@@ -61,6 +61,42 @@ fn only_live_lanes_go_to_the_vrf() {
     }
 }
 
+/// Moves from behind the stream, and from its padding, write nothing. As many moves as elements need not fill a tensor.
+#[test]
+fn a_vrf_tensor_begins_uninitialised_where_no_lane_goes() {
+    let straight = || moves(&[(8, 1, 1)], Guard::always(1));
+    let upper =
+        Transfer { source_start: Start { units: 0, elements: 4 }, ..moves(&[(4, 1, 1)], Guard::always(1)) };
+    let cases = [
+        ("all lanes", 8, straight(), Guard::always(5), vec![true; 8]),
+        (
+            "half of it behind the stream",
+            8,
+            moves(&[(8, 2, 1)], Guard::always(1)),
+            Guard::always(5),
+            [[true; 4], [false; 4]].concat(),
+        ),
+        ("the live lanes", 4, moves(&[(4, 1, 1)], Guard::always(1)), below(5, 4, 4), vec![true; 4]),
+        ("the padding", 4, upper, below(5, 4, 4), vec![false; 4]),
+    ];
+    for (name, elements, transfer, guard, expected) in cases {
+        let mut system = Chips::new(ChipOptions::default());
+        let bytes: Vec<u8> = (0..32).collect();
+        [0, 256].into_iter().for_each(|unit| poke(&mut system, unit, 0, I32, &bytes));
+        let narrow = |fill, elements| {
+            let mut region = vrf(fill, 64, I32, elements);
+            region.footprint.slices = 1;
+            region
+        };
+        let older = load(narrow(1, 8), 1, straight(), Guard::always(5));
+        system.execute(&older).expect("it fits");
+        let newer = narrow(2, elements);
+        system.execute(&load(newer, 1, transfer, guard)).expect(name);
+        let seen = look(&mut system, newer).expect(name);
+        assert_eq!(seen.initialised.unwrap_or_else(|| vec![true; elements]), expected, "{name}");
+    }
+}
+
 #[test]
 fn a_vrf_has_limits() {
     let mut system = Chips::new(ChipOptions::default());
