@@ -149,6 +149,11 @@ impl Shadow {
                 let cells = |to: &Tensor| if parallel { to.in_cells(8) } else { to.live_bytes() };
                 let mut written = used(to, true);
                 written.bytes = cells(to).into_iter().collect();
+                if parallel {
+                    // Also the padding that shares 8 bytes with an element.
+                    let end = to.address.saturating_add((to.span() as u64).next_multiple_of(8));
+                    written.spans = std::iter::once(to.address..end).collect();
+                }
                 self.in_order(if parallel { 1 } else { 2 }, vec![used(from, false), written])?;
                 let values: Vec<_> =
                     pairs.into_iter().map(|(a, b)| (b, self.element(from, a.0, a.1 as isize))).collect();
