@@ -125,6 +125,8 @@ impl Shadow {
             self.loaded_as.extend(end.live.iter().map(|&byte| (byte, to.kind)));
         }
         if refused {
+            // The tensor began when the pass was accepted. No byte changes.
+            self.begin_bytes(end.to.fill, end.to.memory, &[], &[]);
             return Err(broken);
         }
         self.begin_bytes(end.to.fill, end.to.memory, &begins.0, &begins.1);
