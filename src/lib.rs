@@ -83,6 +83,12 @@
 
 extern crate self as furiosa_visa_std;
 
+/// Mappings as types and as values: normal form, division, matching.
+// A module of this crate, because the compiler names a mapping by the first path that it finds.
+pub mod mapping {
+    pub use furiosa_visa_rules::mapping::*;
+}
+
 pub mod engine;
 pub mod explain;
 pub mod guide;
@@ -95,7 +101,7 @@ pub mod tensor;
 pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
 pub use furiosa_visa_rules::text;
-pub use furiosa_visa_rules::{Cast, PlanError, command, list, mapping, scalar, spec};
+pub use furiosa_visa_rules::{Cast, PlanError, command, list, scalar, spec};
 
 /// Time: the clock, and reports, traces and maps of runs.
 pub mod clock {

@@ -20,7 +20,7 @@ pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
     StreamTensor, SwitchTensor, TransposeTensor, VectorFinalTensor, VectorInitTensor, stage,
 };
-pub use crate::engine::switch::{SwitchConfig, SwitchPlan};
+pub use crate::engine::switch::{SwitchConfig, SwitchPlan, VerifySwitch as _};
 pub use crate::engine::transpose::TransposePlan;
 pub use crate::engine::vector::stage::{PacketMode, PacketModeValues, VeOrder, VeOrderValues, Way4, Way8};
 pub use crate::engine::vector::{

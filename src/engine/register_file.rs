@@ -6,163 +6,24 @@
 //!
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream.
 
-use super::collect::{CollectPlan, whole_bytes};
+use super::collect::CollectPlan;
 use crate::command::{ContiguousLoad, Sink, TrfAddress};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::stream::CollectTensor;
-use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Factors, M, Pool, UNKNOWN, modulo, normal, product, stride};
+use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{MakesTensors as _, Tu, TuValues};
-use crate::scalar::{ElementType, Scalar, StreamScalar};
-use crate::spec;
+use crate::scalar::{Scalar, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
+pub(crate) use furiosa_visa_rules::engine::register_file::{OPERATION, check_rows, trf_load};
+pub use furiosa_visa_rules::engine::register_file::{
+    TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
+};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
-}
-
-/// The input of [`derive_trf_load`].
-#[derive(Clone, Copy, Debug)]
-pub struct TrfLoadRequest {
-    /// The element type in the stream.
-    pub element: ElementType,
-    /// Time of the stream.
-    pub time: &'static Expr,
-    /// Packet of the stream.
-    pub packet: &'static Expr,
-    /// Rows of the TRF tensor.
-    pub row: &'static Expr,
-    /// Elements per row of the TRF tensor.
-    pub row_element: &'static Expr,
-}
-
-/// The derived configuration of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrfLoadConfig {
-    /// Number of rows.
-    pub rows: usize,
-    /// Elements per row, padding included.
-    pub row_elements: usize,
-    /// Bytes of all rows together.
-    pub bytes: usize,
-}
-
-const OPERATION: &str = "to_trf";
-
-/// Checks that a TRF tensor has 1, 2, 4 or 8 rows.
-pub(crate) const fn check_rows(
-    operation: &'static str,
-    row: &'static Expr,
-    rows: usize,
-) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < spec::TRF_ROWS.len() {
-        if rows == spec::TRF_ROWS[k] {
-            return Ok(());
-        }
-        k += 1;
-    }
-    refuse!(
-        "row count",
-        "{}: Row::SIZE must be 1, 2, 4, or 8, got {} from {}; \
-         help: pad it with `#`, or split it and leave the rest in `Time`",
-        str(operation),
-        number(rows),
-        mapping(row),
-    )
-}
-
-/// Checks the mappings of a load, and that some part of the TRF can hold it.
-pub const fn derive_trf_load(request: &TrfLoadRequest) -> Result<TrfLoadConfig, PlanError> {
-    trf_load(request, [UNKNOWN; 4])
-}
-
-/// As [`derive_trf_load`], with the normal forms of the mappings, in the order of the request.
-const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<TrfLoadConfig, PlanError> {
-    let mut pool = Pool::new();
-    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
-    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
-    let row = normal!(forms[2], OPERATION, &mut pool, request.row);
-    let element = normal!(forms[3], OPERATION, &mut pool, request.row_element);
-    let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
-    attempt!(check_rows(OPERATION, request.row, rows));
-    let wide = row_elements as u128 * (rows * request.element.bits()) as u128 / 8;
-    let bytes = if wide > spec::TRF_BYTES as u128 {
-        if wide > usize::MAX as u128 { usize::MAX } else { wide as usize }
-    } else {
-        attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements))
-    };
-    let config = TrfLoadConfig { rows, row_elements, bytes };
-    attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
-    if rows > steps || !steps.is_multiple_of(rows) {
-        refuse!(
-            "rows in time",
-            "to_trf: {} rows {} {} {} time steps {}; help: fetch with the Row axis outermost in `Time`",
-            number(rows),
-            mapping(request.row),
-            str(if rows > steps { "are more than the" } else { "do not divide the" }),
-            number(steps),
-            mapping(request.time),
-        );
-    }
-    let outer = stride(&mut pool, &time, steps / rows);
-    if !outer.is(&row) {
-        refuse!(
-            "row mapping",
-            "to_trf: Row is {}, but the outermost {} steps of {} are {}; \
-             help: fetch with the Row axis outermost in `Time`",
-            mapping(request.row),
-            number(rows),
-            mapping(request.time),
-            factors(&pool, &outer),
-        );
-    }
-    let inner = modulo(&mut pool, &time, steps / rows);
-    let expected = product(&pool, &inner, &packet);
-    if !expected.is(&element) {
-        refuse!(
-            "element mapping",
-            "to_trf: Element is {}, but what follows Row in the stream is {}; \
-             help: keep the order and the padding of the stream",
-            mapping(request.row_element),
-            factors(&pool, &expected),
-        );
-    }
-    Ok(config)
-}
-
-/// Checks that the part of the TRF holds all rows.
-pub const fn check_capacity(
-    operation: &'static str,
-    config: &TrfLoadConfig,
-    address: TrfAddress,
-) -> Result<(), PlanError> {
-    if config.bytes <= address.capacity() {
-        return Ok(());
-    }
-    let name = match address {
-        TrfAddress::Full => "TrfAddress::Full",
-        TrfAddress::FirstHalf => "TrfAddress::FirstHalf",
-        TrfAddress::SecondHalf => "TrfAddress::SecondHalf",
-    };
-    let help = match address {
-        TrfAddress::Full => "load a smaller tile, or load several times",
-        _ => "use `TrfAddress::Full`, load a smaller tile, or load several times",
-    };
-    refuse!(
-        "TRF capacity",
-        "{}: {} of {} bytes are {} bytes, but {} holds {}; help: {}",
-        str(operation),
-        count(config.rows, "row"),
-        number(config.bytes / config.rows),
-        number(config.bytes),
-        str(name),
-        number(address.capacity()),
-        str(help),
-    )
 }
 
 when_late! {
@@ -270,6 +131,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::PlanError;
     use crate::prelude::*;
 
     axes![G = 4, S = 3, C = 40, N = 8, T = 6, K = 64, L = 8192, Z = 1152921504606846976];

@@ -21,17 +21,17 @@
 
 use crate::command::{self, Operation, Region, TensorUnit};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
-use crate::error::{PlanError, refuse};
+use crate::error::PlanError;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::{Begun, accept};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
-use crate::spec::ChipKind;
 use crate::tensor::{DmTensorView, NoWindows, WindowList};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
+pub(crate) use furiosa_visa_rules::engine::stream::check_kind;
 
 /// The places of a stream in the pipeline.
 pub mod stage {
@@ -217,27 +217,35 @@ pub type BeginTensor<
     Kind = Rngd,
     Windows = NoWindows,
 > = StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Packets in the slices that need them: `.collect()` comes next.
 pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Sums: `.vector_init()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
 pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionVectorInit, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Elements that left the Vector Engine: `.cast()`, `.transpose()`, `.to_vrf()` or `.commit()` comes next.
 pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Narrowed elements: `.transpose()` or `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
+
 /// Time steps that have become the elements of packets: `.commit()` comes next.
 pub type TransposeTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionTranspose, D, Chip, Cluster, Slice, Time, Packet>;
@@ -333,20 +341,6 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     }
 }
 
-/// Checks that the chips of the system are of the kind that a stream asks for.
-const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanError> {
-    if system.runs(asked) {
-        return Ok(());
-    }
-    refuse!(
-        "chip kind",
-        "on: the stream is for {}, but the chips of the system are {}; help: make the context with \
-         `Context::with(SimOptions { chip_kind: ChipKind::RngdS, .. })`, or fetch what RNGD can",
-        str(asked.name()),
-        str(system.name()),
-    )
-}
-
 /// A stream with the weights that it meets, on its way through the Contraction Engine.
 #[derive(Debug)]
 pub(crate) struct AlignedStream<'l, const T: Tu> {
@@ -409,4 +403,5 @@ macro_rules! debug_by_mapping {
 }
 
 debug_by_mapping!(AlignedPair, "aligned pair", OutPacket, OutTime);
+
 debug_by_mapping!(ContractionTensor, "contraction", Packet, Time);

@@ -6,93 +6,20 @@
 //!
 //! Elements are `i32` or `f32`: the type to which the fetch widens.
 
-use crate::command::{Address, Footprint, Memory, Part, Region, Sink, Start, Step, Transfer};
+use crate::command::{Address, Footprint, Memory, Part, Region, Sink};
 use crate::engine::stream::{CollectTensor, VectorFinalTensor};
-use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::factors_of;
-use crate::mapping::{Expr, M, Pool};
+use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{MakesTensors as _, Tu};
-use crate::scalar::{ElementType, Scalar, VeScalar};
-use crate::sequencer::transfer::{Level, Placement, derive_transfer};
-use crate::spec;
+use crate::scalar::{Scalar, VeScalar};
 use crate::tensor::VrfTensor;
-use core::fmt;
 use core::marker::PhantomData;
+pub(crate) use furiosa_visa_rules::engine::vector_register_file::OPERATION;
+pub use furiosa_visa_rules::engine::vector_register_file::{VrfLoadConfig, VrfLoadRequest, derive_vrf_load};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
-}
-
-/// The input of [`derive_vrf_load`].
-#[derive(Clone, Copy, Debug)]
-pub struct VrfLoadRequest {
-    /// The element type in the stream.
-    pub element: ElementType,
-    /// Time of the stream.
-    pub time: &'static Expr,
-    /// Packet of the stream.
-    pub packet: &'static Expr,
-    /// The elements of the VRF tensor.
-    pub vrf_element: &'static Expr,
-}
-
-/// The derived configuration of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VrfLoadConfig {
-    /// Elements per slice, padding included.
-    pub elements: usize,
-    /// Bytes per slice, padding included.
-    pub bytes: usize,
-    /// The move from positions of the stream, `time * lanes + lane`, to elements.
-    pub transfer: Transfer,
-}
-
-const OPERATION: &str = "to_vrf";
-
-/// Checks the mappings of a load, and that the VRF can hold it, and derives the place of each element.
-///
-/// # Errors
-///
-/// If `Element` has other axes than the stream, is cut at other places, or takes more than 8192 bytes.
-pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, PlanError> {
-    let mut pool = Pool::new();
-    attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let lanes = attempt!(factors_of(OPERATION, &mut pool, request.packet)).size();
-    let elements = attempt!(factors_of(OPERATION, &mut pool, request.vrf_element)).size();
-    let stream = [(request.packet, Level::Element), (request.time, Level::Units(1))];
-    let destination = [(request.vrf_element, Level::Element)];
-    let mut transfer = attempt!(derive_transfer(
-        OPERATION,
-        &Placement { name: "stream", dimensions: &stream },
-        &Placement { name: "VrfTensor", dimensions: &destination },
-        false,
-    ));
-    let start = transfer.source_start;
-    transfer.source_start = Start { units: 0, elements: start.units * lanes as isize + start.elements };
-    let mut k = 0;
-    while k < transfer.loops.len() {
-        let mut transfer_loop = transfer.loops.at(k);
-        transfer_loop.source =
-            Step { units: 0, elements: transfer_loop.source.units * lanes + transfer_loop.source.elements };
-        transfer.loops.set(k, transfer_loop);
-        k += 1;
-    }
-    let bytes = elements.saturating_mul(request.element.bits()) / 8;
-    if bytes > spec::VRF_BYTES {
-        refuse!(
-            "VRF capacity",
-            "to_vrf: Element {} of {} takes {} bytes per slice, but the VRF has {}; \
-             help: load it in segments of at most {} elements, or spread it over more slices",
-            mapping(request.vrf_element),
-            str(request.element.name()),
-            number(bytes),
-            number(spec::VRF_BYTES),
-            number(spec::VRF_BYTES * 8 / request.element.bits()),
-        );
-    }
-    Ok(VrfLoadConfig { elements, bytes, transfer })
 }
 
 /// The plan of a load of the VRF, as types.
@@ -140,12 +67,6 @@ when_late! {
         Late<LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>>
     {
         const FOOTPRINT: Refusable<&'static Footprint> = Late::<VrfTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT;
-    }
-}
-
-impl fmt::Display for VrfLoadConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} elements, {} bytes", self.elements, self.bytes)
     }
 }
 
@@ -213,6 +134,7 @@ fn load(ctx: &mut Context, bias: &Bias) -> Operand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::PlanError;
     use crate::prelude::*;
 
     axes![A = 4, B = 8, V = 256, W = 257, Z = 1152921504606846976];

@@ -7,7 +7,6 @@ use crate::mapping::factors_of;
 use crate::mapping::{M, Pool, pad_to};
 use crate::scalar::Scalar;
 use crate::spec;
-use core::fmt;
 
 impl<D: Scalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, Time, Packet, Time2, Packet2> {
     /// Explains the conversion of packets to flits: the mappings before and after, flits per packet, padding.
@@ -46,12 +45,6 @@ pub fn explain_collect(request: &CollectRequest) -> Result<StageExplanation, Pla
     explanation.fact("padding", format!("{} per packet", count(whole - bytes.min(whole), "byte")));
     explanation.fact("flits", factors_of("collect", &mut pool, out_time)?.size());
     Ok(explanation)
-}
-
-impl fmt::Display for CollectConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} per packet", count(self.flits, "flit"))
-    }
 }
 
 #[cfg(test)]

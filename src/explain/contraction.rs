@@ -5,8 +5,8 @@ use super::stage::{MappingChange, StageExplanation, count, notation};
 use crate::command::AccumulationKind;
 use crate::engine::contraction::{
     ACCUMULATE, AccumulateConfig, AccumulatePlan, AccumulateRequest, AlignConfig, AlignPlan, AlignRequest,
-    ContractConfig, ContractPlan, ContractRequest, StreamAdapterConfig, TrfSequencerConfig,
-    derive_accumulate, derive_contract, innermost_padding, read_block, slot_loops,
+    ContractConfig, ContractPlan, ContractRequest, TrfSequencerConfig, derive_accumulate, derive_contract,
+    innermost_padding, read_block, slot_loops,
 };
 use crate::error::PlanError;
 use crate::mapping::factors_of;
@@ -14,7 +14,6 @@ use crate::mapping::{Factors, M, Pool, stride, strip};
 use crate::scalar::Scalar;
 use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use crate::spec;
-use core::fmt;
 
 impl<D: Scalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
     AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>
@@ -181,54 +180,11 @@ pub fn explain_accumulate(request: &AccumulateRequest) -> Result<StageExplanatio
     Ok(explanation)
 }
 
-impl fmt::Display for StreamAdapterConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collect_flits, zero_bytes, packets, tile, rows } = self;
-        write!(
-            f,
-            "collect_flits {collect_flits}, zeros {zero_bytes} B, packets {packets}, tile {tile}, rows {rows}"
-        )
-    }
-}
-
-impl fmt::Display for TrfSequencerConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "reg_read_size {} B, fill {}, entries (bytes) {}",
-            self.reg_read_size, self.fill, self.config
-        )
-    }
-}
-
-impl fmt::Display for AlignConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "stream adapter: {}; TRF sequencer: {}; steps {}",
-            self.stream_adapter, self.trf_sequencer, self.steps
-        )
-    }
-}
-
-impl fmt::Display for ContractConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tree depth {}, {}", self.depth, count(self.columns, "column"))
-    }
-}
-
-impl fmt::Display for AccumulateConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, columns, slots) =
-            (self.kind, count(self.columns, "column"), count(self.slot_count, "slot"));
-        write!(f, "{kind}, {columns}, {slots} {}, buffer {}", self.slots, self.buffer)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::prelude::*;
+    use core::fmt;
 
     axes![P = 6, Q = 4, C = 64, G = 8, V = 16, T = 5];
 

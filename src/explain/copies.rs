@@ -1,60 +1,13 @@
 //! `explain()` on shuffles and copies by the sub context: source and destination of each part, and its loops.
 
-use crate::engine::copies::{ParallelCopyPlan, ShuffleConfig, SliceCopyConfig};
+use crate::engine::copies::ParallelCopyPlan;
 use crate::engine::dma::AtRest;
-use crate::error::PlanError;
-use core::fmt::Write;
 
 impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
     /// The loops of the copy, as text.
     pub fn explain() -> String {
         let (from, to) = (Source::SHAPE.to_text(), Destination::SHAPE.to_text());
         format!("{from} to {to}, in each cluster\n{}", Self::TRANSFER)
-    }
-}
-
-impl ShuffleConfig {
-    /// The source of each cluster or chip, and the loops of each, as text.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::moves`].
-    ///
-    /// ```
-    /// use furiosa_visa_std::engine::copies::ShufflePlan;
-    /// use furiosa_visa_std::prelude::*;
-    /// axes![C = 2, A = 64];
-    /// type Tensor = DmTensor<i8, m![1], m![C], m![1 # 256], m![A]>;
-    /// let text = ShufflePlan::<Tensor>::CLUSTERS.explain(&[1, 0]).expect("both clusters hold elements");
-    /// assert!(text.contains("cluster 0 gets cluster 1\ncluster 1 gets cluster 0\n"));
-    /// ```
-    pub fn explain(&self, pattern: &[usize]) -> Result<String, PlanError> {
-        let noun = self.level.noun();
-        let mut text = format!("{}\n\n", self.call);
-        for transfer in self.moves(pattern)? {
-            let number = |units: isize| units as usize / self.step;
-            let (from, to) = (number(transfer.source_start.units), number(transfer.destination_start.units));
-            let _ = writeln!(text, "{noun} {to} gets {noun} {from}");
-        }
-        Ok(format!("{text}\neach\n{}", self.transfer))
-    }
-}
-
-impl SliceCopyConfig {
-    /// The part that each cluster or chip keeps, and the loops of each, as text.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::moves`].
-    pub fn explain(&self, index: &[usize]) -> Result<String, PlanError> {
-        let noun = self.level.noun();
-        let mut text = format!("{}\n\n", self.call);
-        for transfer in self.moves(index)? {
-            let unit = transfer.destination_start.units as usize / self.step;
-            let part = index[unit];
-            let first = self.tile.offset(part)?;
-            let _ =
-                writeln!(text, "{noun} {unit} keeps part {part} of {}, from element {first} on", self.parts);
-        }
-        Ok(format!("{text}\neach\n{}", self.transfer))
     }
 }
 

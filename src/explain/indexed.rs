@@ -1,8 +1,6 @@
 //! `explain()` on gathers and scatters: the loop over rows, and the loops of a row.
 
-use super::count;
-use crate::engine::dma::{AtRest, IndexedConfig, IndexedPlan};
-use core::fmt;
+use crate::engine::dma::{AtRest, IndexedPlan};
 
 impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side> {
     /// The rows of the table that a gather moves, and their places, as text: the loop over the index, and the loops of
@@ -27,25 +25,6 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
     pub fn explain_scatter() -> String {
         let (table, index, side) = (Table::SHAPE.to_text(), Index::SHAPE.to_text(), Side::SHAPE.to_text());
         format!("{side} to rows of {table}, by {index}\n\n{}", Self::SCATTER_ROWS)
-    }
-}
-
-/// The loop over the rows, from the index to the start of a row in DM, and the loops of a row.
-impl fmt::Display for IndexedConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let loops = &self.loops;
-        let apart = count(loops.stride, "element");
-        writeln!(f, "{}: a table of {}, {apart} apart", self.call, count(loops.count, "row"))?;
-        match self.row_bytes() {
-            Ok(bytes) => writeln!(f, "byte offsets of rows are multiples of {bytes}")?,
-            Err(_) => writeln!(f, "byte offsets do not name its rows: they are padded, or not outermost")?,
-        }
-        writeln!(
-            f,
-            "\nrows: source is the index, destination is in DM; in the table, each is where the index says"
-        )?;
-        writeln!(f, "{}", loops.rows)?;
-        write!(f, "\neach row\n{}", loops.payload)
     }
 }
 

@@ -17,7 +17,6 @@ use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
 use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use crate::tensor::WindowList;
-use core::fmt;
 
 mod cast;
 mod collect;
@@ -145,16 +144,6 @@ impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let (from, to) = (source.to_text(), destination.to_text());
         format!("{from} to {to}\n{}", Self::TRANSFER)
-    }
-}
-
-impl fmt::Display for CommitConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}, commit_in_size {} B, commit_size {} B, {} cycles",
-            self.derived, self.commit_in_size, self.commit_size, self.cycles
-        )
     }
 }
 

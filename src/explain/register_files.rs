@@ -11,7 +11,6 @@ use crate::mapping::factors_of;
 use crate::mapping::{Expr, M, Pool};
 use crate::scalar::{StreamScalar, VeScalar};
 use crate::spec;
-use core::fmt;
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// Explains the derivation of rows and elements from the stream, and their room in the TRF.
@@ -159,12 +158,6 @@ pub fn explain_vrf_load(request: &VrfLoadRequest) -> Result<StageExplanation, Pl
     explanation.fact("address", format!("a multiple of {unit}, at most {last}"));
     explanation.fact("flits", steps * lanes / flit_elements(element));
     Ok(explanation)
-}
-
-impl fmt::Display for TrfLoadConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows of {} elements, {} bytes", self.rows, self.row_elements, self.bytes)
-    }
 }
 
 #[cfg(test)]

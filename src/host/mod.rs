@@ -6,11 +6,10 @@ mod fold;
 mod host_tensor;
 mod mathematical;
 mod operations;
-mod storage;
 mod view;
 
 pub use buffer::{BufTensor, BufferPlan, IndirectLoop, StreamTensor};
+pub(crate) use furiosa_visa_rules::mapping::storage::{self, packed_factors};
 pub use host_tensor::HostTensor;
 pub use mathematical::Tensor;
-pub(crate) use storage::packed_factors;
 pub use view::{TensorView, TensorViewMut};

@@ -84,7 +84,7 @@ fn lives_of_tensors() {
     assert_eq!(dm.free, [0..32, 96..DM_BYTES as u64]);
     assert_eq!((hbm.count, hbm.tensors[0].reads, hbm.tensors[0].last.number), (2, 4, 5));
     assert_eq!(hbm.free, [4096..8192, 8256..HBM_BYTES]);
-    assert_eq!(dm.tensors[0].made.place, format!("tests.rs:{}", dm.tensors[0].made.location.line()));
+    assert_eq!(dm.tensors[0].made.place, format!("map_tests.rs:{}", dm.tensors[0].made.location.line()));
     let text = map.to_string();
     for part in [
         "memory map: 6 operations, ",
@@ -131,9 +131,9 @@ fn allocations_are_shown() {
     let text = system.memory_map_with(allocations).to_string();
     let line = here.line();
     for part in [
-        format!("allocated: 0..64 at tests.rs:{line}, in use\n"),
-        format!("allocated: 64..164 at tests.rs:{line}, never written\n"),
-        format!("allocated: 168..176 at tests.rs:{line}, given back, never written\n"),
+        format!("allocated: 0..64 at map_tests.rs:{line}, in use\n"),
+        format!("allocated: 64..164 at map_tests.rs:{line}, never written\n"),
+        format!("allocated: 168..176 at map_tests.rs:{line}, given back, never written\n"),
     ] {
         assert!(text.contains(&part), "`{part}` is not in:\n{text}");
     }

@@ -3,11 +3,10 @@
 //! A constant is refused once for each type, in any number of tensors and calls that name it: a mapping of 257 slices
 //! is one error. So everything else that depends on the units of a mapping names its constant first.
 
-use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, M};
+use crate::mapping::M;
 use crate::runtime::late::when_late;
-use crate::spec;
 use core::marker::PhantomData;
+pub(crate) use furiosa_visa_rules::tensor::units::{CHIP, CLUSTER, SLICE, count_units};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
@@ -18,8 +17,10 @@ pub(crate) struct UnitCount<Mapping, const KIND: u8>(PhantomData<Mapping>);
 
 /// Positions of `Chip`.
 pub(crate) type Chips<Chip> = UnitCount<Chip, 0>;
+
 /// Positions of `Cluster`.
 pub(crate) type Clusters<Cluster> = UnitCount<Cluster, 1>;
+
 /// Positions of `Slice`.
 pub(crate) type Slices<Slice> = UnitCount<Slice, 2>;
 
@@ -46,31 +47,4 @@ when_late! {
             count_units("tensor", Mapping::EXPR, name, most)
         };
     }
-}
-
-pub(super) const CHIP: (&str, usize) = ("Chip", spec::MAX_CHIPS);
-pub(super) const CLUSTER: (&str, usize) = ("Cluster", spec::CLUSTERS);
-pub(super) const SLICE: (&str, usize) = ("Slice", spec::SLICES);
-
-/// Number of positions of a mapping over units, or the refusal of more than there are. `owner` names the owner of the
-/// mapping.
-pub(super) const fn count_units(
-    owner: &str,
-    expr: &'static Expr,
-    name: &str,
-    most: usize,
-) -> Result<usize, PlanError> {
-    let count = attempt!(super::shape::size(expr));
-    if count > most {
-        refuse!(
-            "unit count",
-            "{}: {} {} has {} positions, but there are {}; help: move a part of it to another dimension",
-            str(owner),
-            str(name),
-            mapping(expr),
-            number(count),
-            number(most),
-        );
-    }
-    Ok(count)
 }

@@ -17,12 +17,14 @@
 extern crate self as furiosa_visa_std;
 
 pub mod command;
+pub mod engine;
 pub mod error;
 pub mod list;
 pub mod mapping;
 pub mod scalar;
 pub mod sequencer;
 pub mod spec;
+pub mod tensor;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;

@@ -9,18 +9,17 @@
 //! `contract` offers multiply and add, and nothing else: see [contraction](crate::guide::contraction). The hardware's
 //! tree can also find a maximum, on row 0 alone; nothing in `contract` selects that, so it is left out.
 
-mod accumulate;
-mod align;
-mod contract;
-mod stream_adapter;
-mod trf_sequencer;
-
 mod pipeline;
 
 pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
 pub(crate) use accumulate::{OPERATION as ACCUMULATE, innermost_padding, slot_loops};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
+pub(crate) use furiosa_visa_rules::engine::contraction::accumulate;
+pub(crate) use furiosa_visa_rules::engine::contraction::align;
+pub(crate) use furiosa_visa_rules::engine::contraction::contract;
+pub(crate) use furiosa_visa_rules::engine::contraction::stream_adapter;
+pub(crate) use furiosa_visa_rules::engine::contraction::trf_sequencer;
 pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, StreamAdapterPlan, TrfSequencerPlan};
 pub use stream_adapter::{StreamAdapterConfig, derive_stream_adapter};
 pub(crate) use trf_sequencer::read_block;

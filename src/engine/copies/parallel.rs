@@ -3,19 +3,17 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use super::copy_operation;
-use crate::command::{Address, ContextKind, CopyCall, Footprint, Region, Transfer};
-use crate::engine::dma::{AtRest, check_units_of_tile, derive_move};
-use crate::error::{PlanError, attempt, refuse};
+use crate::command::{ContextKind, Footprint, Region, Transfer};
+use crate::engine::dma::{AtRest, check_units_of_tile};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::contiguous_elements;
-use crate::spec;
-use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut, Shape};
-use crate::text::Text;
+use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut};
 use core::marker::PhantomData;
+pub use furiosa_visa_rules::engine::copies::parallel::derive_parallel_copy;
+pub(crate) use furiosa_visa_rules::engine::copies::parallel::{CALL, check_address};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
@@ -45,55 +43,6 @@ impl SubContext for TuContext<{ Tu::Sub }> {
     }
 }
 
-const CALL: CopyCall = CopyCall::ParallelCopy;
-
-/// Derives the loops of a parallel copy: those of a DMA transfer. `Chip` and `Cluster` are the same on both sides, so
-/// no element leaves its cluster.
-pub const fn derive_parallel_copy(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
-    let transfer = attempt!(derive_move(CALL.name(), source, destination));
-    attempt!(check_cells(CALL.name(), &transfer, source, destination));
-    Ok(transfer)
-}
-
-/// Checks that units of 8 bytes, which the sub context writes, hold only a run and padding.
-pub(super) const fn check_cells(
-    operation: &'static str,
-    transfer: &Transfer,
-    source: &Shape,
-    destination: &Shape,
-) -> Result<(), PlanError> {
-    let (bits, run) = (destination.element_type.bits(), contiguous_elements(transfer));
-    let start = transfer.destination_start.elements;
-    if !(start.unsigned_abs() * bits).is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
-        refuse!(
-            "parallel copy cells",
-            "{}: {} to {} starts {} of {} bits from the destination, but the sub context writes {} at a time; \
-             help: put a multiple of {} dead positions before the innermost axis, or none",
-            str(operation),
-            text(&source.notation(Text::new())),
-            text(&destination.notation(Text::new())),
-            count(start.unsigned_abs(), "element"),
-            number(bits),
-            count(spec::COMMIT_ALIGN_BYTES, "byte"),
-            number(8 * spec::COMMIT_ALIGN_BYTES / bits),
-        );
-    }
-    let Some(step) = transfer.step_inside_cell(run, bits) else { return Ok(()) };
-    refuse!(
-        "parallel copy cells",
-        "{}: {} to {} moves {} at a time, to places {} apart, but the sub context writes {} at a time, whose neighbours \
-         it would overwrite; help: keep {} together, innermost on both sides, or pad the innermost axis of the destination to \
-         them, or move the tensor with the DMA engines: `.to_dm_view(…)`",
-        str(operation),
-        text(&source.notation(Text::new())),
-        text(&destination.notation(Text::new())),
-        count(run * bits / 8, "byte"),
-        count(step * bits / 8, "byte"),
-        count(spec::COMMIT_ALIGN_BYTES, "byte"),
-        count(spec::COMMIT_ALIGN_BYTES, "byte"),
-    )
-}
-
 when_late! {
     impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destination>> {
         const TRANSFER: Refusable<Transfer> = Self::checked();
@@ -118,23 +67,6 @@ impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> 
             Err(error) => error.refuse(),
         }
     };
-}
-
-/// Checks that the destination starts at a multiple of 8 bytes.
-fn check_address(address: Address) -> Result<(), PlanError> {
-    let unit = spec::COMMIT_ALIGN_BYTES;
-    if (address as usize).is_multiple_of(unit) {
-        return Ok(());
-    }
-    refuse!(
-        "parallel copy alignment",
-        "{}: the destination is at address {}, which is no multiple of the {} bytes that the sub context writes; \
-         help: move it to a multiple of {}",
-        str(CALL.name()),
-        number(address as usize),
-        number(unit),
-        number(unit),
-    )
 }
 
 #[track_caller]

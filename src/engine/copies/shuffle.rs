@@ -2,113 +2,20 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::{UnitLevel, check_alike, check_count, check_length, copy_operation};
-use crate::command::{ContextKind, CopyCall, Memory, Start, Transfer};
-use crate::engine::dma::{AtRest, DmaRules, check_dma};
-use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Guard, M};
+use super::{UnitLevel, check_count, copy_operation};
+use crate::command::{ContextKind, CopyCall, Memory};
+use crate::engine::dma::AtRest;
+use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_check, when_late};
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
-use crate::sequencer::transfer::{Placement, derive_transfer};
-use crate::tensor::{DmTensor, DmTensorView, HbmTensor, Shape};
+use crate::tensor::{DmTensor, DmTensorView, HbmTensor};
 use core::marker::PhantomData;
+pub use furiosa_visa_rules::engine::copies::shuffle::{ShuffleConfig, derive_shuffle};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
-}
-
-/// The derived configuration of a shuffle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShuffleConfig {
-    /// The call.
-    pub call: CopyCall,
-    /// The units that are exchanged.
-    pub level: UnitLevel,
-    /// The number of clusters or chips, padding included.
-    pub count: usize,
-    /// Distance from one cluster or chip to the next, in units of a command.
-    pub step: usize,
-    /// The loops inside one cluster or chip.
-    pub transfer: Transfer,
-    /// The live positions of the tensor.
-    guard: Guard,
-}
-
-/// Derives a shuffle of a tensor.
-pub const fn derive_shuffle(
-    call: CopyCall,
-    level: UnitLevel,
-    shape: &Shape,
-) -> Result<ShuffleConfig, PlanError> {
-    let operation = call.name();
-    let [chips, clusters, _, elements] = attempt!(shape.sizes());
-    let guard = attempt!(shape.footprint()).guard;
-    attempt!(check_alike(operation, level, shape, &guard));
-    let (dimensions, levels) = level.others(shape);
-    let inside = Placement { name: shape.name(), dimensions: dimensions.split_at(levels).0 };
-    let transfer = attempt!(derive_transfer(operation, &inside, &inside, false));
-    let rules =
-        DmaRules { operation, source: (*shape, elements), destination: (*shape, elements), by_index: false };
-    attempt!(check_dma(&rules, &transfer));
-    let count = match level {
-        UnitLevel::Cluster => clusters,
-        UnitLevel::Chip => chips,
-    };
-    Ok(ShuffleConfig { call, level, count, step: level.step(shape.memory), transfer, guard })
-}
-
-impl ShuffleConfig {
-    /// Tells if a cluster or chip holds elements.
-    fn holds(&self, unit: usize) -> bool {
-        self.guard.holds_alone(self.level.variable(), unit)
-    }
-
-    /// The loops for each destination that holds elements.
-    ///
-    /// # Errors
-    /// If the pattern has another length, or names a unit that does not exist or holds no element.
-    pub fn moves(&self, pattern: &[usize]) -> Result<Vec<Transfer>, PlanError> {
-        let (operation, count, noun) = (self.call.name(), self.count, self.level.noun());
-        check_length(operation, self.level, "pattern", count, pattern.len())?;
-        let mut moves = Vec::new();
-        for (unit, &from) in pattern.iter().enumerate() {
-            if from >= count {
-                refuse!(
-                    "pattern bounds",
-                    "{}: the pattern gives {} {} what {} {} has, but the tensor has {}; help: use 0 to {}",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    str(noun),
-                    number(from),
-                    count(count, noun),
-                    number(count - 1),
-                );
-            }
-            if !self.holds(unit) {
-                continue;
-            }
-            if !self.holds(from) {
-                refuse!(
-                    "pattern of padding",
-                    "{}: the pattern gives {} {} what {} {} has, but that one holds no element: it is padding of {}; \
-                     help: take from one that holds elements, for example {}",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    str(noun),
-                    number(from),
-                    str(self.level.dimension()),
-                    number(unit),
-                );
-            }
-            let start = |unit: usize| Start { units: (unit * self.step) as isize, elements: 0 };
-            moves.push(self.transfer.further(start(from), start(unit)));
-        }
-        Ok(moves)
-    }
 }
 
 /// Shuffles of a type of tensor.

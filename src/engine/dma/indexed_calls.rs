@@ -2,11 +2,10 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::indexed::{IndexedConfig, IndexedPlan, check_key};
+use super::indexed::{IndexedConfig, IndexedPlan};
 use super::link::OnChip;
 use super::{AtRest, check_units_of_tile, sealed};
 use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Operation, Region};
-use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_check};
@@ -15,6 +14,7 @@ use crate::scalar::Scalar;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
+pub(crate) use furiosa_visa_rules::engine::dma::indexed_calls::{check_tiles, keyed};
 
 /// A tensor of `i32`, or a view of one, in HBM or DM, that names rows by their numbers.
 #[diagnostic::on_unimplemented(
@@ -51,22 +51,6 @@ row_index! {
         self: self.view().region();
     ['l, Chip: M, Cluster: M, Slice: M, Element: M] DmTensorView<'l, i32, Chip, Cluster, Slice, Element>
         => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
-}
-
-/// Refuses tiles that start in another unit than the first: rows are moved from the first slice on.
-fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanError> {
-    for region in regions {
-        if !region.part.starts_in_first_unit() {
-            refuse!(
-                "rows of other slices",
-                "{}: the tile lies{} of its tensor, but rows are moved from the first slice on; \
-                 help: start the tile at 0, or move it with `.to_dm_view(…)`",
-                str(name),
-                str(&region.units_in_words()),
-            );
-        }
-    }
-    Ok(())
 }
 
 /// The command of a gather or a scatter.
@@ -134,13 +118,6 @@ fn scatter(
 ) {
     let scale = if scaled { accept(config.call.name(), config.row_bytes()) } else { 1 };
     dma.execute(indexed(config, [source, output, index], (scale, duplicates)));
-}
-
-/// Refuses a scatter whose index is not made for its key.
-const fn keyed(key: &'static crate::mapping::Expr, index: &'static crate::mapping::Expr) {
-    if let Err(error) = check_key(IndexedCall::Scatter.name(), key, index) {
-        error.refuse()
-    }
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {

@@ -17,67 +17,37 @@
 pub mod stages;
 
 mod addresses;
+
 mod interleave;
-mod mask;
-mod plan;
+
 mod table;
+
 mod zero_point;
-
 pub use crate::command::MaskConfig;
-pub use addresses::{Addresses, FetchAddress};
-pub use interleave::check_interleave;
-pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
-pub use table::IndexedTable;
-pub use zero_point::ZeroPointCast;
-
 use crate::command::{Fetch, Interleave, Table};
 use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
-use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
-use crate::spec;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
-use crate::text::text;
+pub use addresses::{Addresses, FetchAddress};
 use core::marker::PhantomData;
+pub use furiosa_visa_rules::engine::fetch::check_units;
+pub(crate) use furiosa_visa_rules::engine::fetch::plan;
+pub(crate) use furiosa_visa_rules::engine::fetch::{check_pad_value, low_bits};
 use interleave::begin_is_refused;
+pub use interleave::check_interleave;
 use plan::OPERATION;
+pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use stages::{Plain, Stages};
+pub use table::IndexedTable;
+pub use zero_point::ZeroPointCast;
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
-}
-
-/// Checks that a stream exists in every slice of every cluster of its chips.
-pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
-    attempt!(check_count(cluster, "Cluster", spec::CLUSTERS));
-    check_count(slice, "Slice", spec::SLICES)
-}
-
-const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> Result<(), PlanError> {
-    match expr.checked_size() {
-        Ok(size) if size == count => Ok(()),
-        Ok(size) => {
-            let help = if size < count {
-                text!("fill the unused ones with padding, `# {}`", number(count))
-            } else {
-                text!("move part of it to `Time` or `Chip`")
-            };
-            refuse!(
-                "unit count",
-                "fetch: {} size must be {}, got {} from {}; help: {}",
-                str(name),
-                number(count),
-                number(size),
-                mapping(expr),
-                text(&help),
-            )
-        }
-        Err(text) => Err(PlanError::new("mapping", text)),
-    }
 }
 
 /// The plan of a fetch, as types. It does not require 2 clusters and 256 slices, so that the configuration of any
@@ -272,23 +242,6 @@ fn add_fetch(
         zero_points,
         ..Fetch::new(pass.source, plan.config, plan.time, plan.packet, output)
     });
-}
-
-/// The code of an integer in a narrower type.
-fn low_bits(value: i32, element: ElementType) -> u32 {
-    value as u32 & (u32::MAX >> (32 - element.bits()))
-}
-
-/// Checks that a pad value has padding that the hardware masks, or that there is no padding.
-fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
-    if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
-        return Ok(());
-    }
-    refuse!(
-        "mask",
-        "pad_value: the padding of this stream is not masked, so no value would take its place; \
-         help: pad the innermost axis alone, in the main context, so that packets differ along one axis",
-    )
 }
 
 impl<

@@ -1,26 +1,8 @@
 //! Stages that a call adds to a fetch.
 
-use super::plan::FetchRequest;
 pub use crate::command::AdapterStage;
-use crate::error::{PlanError, refuse};
 use crate::scalar::{ElementType, Scalar};
 use core::marker::PhantomData;
-
-/// Refuses stages that the context does not have.
-pub(super) const fn check_stages(request: &FetchRequest) -> Result<(), PlanError> {
-    if request.sub_context && request.asks_for(AdapterStage::Table) {
-        refuse!(
-            "sub-context stage",
-            "fetch_with_table: the sub context has no {}: its adapter has {}, {} and {}; \
-             help: fetch in the main context, `ctx.main`",
-            str(AdapterStage::Table.name()),
-            str(AdapterStage::Cast.name()),
-            str(AdapterStage::ZeroPoint.name()),
-            str(AdapterStage::Batching.name()),
-        );
-    }
-    Ok(())
-}
 
 mod sealed {
     pub trait Sealed {}
@@ -47,7 +29,9 @@ pub struct Lookup<X>(PhantomData<X>);
 pub enum ZeroPoint {}
 
 impl sealed::Sealed for Plain {}
+
 impl<X> sealed::Sealed for Lookup<X> {}
+
 impl sealed::Sealed for ZeroPoint {}
 
 impl Stages for Plain {

@@ -7,11 +7,11 @@ use crate::prelude::{axes, m};
 axes![X = 17592186044416]; // 4^22
 
 /// The axis of the digits.
-pub(super) const AXIS: &str = "X";
+pub const AXIS: &str = "X";
 
 /// Digits of 4 along an axis, and others that cut each of them. Each list alone is a mapping, but together the digits
 /// are too many.
-pub(super) fn whole_and_cut() -> [&'static Expr; 2] {
+pub fn whole_and_cut() -> [&'static Expr; 2] {
     let whole: Vec<usize> = (0..22).map(|k| 1 << (2 * k)).collect();
     let halves: Vec<usize> = [1].into_iter().chain((0..22).map(|k| 2 << (2 * k))).collect();
     [&whole, &halves].map(|places| {
@@ -21,17 +21,17 @@ pub(super) fn whole_and_cut() -> [&'static Expr; 2] {
 }
 
 /// A mapping of `count` digits of 2, from digit `first` on.
-pub(super) fn digits_of_two(first: usize, count: usize) -> &'static Expr {
+pub fn digits_of_two(first: usize, count: usize) -> &'static Expr {
     pairs((first..first + count).map(|k| digit(1 << k, 2)))
 }
 
 /// A mapping of `count` digits of 2, each padded to 3.
-pub(super) fn padded_digits(first: usize, count: usize) -> &'static Expr {
+pub fn padded_digits(first: usize, count: usize) -> &'static Expr {
     pairs((first..first + count).map(|k| leak(Expr::Padding(digit(1 << k, 2), 3))))
 }
 
 /// Joins two mappings.
-pub(super) fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
+pub fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
     leak(Expr::Pair(outer, inner))
 }
 

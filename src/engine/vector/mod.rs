@@ -38,7 +38,6 @@
 //! ```
 
 mod array_vec;
-mod checks;
 mod enter;
 mod inter;
 #[cfg(test)]
@@ -49,14 +48,14 @@ mod reduce;
 mod rules;
 pub mod stage;
 mod tensor;
-mod time_left;
-mod valid_count;
 #[doc(hidden)]
 pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;
 pub use checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
 pub use enter::{BranchMode, derive_branch, derive_toggle};
+pub(crate) use furiosa_visa_rules::engine::vector::checks;
+pub(crate) use furiosa_visa_rules::engine::vector::valid_count;
 pub use inter::{
     InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
 };

@@ -14,145 +14,28 @@ use super::operand::{
     IntoGroupOperand, IntoGroupTernaryOperand, NoTensor, StashRead, VeBranchOperand, VeTensorShape,
     binary_inputs, ternary_inputs,
 };
-use super::rules::{VectorPacketPlan, derive_way8};
+use super::rules::VectorPacketPlan;
 use super::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
 use super::tensor::{VectorTensor, add, binary};
 use crate::command::{
     BinaryArgMode, BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
-    TernaryInput, ValidBranchIds, VectorStep,
+    FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, TernaryInput,
+    ValidBranchIds, VectorStep,
 };
 use crate::engine::stream::{Pass, VectorInitTensor};
-use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{
-    Atom, AxisName, Expr, Factor, Factors, Ident, M, Pool, factors_of, modulo, product, size_of_factors,
-    stride,
-};
+use crate::error::PlanError;
+use crate::mapping::{AxisName, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_operands, when_late};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::VeScalar;
-use crate::spec::BEAT_LANES;
 use core::fmt;
 use core::marker::PhantomData;
+pub(crate) use furiosa_visa_rules::engine::vector::pair::{OPERATION, of_group};
+pub use furiosa_visa_rules::engine::vector::pair::{UnzipRequest, derive_unzip, ids_in_group};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
-}
-
-const OPERATION: &str = "vector_intra_slice_unzip";
-
-/// The input of [`derive_unzip`].
-#[derive(Clone, Copy, Debug)]
-pub struct UnzipRequest {
-    /// The axis of 2.
-    pub axis: Ident,
-    /// The size of the axis.
-    pub size: usize,
-    /// Time before the unzip.
-    pub time: &'static Expr,
-    /// Time with `1 # 2` in the place of the axis.
-    pub tile_time: &'static Expr,
-    /// Time of one group.
-    pub split_time: &'static Expr,
-    /// The packet.
-    pub packet: &'static Expr,
-}
-
-/// Derives the number of positions between the two elements of a pair.
-///
-/// # Errors
-///
-/// If the size of the axis is not 2, if time does not have the axis, or if the groups have other mappings.
-pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
-    attempt!(derive_way8(OPERATION, request.packet));
-    let mut pool = Pool::new();
-    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
-    let tile_time = attempt!(factors_of(OPERATION, &mut pool, request.tile_time));
-    let split_time = attempt!(factors_of(OPERATION, &mut pool, request.split_time));
-    if request.size != 2 {
-        refuse!(
-            "unzip size",
-            "vector_intra_slice_unzip: the axis {} has {}, but there are two groups; help: use an axis of size 2",
-            str(request.axis.as_str()),
-            count(request.size, "value"),
-        );
-    }
-    let all = time.as_slice();
-    let mut found = None;
-    let mut k = 0;
-    while k < all.len() {
-        if let Factor::Term { term, resize: 2 } = all[k]
-            && let Atom::Symbol(symbol) = term.atom
-            && symbol.name.is(&request.axis)
-        {
-            found = Some(size_of_factors(all.split_at(k).0));
-        }
-        k += 1;
-    }
-    let Some(base) = found else {
-        refuse!(
-            "unzip axis",
-            "vector_intra_slice_unzip: time {} does not have the axis {}; help: begin the stream with `begin_interleaved`, \
-             or name the axis of 2 in time",
-            mapping(request.time),
-            str(request.axis.as_str()),
-        );
-    };
-    if !time.size().is_multiple_of(2 * base) {
-        refuse!(
-            "unzip padding",
-            "vector_intra_slice_unzip: time {} has {}, which are no whole pairs along the axis {}; \
-             help: pad what is outside of {}, not the axis itself",
-            mapping(request.time),
-            count(time.size(), "step"),
-            str(request.axis.as_str()),
-            str(request.axis.as_str()),
-        );
-    }
-    let inner = modulo(&mut pool, &time, base);
-    let outer = stride(&mut pool, &time, 2 * base);
-    let mut halves = inner;
-    halves.push_padding(2 * base);
-    attempt!(check_time(
-        &pool,
-        request,
-        "TileTime",
-        request.tile_time,
-        &tile_time,
-        &product(&pool, &outer, &halves)
-    ));
-    attempt!(check_time(
-        &pool,
-        request,
-        "SplitTime",
-        request.split_time,
-        &split_time,
-        &product(&pool, &outer, &inner)
-    ));
-    Ok(base * BEAT_LANES)
-}
-
-const fn check_time(
-    pool: &Pool,
-    request: &UnzipRequest,
-    name: &str,
-    given: &Expr,
-    given_factors: &Factors,
-    expected: &Factors,
-) -> Result<(), PlanError> {
-    if expected.is(given_factors) {
-        return Ok(());
-    }
-    refuse!(
-        "unzip time",
-        "vector_intra_slice_unzip: {} is {}, but time {} without the axis {} is {}; help: use that mapping",
-        str(name),
-        mapping(given),
-        mapping(request.time),
-        str(request.axis.as_str()),
-        factors(pool, expected),
-    )
 }
 
 /// The plan of two groups, as types.
@@ -298,18 +181,6 @@ fn group_inputs<D: VeScalar, Mapping: M>(
     Ok(all)
 }
 
-/// The elements of a group that an operand is for. `None` if it is for the other group: then it does nothing, but takes
-/// its unit.
-pub fn ids_in_group(group: usize, ids: ValidBranchIds) -> Option<ValidBranchIds> {
-    let of_this = of_group(group);
-    (ids == ValidBranchIds::ValidAlways || ids == of_this).then_some(of_this)
-}
-
-/// The ids of the elements of a group.
-const fn of_group(group: usize) -> ValidBranchIds {
-    ValidBranchIds::ValidGroup { id: if group == 0 { GroupId::Zero } else { GroupId::One } }
-}
-
 /// Declares calls of two groups of elements `$d` in packets of `$way` lanes.
 macro_rules! pair_calls {
     ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
@@ -394,6 +265,7 @@ binary_calls!(
     LogicBinaryOpI32,
     BinaryOperator::LogicI32
 );
+
 binary_calls!(
     f32,
     8,
@@ -403,10 +275,15 @@ binary_calls!(
     LogicBinaryOpF32,
     BinaryOperator::LogicF32
 );
+
 binary_calls!(i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp);
+
 binary_calls!(i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32);
+
 binary_calls!(f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32);
+
 binary_calls!(f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp);
+
 binary_calls!(f32, 4, FpDiv, vector_fp_div, vector_fp_div_with_mode, FpDivBinaryOp, BinaryOperator::FpDiv);
 
 /// The step of a function for some groups. `None` if it is for no group.

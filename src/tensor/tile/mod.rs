@@ -47,10 +47,9 @@
 
 mod calls;
 mod host;
-mod rule;
 
+pub(crate) use furiosa_visa_rules::tensor::tile::rule;
 pub use rule::{Dimension, TileConfig, TileDigit, TileRequest, derive_tile};
-pub(crate) use rule::{digits, locate, no_lead, rest, span_of};
 
 use crate::error::PlanError;
 use crate::mapping::M;

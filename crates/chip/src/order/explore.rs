@@ -29,7 +29,7 @@ use furiosa_visa_rules::command::ContextKind;
 /// ```
 /// use furiosa_visa_std::chip::ExecutionOrder;
 /// use furiosa_visa_std::prelude::*;
-/// let mut ctx = Context::with(ChipOptions { order: ExecutionOrder::LateDma, ..ChipOptions::default() });
+/// let mut ctx = Context::with(SimOptions { order: ExecutionOrder::LateDma, ..SimOptions::default() });
 /// # let _ = &mut ctx;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

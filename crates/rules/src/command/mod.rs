@@ -31,7 +31,7 @@ pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
 pub use indexed::RowKey;
 pub use indexed::{Duplicates, IndexedCall, IndexedDma};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
-pub use region::{Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
+pub use region::{AUTO, Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub use reported::{SdkNote, SdkReport, SdkReports};
 pub use shapes::shapes_before_vector;
 pub use shapes::{StreamShape, StreamShapes};

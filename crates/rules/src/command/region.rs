@@ -9,6 +9,9 @@ use core::ops::Range;
 /// A byte address inside a chip's HBM, or inside each slice's DM or VRF.
 pub type Address = u64;
 
+/// An address for the context to choose.
+pub const AUTO: Address = Address::MAX;
+
 /// The name of one filling of a memory range: a tensor that was made there. Later writes through views of the same
 /// tensor keep it. [`FillId::ANY`] reads any content.
 ///

@@ -110,6 +110,7 @@ mod notation;
 #[cfg(feature = "parse")]
 pub mod parse;
 mod shared;
+pub mod storage;
 mod term;
 
 pub use constructors::UNKNOWN;

@@ -11,31 +11,26 @@
 //! The reduced axis is the innermost of the slices. Elements are taken in the order of their index, from the first one on;
 //! padding is left out.
 
-mod derive;
-
-pub use derive::{InterSliceConfig, InterSliceRequest, derive_inter_slice};
-
 use super::operand::{NoTensor, TensorState};
 use super::stage::{
     self, CanTransitionTo, Commitable, IntraSliceStage, Standalone, VeOrder, VeOrderValues, VeTensorContext,
     Way8,
 };
 use super::tensor::{VectorTensor, add};
-use crate::command::{
-    InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, ReduceOperator, VectorStep,
-};
+use crate::command::{InterSliceReduceOpF32, InterSliceReduceOpI32};
 use crate::engine::stream::VectorInitTensor;
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::{planned, when_late};
 use crate::scalar::VeScalar;
 use core::marker::PhantomData;
+pub use derive::{InterSliceConfig, InterSliceRequest, derive_inter_slice};
+pub(crate) use furiosa_visa_rules::engine::vector::inter::derive;
+pub(crate) use furiosa_visa_rules::engine::vector::inter::{OPERATION, step};
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
-
-const OPERATION: &str = "vector_inter_slice_reduce";
 
 /// The plan of an inter-slice reduce, as types.
 pub struct InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>(
@@ -69,20 +64,6 @@ when_late! {
             &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>::REQUEST,
         );
     }
-}
-
-/// The reduce as a step of a program.
-fn step(op: ReduceOperator, config: &InterSliceConfig) -> VectorStep {
-    let InterSliceConfig { kept, reduced, repeated, group, time, guard } = *config;
-    VectorStep::InterSliceReduce(Box::new(InterSliceReduce {
-        op,
-        guard,
-        kept,
-        reduced,
-        repeated,
-        group,
-        time,
-    }))
 }
 
 /// A stream behind the inter-slice reduce.
@@ -187,3 +168,6 @@ reduce! {
     i32, InterSliceReduceOpI32;
     f32, InterSliceReduceOpF32;
 }
+
+#[cfg(test)]
+mod derive_tests;

@@ -13,32 +13,32 @@
 //! name.
 
 mod convert;
-mod derive;
-mod stash;
-mod units;
 
-pub use convert::{
-    GroupOperand, GroupTernaryOperand, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
-    IntoTernaryOperands,
-};
-pub use derive::{OperandPlan, OperandRequest, derive_operand, derive_stash};
-pub(super) use stash::StashPlan;
-pub use stash::{HasTensor, NoTensor, StashRead, TensorState};
+mod derive;
+
+mod stash;
 
 use super::array_vec::ArrayVec;
 use crate::command::{
     BinaryInput, GroupId, Memory, OperandSource, Region, TernaryInput, ValidBranchIds, VrfOperand,
 };
-use crate::error::{PlanError, refuse};
+use crate::error::PlanError;
 use crate::mapping::{M, Pair};
 use crate::runtime::Lease;
 use crate::runtime::late::planned;
 use crate::scalar::VeScalar;
 use crate::spec::VECTOR_BRANCHES;
 use crate::tensor::VrfTensor;
+pub use convert::{
+    GroupOperand, GroupTernaryOperand, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
+    IntoTernaryOperands,
+};
 use core::marker::PhantomData;
-
-const OPERATION: &str = "vector operand";
+pub use derive::{OperandPlan, OperandRequest, derive_operand, derive_stash};
+pub(crate) use furiosa_visa_rules::engine::vector::operand::OPERATION;
+pub use furiosa_visa_rules::engine::vector::operand::check_always;
+pub(super) use stash::StashPlan;
+pub use stash::{HasTensor, NoTensor, StashRead, TensorState};
 
 /// The mapping of a stream: chip, cluster, slice, time and packet.
 pub(super) type VeTensorShape<Chip, Cluster, Slice, Time, Packet> =
@@ -182,23 +182,6 @@ pub(super) type Operands<D, TargetMapping> = ArrayVec<VeBranchOperand<D, TargetM
 
 /// A list of pairs of operands.
 pub(super) type TernaryOperands<Mapping> = ArrayVec<TernaryOperand<Mapping>, VECTOR_BRANCHES>;
-
-/// Refuses lists in which more than one operand is for all elements.
-///
-/// # Errors
-/// If there is more than one such operand.
-pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), PlanError> {
-    let found = ids.filter(|ids| *ids == ValidBranchIds::ValidAlways).count();
-    if found <= 1 {
-        return Ok(());
-    }
-    refuse!(
-        "operands always",
-        "vector operand: Multiple ValidAlways operands are not allowed (found {}); \
-         help: give each but one a group: `VeBranchOperand::group(operand, GroupId::One)`",
-        number(found),
-    )
-}
 
 /// Operands in the form of a command. `held` gets the leases of their bytes.
 pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(

@@ -2,6 +2,7 @@
 
 use super::super::operand::VeRhs;
 use super::*;
+use crate::command::GroupId;
 use crate::command::OperandSource;
 use crate::prelude::{axes, m};
 

@@ -1,0 +1,526 @@
+//! Commit Engine: writes a stream of flits to DM.
+//!
+//! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
+//! contiguous part of the tensor.
+
+use crate::command::Address;
+use crate::command::Footprint;
+use crate::command::Region;
+use crate::command::Sink;
+use crate::engine::collect::whole_bytes;
+use crate::error::PlanError;
+use crate::error::attempt;
+use crate::error::refuse;
+use crate::mapping::Expr;
+use crate::mapping::Factor;
+use crate::mapping::Factors;
+use crate::mapping::Guard;
+use crate::mapping::Pool;
+use crate::mapping::UNKNOWN;
+use crate::mapping::divide;
+use crate::mapping::factors_of;
+use crate::mapping::guard::rows::LiveRows;
+use crate::mapping::guard::rows::Liveness;
+use crate::mapping::guard::rows::depends_on;
+use crate::mapping::modulo;
+use crate::mapping::normal;
+use crate::mapping::product;
+use crate::mapping::resize;
+use crate::mapping::stride;
+use crate::mapping::strip;
+use crate::scalar::ElementType;
+use crate::sequencer::Config;
+use crate::sequencer::Entry;
+use crate::sequencer::Request;
+use crate::sequencer::Stream;
+use crate::sequencer::contiguous_run;
+use crate::sequencer::derive;
+use crate::sequencer::limited;
+use crate::sequencer::walk::Walk;
+use crate::spec;
+use crate::text::Text;
+use crate::text::text;
+
+/// The input of [`derive_commit`].
+#[derive(Clone, Copy, Debug)]
+pub struct CommitRequest {
+    /// True if the sub context commits.
+    pub sub_context: bool,
+    /// The element type in the stream.
+    pub element: ElementType,
+    /// Time of the stream.
+    pub time: &'static Expr,
+    /// Packet of the stream.
+    pub packet: &'static Expr,
+    /// The tensor in each slice.
+    pub destination: &'static Expr,
+}
+
+/// The derived configuration of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitConfig {
+    /// The sequencer as derived: entries over time, then the packet entry. Strides in elements.
+    pub derived: Config,
+    /// The sequencer within the hardware's limits.
+    pub config: Config,
+    /// Elements of each flit that are written.
+    pub window: usize,
+    /// Bytes of each flit that are written: `commit_in_size`.
+    pub commit_in_size: usize,
+    /// Contiguous bytes of memory: `contiguous_sram_access_size`.
+    pub contiguous_bytes: usize,
+    /// Bytes of one write: `commit_size`.
+    pub commit_size: usize,
+    /// Cycles: one write per cycle.
+    pub cycles: usize,
+}
+
+/// The call, for messages.
+pub const OPERATION: &str = "commit";
+
+/// Checks the mappings of a commit and derives its sequencer.
+pub const fn derive_commit(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    commit(request, [UNKNOWN; 3])
+}
+
+/// As [`derive_commit`], with the normal forms of the mappings, in the order of the request.
+pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<CommitConfig, PlanError> {
+    let mut pool = Pool::new();
+    let time = normal!(forms[0], OPERATION, &mut pool, request.time);
+    let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
+    let destination = normal!(forms[2], OPERATION, &mut pool, request.destination);
+    attempt!(check_flit(request, packet.size()));
+    let (size, steps) = (destination.size(), time.size());
+    if !size.is_multiple_of(steps) {
+        refuse!(
+            "commit time",
+            "commit: Element {} has {} positions, which the {} time steps {} do not divide; \
+             help: give each time step a place in Element",
+            mapping(request.destination),
+            number(size),
+            number(steps),
+            mapping(request.time),
+        );
+    }
+    let window = size / steps;
+    let outer = stride(&mut pool, &destination, window);
+    let inner = modulo(&mut pool, &destination, window);
+    let expected = resize(&mut pool, &packet, window);
+    // Both parts may be halves of one product, which Element knows only as a whole.
+    let in_order = product(&pool, &time, &expected).is(&destination);
+    if !in_order {
+        attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
+    }
+    let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
+    attempt!(check_window(request, commit_in_size, window));
+    if !in_order && !expected.is(&inner) {
+        refuse!(
+            "commit packet",
+            "commit: the innermost {} positions of Element {} are {}, but the leading {} lanes of the packet {} are {}; \
+             help: keep the packet, or a prefix of it, innermost",
+            number(window),
+            mapping(request.destination),
+            factors(&pool, &inner),
+            number(window),
+            mapping(request.packet),
+            factors(&pool, &expected),
+        );
+    }
+    let loops = Request {
+        buf_expr: Some(request.destination),
+        ..Request::new(
+            OPERATION,
+            &destination,
+            Stream::Known(request.time, &time),
+            Stream::Factors(&expected),
+        )
+    };
+    let derived = attempt!(derive(&mut pool, &loops)).config;
+    let config = attempt!(limited(OPERATION, derived));
+    let run =
+        attempt!(whole_bytes(OPERATION, request.element, request.destination, contiguous_run(&derived)));
+    let commit_size =
+        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
+    Ok(CommitConfig {
+        derived,
+        config,
+        window,
+        commit_in_size,
+        contiguous_bytes: run,
+        commit_size,
+        cycles: steps * (commit_in_size / commit_size),
+    })
+}
+
+/// Checks that a time step carries one flit.
+pub const fn check_flit(request: &CommitRequest, lanes: usize) -> Result<(), PlanError> {
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, lanes));
+    if bytes == spec::FLIT_BYTES {
+        return Ok(());
+    }
+    refuse!(
+        "commit input flit",
+        "commit: the packet {} of {} holds {} bytes, but must be one flit of {} bytes; \
+         help: `.collect()` the stream first",
+        mapping(request.packet),
+        str(request.element.name()),
+        number(bytes),
+        number(spec::FLIT_BYTES),
+    )
+}
+
+/// As [`derive_commit`], for a view, which may be a tile: its holes belong to other tiles.
+///
+/// A commit of a view writes only the part of each flit that holds elements of the view, rounded up to the next size
+/// that the engine has. Time steps without elements of the view are not written.
+///
+/// ```text
+/// tensor m![Q, K] of i8, K = 8        tile m![1 # 4, K] at Q: 2        Time m![1], Packet m![K # 32]
+///
+///   Q: 0   Q: 1   Q: 2   Q: 3
+///   ├──────┼──────┼──────┼──────┤
+///                 └─ 8 ──┘             of the 32 bytes of the flit, 8 are written
+/// ```
+pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig, PlanError> {
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
+    let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
+    attempt!(check_flit(request, packet.size()));
+    let mut k = 0;
+    while k < spec::COMMIT_SIZES.len() {
+        let window = spec::COMMIT_SIZES[k] * 8 / request.element.bits();
+        k += 1;
+        if window > packet.size() {
+            continue;
+        }
+        let kept = resize(&mut pool, &packet, window);
+        let lanes = strip(&kept);
+        let stream = product(&pool, &time, &lanes);
+        let there = divide(&pool, &destination, &stream);
+        if there.is_exact()
+            && !there.dividend_residue.has_terms()
+            && divide(&pool, &stream, &destination).is_exact()
+        {
+            return view_config(&mut pool, request, (&time, &destination), (&lanes, window));
+        }
+    }
+    // A stream that fits no size is refused in the words of a whole tensor. A stream that fits only as a whole is
+    // accepted.
+    derive_commit(request)
+}
+
+/// The sequencer of a commit of the leading `lanes`, in packets of `window` elements.
+const fn view_config(
+    pool: &mut Pool,
+    request: &CommitRequest,
+    (time, destination): (&Factors, &Factors),
+    (lanes, window): (&Factors, usize),
+) -> Result<CommitConfig, PlanError> {
+    let loops = Request {
+        buf_expr: Some(request.destination),
+        ..Request::new(OPERATION, destination, Stream::Expr(request.time), Stream::Factors(lanes))
+    };
+    let found = attempt!(derive(pool, &loops));
+    let mut derived = Config::new(window);
+    derived.base = found.config.base;
+    let (mut inside, mut k) = (1, found.config.entries.len);
+    while k > found.time_entries {
+        k -= 1;
+        let entry = found.config.entries.items[k];
+        if entry.stride != inside as isize {
+            refuse!(
+                "commit packet",
+                "commit: the leading lanes {} of a packet do not lie together, innermost in the view {}: a step of them is \
+                 {} elements; help: keep the packet, or a prefix of it, innermost",
+                factors(pool, lanes),
+                mapping(request.destination),
+                signed(entry.stride),
+            );
+        }
+        inside *= entry.size;
+    }
+    let bits = request.element.bits();
+    while k > 0 {
+        k -= 1;
+        let entry = found.config.entries.items[k];
+        let step = entry.stride.unsigned_abs() * bits;
+        if entry.size > 1 && !step.is_multiple_of(8 * spec::COMMIT_ALIGN_BYTES) {
+            refuse!(
+                "commit stride",
+                "commit: packets lie {} of {} apart in the view {}, but the engine writes at multiples of {} bytes; \
+                 help: pad the rows of the tensor to multiples of {} bytes",
+                count(entry.stride.unsigned_abs(), "element"),
+                str(request.element.name()),
+                mapping(request.destination),
+                number(spec::COMMIT_ALIGN_BYTES),
+                number(spec::COMMIT_ALIGN_BYTES),
+            );
+        }
+    }
+    while k < found.time_entries {
+        derived.entries.push(found.config.entries.items[k]);
+        k += 1;
+    }
+    if window > 1 {
+        derived.entries.push(Entry { size: window, stride: 1 });
+    }
+    let config = attempt!(limited(OPERATION, derived));
+    let commit_in_size = window * bits / 8;
+    let run = contiguous_run(&derived) * bits / 8;
+    let commit_size =
+        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
+    Ok(CommitConfig {
+        derived,
+        config,
+        window,
+        commit_in_size,
+        contiguous_bytes: run,
+        commit_size,
+        cycles: time.size() * (commit_in_size / commit_size),
+    })
+}
+
+const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> Result<(), PlanError> {
+    let mut k = 0;
+    while k < spec::COMMIT_SIZES.len() {
+        if bytes == spec::COMMIT_SIZES[k] {
+            return Ok(());
+        }
+        k += 1;
+    }
+    let help = if bytes < spec::FLIT_BYTES {
+        let next = bytes.div_ceil(8) * 8;
+        text!("pad the innermost part with `# {}`", number(next * 8 / request.element.bits()))
+    } else {
+        text!("give each time step at most one flit of Element")
+    };
+    refuse!(
+        "commit width",
+        "commit: each time step writes {} {}, {} bytes, of Element {}, but the output packet must be one of 8, 16, 24 or \
+         32 bytes; help: {}",
+        number(window),
+        str(request.element.name()),
+        number(bytes),
+        mapping(request.destination),
+        text(&help),
+    )
+}
+
+/// Checks that time in DM is a permutation of time in the stream: nothing added, dropped, cut or broadcast. `outer` and
+/// `inner` are the two parts of the destination, cut at the size of a step.
+const fn check_permutation(
+    pool: &Pool,
+    request: &CommitRequest,
+    (time, destination): (&Factors, &Factors),
+    (outer, inner): (&Factors, &Factors),
+) -> Result<(), PlanError> {
+    if time.is(outer) {
+        return Ok(());
+    }
+    let there = divide(pool, outer, time);
+    let there = there.is_exact() && !there.dividend_residue.has_terms();
+    let back = divide(pool, time, outer).is_exact();
+    if there && back {
+        return Ok(());
+    }
+    attempt!(check_whole_digits(pool, request, time, destination));
+    if ends_inside(destination, inner.size()) {
+        // The part outside a step has a normal form, but it is not part of the user's code.
+        refuse!(
+            "commit permutation",
+            "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {}, and its innermost {} \
+             positions end inside of one of its digits; help: name exactly the time axes, in any order, before the packet",
+            mapping(request.destination),
+            number(destination.size()),
+            number(inner.size()),
+            number(time.size()),
+            mapping(request.time),
+            number(inner.size()),
+        );
+    }
+    refuse!(
+        "commit permutation",
+        "commit: the time part of Element {} is {}, which is no permutation of the stream's time {}; \
+         help: name exactly the time axes, in any order, before the packet",
+        mapping(request.destination),
+        factors(pool, outer),
+        mapping(request.time),
+    )
+}
+
+/// True if the innermost positions end inside a digit, at no divisor of its values.
+const fn ends_inside(factors: &Factors, positions: usize) -> bool {
+    let list = factors.as_slice();
+    let (mut inside, mut k) = (1, 0);
+    while k < list.len() {
+        let size = list[k].size_over(inside);
+        if let Factor::Term { resize, .. } = &list[k]
+            && inside < positions
+            && positions < size
+        {
+            return !positions.is_multiple_of(inside) || !resize.is_multiple_of(positions / inside);
+        }
+        inside = size;
+        k += 1;
+    }
+    false
+}
+
+/// Checks that a digit of time has as many values in the stream as in Element.
+const fn check_whole_digits(
+    pool: &Pool,
+    request: &CommitRequest,
+    time: &Factors,
+    destination: &Factors,
+) -> Result<(), PlanError> {
+    let (steps, places) = (time.as_slice(), destination.as_slice());
+    let mut k = 0;
+    while k < steps.len() {
+        let mut j = 0;
+        while j < places.len() {
+            if let (Factor::Term { term, resize }, Factor::Term { term: there, resize: all }) =
+                (&steps[k], &places[j])
+                && term.is(there)
+                && *resize != *all
+            {
+                let (read, written) = (*resize, *all);
+                let help = if read < written {
+                    text!("name {} in Element, or all of it in the stream", term(pool, term, read))
+                } else {
+                    text!(
+                        "name all of it in Element, or no more than {} in the stream",
+                        term(pool, term, written)
+                    )
+                };
+                refuse!(
+                    "commit permutation",
+                    "commit: the time {} of the stream has {} of the {} values of {}, and Element {} has {} of them; \
+                     help: {}",
+                    mapping(request.time),
+                    number(read),
+                    number(term.modulo),
+                    term(pool, term, term.modulo),
+                    mapping(request.destination),
+                    number(written),
+                    text(&help),
+                );
+            }
+            j += 1;
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// Checks that a commit starts at a multiple of 8 bytes.
+pub const fn check_commit_address(address: Address) -> Result<(), PlanError> {
+    if (address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
+        return Ok(());
+    }
+    refuse!(
+        "commit alignment",
+        "commit: address {} is no multiple of {} bytes; help: move the tensor to a multiple of {}",
+        number(address as usize),
+        number(spec::COMMIT_ALIGN_BYTES),
+        number(spec::COMMIT_ALIGN_BYTES),
+    )
+}
+
+/// Checks the same for a view, which may be a tile.
+pub const fn check_commit_start(view: &Region) -> Result<(), PlanError> {
+    if view.part.offset == 0 || (view.address as usize).is_multiple_of(spec::COMMIT_ALIGN_BYTES) {
+        return check_commit_address(view.address);
+    }
+    refuse!(
+        "commit alignment",
+        "commit: the tile starts {} behind the start of its tensor, at address {}, which is no multiple of {} bytes; \
+         help: pad the rows of the tensor to multiples of {} bytes",
+        count(view.part.offset as usize, "byte"),
+        number(view.address as usize),
+        number(spec::COMMIT_ALIGN_BYTES),
+        number(spec::COMMIT_ALIGN_BYTES),
+    )
+}
+
+/// The bytes that a commit writes, with the guard of those that hold elements of its stream.
+pub struct Written<'a> {
+    /// The configuration.
+    pub plan: &'a CommitConfig,
+    /// Positions of the stream that hold an element. Variables: chip, cluster, slice, time, lane.
+    pub guard: &'a Guard,
+}
+
+impl Written<'_> {
+    /// Checks that the bytes between the elements of a tile, which a packet overwrites, hold no element of the tensor.
+    pub fn stays_in(&self, tile: &Region, tensor: &Footprint) -> Result<(), PlanError> {
+        let window = self.plan.window;
+        let live = LiveRows::new(self.guard, 4, window);
+        let bits = tensor.element.bits();
+        let before = tile.part.offset as usize * 8 / bits;
+        let differs = live.differs_by_unit() || (0..3).any(|variable| depends_on(&tensor.guard, variable));
+        let units = tensor.chips * tensor.clusters * tensor.slices;
+        let (mut mask, mut looked_at) = (Vec::new(), false);
+        let walk = Walk::new(&self.plan.config);
+        let starts = walk.positions(0..self.plan.config.positions(), window);
+        for unit in 0..units {
+            let (chip, rest) =
+                (unit / (tensor.clusters * tensor.slices), unit % (tensor.clusters * tensor.slices));
+            let (cluster, slice) = (rest / tensor.slices, rest % tensor.slices);
+            if !self.guard.may_hold(&[chip, cluster, slice]) {
+                continue;
+            }
+            if looked_at && !differs {
+                return Ok(());
+            }
+            for (time, &start) in starts.iter().enumerate() {
+                match live.row(&mut [chip, cluster, slice, time, 0], &mut mask) {
+                    Liveness::Nothing => continue,
+                    Liveness::All => mask.clear(),
+                    Liveness::Some => {}
+                }
+                looked_at = true;
+                let dead = mask.iter().enumerate().filter(|(_, live)| !**live);
+                for position in dead.map(|(lane, _)| before as i64 + start + lane as i64) {
+                    let position = position.max(0) as usize;
+                    let place = [chip, cluster, slice, position];
+                    if position < tensor.elements && !tensor.guard.holds(&place) {
+                        continue;
+                    }
+                    let what = match tensor.guard.element(&place) {
+                        Some(element) if position < tensor.elements => element,
+                        _ => format!("position {position} of {}", tensor.elements),
+                    };
+                    refuse!(
+                        "commit beside a tile",
+                        "commit: a packet writes {}, but of those of time step {} some are not of the tile: there is {} of the \
+                         tensor; help: pad the rows of the tensor to multiples of {} bytes, so that tiles have bytes of their \
+                         own",
+                        count(self.plan.commit_in_size, "byte"),
+                        number(time),
+                        str(&what),
+                        number(spec::COMMIT_ALIGN_BYTES),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The reason why a stream of the sub context is not committed.
+pub const fn no_sub_commit(engine: &str) -> Text {
+    text!(
+        "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
+         help: use the main context, or commit before it",
+        str(engine),
+    )
+}
+
+/// The sink of a stream that is committed. It has no type parameters, so that all kernels share it.
+#[inline(never)]
+pub fn commit_sink(destination: Region, plan: &CommitConfig, guard: &Guard) -> Sink {
+    let mut config = plan.config;
+    config.packet_size = plan.window;
+    Sink::Commit { destination, config, commit_size: plan.commit_size, guard: *guard }
+}

@@ -1,0 +1,208 @@
+//! Copies between slices, clusters and chips: shuffles by the DMA engines, and copies by the sub context.
+//!
+//! ```text
+//!   dm_chip_shuffle(x, &[1, 2, 3, 0])                parallel_copy_chip_slice(x, &[3, 0, 1, 2])
+//!
+//!   chip    0   1   2   3                            chip     0      1      2      3
+//!   x       a   b   c   d                            x        abcd   efgh   ijkl   mnop
+//!   result  b   c   d   a                            result   d      e      j      o
+//! ```
+//!
+//! | call | of | does | addresses |
+//! |---|---|---|---|
+//! | `dm_cluster_shuffle` | `ctx.tdma` | cluster `k` gets what cluster `pattern[k]` has | `AUTO` |
+//! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | `AUTO` |
+//! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | `AUTO` |
+//! | `to_dm_pcopy`, `to_dm_view_pcopy` | `ctx.sub` | any layout inside of each cluster, slices in any order | that of the destination |
+//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps position `index[c]` of an axis | `AUTO` |
+//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps position `index[c]` of an axis | `AUTO` |
+//!
+//! A pattern lists the source of each destination. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both. The
+//! mappings do not change: the result has the types of the source, and chip `k` now holds the elements that chip
+//! `pattern[k]` held.
+//!
+//! Calls that name no address put their result at [`AUTO`](crate::runtime::AUTO): the bytes are free again when its handle
+//! ends.
+//!
+//! # Refused while compiling
+//! A pattern for another number of clusters or chips; clusters or chips some of which hold fewer elements than others;
+//! an axis to slice that `Element` does not hold; parallel copies that drop or cut an axis.
+//!
+//! # Panics
+//! If a pattern has another length, names a unit or part that does not exist, or takes from one that holds no element;
+//! if the memory is full; and if a check of the chip fails.
+
+pub mod parallel;
+pub mod shuffle;
+pub mod slices;
+
+pub use parallel::{check_address, check_cells, derive_parallel_copy};
+pub use shuffle::{ShuffleConfig, derive_shuffle};
+pub use slices::{SliceCopyConfig, SliceCopyRequest, derive_slice_copy};
+
+use crate::command::ContextKind;
+use crate::command::CopyCall;
+use crate::command::Memory;
+use crate::command::Operation;
+use crate::command::Region;
+use crate::command::Start;
+use crate::command::Transfer;
+use crate::command::UnitCopy;
+use crate::error::PlanError;
+use crate::error::refuse;
+use crate::mapping::Expr;
+use crate::mapping::Guard;
+use crate::sequencer::transfer::Level;
+use crate::spec;
+use crate::tensor::Shape;
+
+/// The units that a copy distinguishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitLevel {
+    /// The clusters of each chip.
+    Cluster,
+    /// The chips.
+    Chip,
+}
+
+impl UnitLevel {
+    /// The name of the dimension in the types of a tensor.
+    pub const fn dimension(self) -> &'static str {
+        match self {
+            UnitLevel::Cluster => "Cluster",
+            UnitLevel::Chip => "Chip",
+        }
+    }
+
+    /// The word for one of the units.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            UnitLevel::Cluster => "cluster",
+            UnitLevel::Chip => "chip",
+        }
+    }
+
+    /// The variable of the units in a tensor's guard.
+    const fn variable(self) -> usize {
+        match self {
+            UnitLevel::Chip => 0,
+            UnitLevel::Cluster => 1,
+        }
+    }
+
+    const fn mapping(self, shape: &Shape) -> &'static Expr {
+        match self {
+            UnitLevel::Chip => shape.chip,
+            UnitLevel::Cluster => shape.cluster,
+        }
+    }
+
+    /// Distance of two neighbours, in units of a command.
+    const fn step(self, memory: Memory) -> usize {
+        match (self, memory) {
+            (UnitLevel::Chip, Memory::Hbm) => 1,
+            (UnitLevel::Chip, Memory::Dm | Memory::Vrf) => spec::CLUSTERS * spec::SLICES,
+            (UnitLevel::Cluster, _) => spec::SLICES,
+        }
+    }
+
+    /// The dimensions of a tensor without those of this level, innermost first, and their number.
+    const fn others(self, shape: &Shape) -> ([(&'static Expr, Level); 4], usize) {
+        let mut dimensions = shape.dimensions();
+        match (self, shape.memory) {
+            (UnitLevel::Chip, Memory::Hbm) => (dimensions, 1),
+            (UnitLevel::Chip, Memory::Dm | Memory::Vrf) => (dimensions, 3),
+            (UnitLevel::Cluster, _) => {
+                dimensions[2] = dimensions[3];
+                (dimensions, 3)
+            }
+        }
+    }
+}
+
+/// Checks that the number in the call is the number of the types.
+pub const fn check_count(
+    operation: &'static str,
+    level: UnitLevel,
+    given: usize,
+    shape: &Shape,
+) -> Result<(), PlanError> {
+    let mapping = level.mapping(shape);
+    let count = match mapping.checked_size() {
+        Ok(count) => count,
+        Err(text) => return Err(PlanError::new("mapping", text)),
+    };
+    if given == count {
+        return Ok(());
+    }
+    refuse!(
+        "unit count",
+        "{}: the call is for {}, but {} {} has {}; help: write {} as the constant of the call, and as many numbers",
+        str(operation),
+        count(given, level.noun()),
+        str(level.dimension()),
+        mapping(mapping),
+        count(count, "position"),
+        number(count),
+    )
+}
+
+/// Checks that all units that hold elements hold them at the same positions.
+pub const fn check_alike(
+    operation: &'static str,
+    level: UnitLevel,
+    shape: &Shape,
+    guard: &Guard,
+) -> Result<(), PlanError> {
+    if guard.is_alone(level.variable()) {
+        return Ok(());
+    }
+    refuse!(
+        "ragged units",
+        "{}: {} {} of `{}<…>` is a part of an axis whose padding it shares with another part, so that one {} may hold fewer \
+         elements than another; help: choose sizes that fill every {}, or pad the axis outermost in `{}` alone",
+        str(operation),
+        str(level.dimension()),
+        mapping(level.mapping(shape)),
+        str(shape.name()),
+        str(level.noun()),
+        str(level.noun()),
+        str(level.dimension()),
+    )
+}
+
+/// Checks that the call gives one number per unit.
+pub fn check_length(
+    operation: &'static str,
+    level: UnitLevel,
+    what: &str,
+    units: usize,
+    given: usize,
+) -> Result<(), PlanError> {
+    if given == units {
+        return Ok(());
+    }
+    refuse!(
+        "pattern length",
+        "{}: the {} has {}, but the tensor has {}; help: give one number for each {}, in order",
+        str(operation),
+        str(what),
+        count(given, "number"),
+        count(units, level.noun()),
+        str(level.noun()),
+    )
+}
+
+/// The command of a copy. It has no type parameters, so that all kernels share it.
+pub fn copy_operation(
+    call: CopyCall,
+    context: ContextKind,
+    [source, destination]: [Region; 2],
+    moves: Vec<Transfer>,
+) -> Operation {
+    let moves = moves
+        .into_iter()
+        .map(|transfer| transfer.further(Start::of(&source), Start::of(&destination)))
+        .collect();
+    Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves }))
+}

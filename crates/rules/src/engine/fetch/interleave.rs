@@ -1,0 +1,127 @@
+//! Interleaving: one stream of the packets of two tensors (see [fetch](crate::guide::fetch), "Two tensors at once").
+//!
+//! ```text
+//! axes![A = 4, I = 2]      Time = m![A, I]     lhs 0, rhs 0, lhs 1, rhs 1, lhs 2, …     I innermost: every packet
+//!                          Time = m![I, A]     lhs 0, lhs 1, lhs 2, lhs 3, rhs 0, …     I outermost: one after the other
+//! ```
+//!
+//! Both tensors have the same mapping and are read with the same sequencer. For the sequencer the axis `I` is a
+//! broadcast.
+
+use crate::engine::fetch::plan::FetchRequest;
+use crate::error::PlanError;
+use crate::error::attempt;
+use crate::error::refuse;
+use crate::mapping::Atom;
+use crate::mapping::Axis;
+use crate::mapping::Expr;
+use crate::mapping::Factor;
+use crate::mapping::Factors;
+use crate::mapping::Pool;
+use crate::mapping::factorize;
+use crate::mapping::size_of_factors;
+
+/// Number of tensors that one fetch can interleave (guide: fetch).
+pub const TENSORS: usize = 2;
+
+/// Refuses an axis whose size is not two, or that the tensors have themselves.
+pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<(), PlanError> {
+    if axis.size != TENSORS {
+        refuse!(
+            "interleave axis",
+            "begin_interleaved: the axis `{}` has size {}, but exactly {} tensors are interleaved; \
+             help: declare `{} = {}`",
+            str(axis.name.as_str()),
+            number(axis.size),
+            number(TENSORS),
+            str(axis.name.as_str()),
+            number(TENSORS),
+        );
+    }
+    let mut k = 0;
+    while k < mappings.len() {
+        if mappings[k].mentions(&axis) {
+            refuse!(
+                "interleave axis",
+                "begin_interleaved: the tensors hold the axis `{}` themselves, in {}; \
+                 help: declare another axis of size {} to tell them apart",
+                str(axis.name.as_str()),
+                mapping(mappings[k]),
+                number(TENSORS),
+            );
+        }
+        k += 1;
+    }
+    Ok(())
+}
+
+/// True if `begin_interleaved` refuses the axis for the tensors of this fetch.
+pub const fn begin_is_refused(request: &FetchRequest) -> bool {
+    match request.begin {
+        Expr::Symbol(axis) => check_interleave(*axis, &[request.element]).is_err(),
+        _ => false,
+    }
+}
+
+/// Time steps between the tensors of an interleaved fetch. `None` if there is one tensor.
+pub const fn interleave_period(pool: &mut Pool, request: &FetchRequest) -> Result<Option<usize>, PlanError> {
+    let axis = match request.begin {
+        Expr::Identity => return Ok(None),
+        Expr::Symbol(axis) => axis,
+        other => {
+            refuse!(
+                "interleave axis",
+                "fetch: a stream begins with time `m![1]`, or with the axis of two interleaved tensors, not with {}; \
+                 help: start it with `begin`",
+                mapping(other),
+            );
+        }
+    };
+    attempt!(check_interleave(*axis, &[request.element]));
+    let name = axis.name.as_str();
+    if request.packet.mentions(axis) {
+        refuse!(
+            "interleave axis",
+            "fetch: the packet {} holds `{}`, which tells two interleaved tensors apart, but a packet is read from one \
+             tensor; help: put `{}` in `Time`",
+            mapping(request.packet),
+            str(name),
+            str(name),
+        );
+    }
+    let time = factorize(pool, request.time);
+    if let Some(period) = period_of(&time, axis) {
+        return Ok(Some(period));
+    }
+    refuse!(
+        "interleave axis",
+        "fetch: `Time` {} {} `{}`, which tells two interleaved tensors apart; \
+         help: put `{}` into it as it is; innermost, every packet alternates",
+        mapping(request.time),
+        str(if request.time.mentions(axis) { "cuts, resizes or pads" } else { "lacks" }),
+        str(name),
+        str(name),
+    )
+}
+
+/// The steps inside a whole axis of two, if it alternates evenly through all of time.
+const fn period_of(time: &Factors, axis: &Axis) -> Option<usize> {
+    let factors = time.as_slice();
+    let mut found = None;
+    let mut k = 0;
+    while k < factors.len() {
+        let base = size_of_factors(factors.split_at(k).0);
+        match (found, factors[k]) {
+            (None, Factor::Term { term, resize })
+                if term.atom.is(&Atom::Symbol(*axis)) && term.stride == 1 && resize == TENSORS =>
+            {
+                found = Some(base);
+            }
+            // Outside the axis, the tensors take turns from the start again.
+            (Some(period), Factor::Term { .. }) if !base.is_multiple_of(TENSORS * period) => return None,
+            _ => {}
+        }
+        k += 1;
+    }
+    found
+}

@@ -1,0 +1,81 @@
+//! Fetch Engine: reads a tensor from DM as a stream of packets.
+//!
+//! ```text
+//!   DM  Element ──sequencer──▶ fetches of `fetch_size` bytes ──adapter──▶ packets   Time2 × Packet2
+//!
+//!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
+//! ```
+//!
+//! The plan follows from the mappings and the element types (see [fetch](crate::guide::fetch)):
+//!
+//! * [`FetchConfig`]: sequencer, fetch size, cycles. Its [`addresses`](FetchConfig::addresses) are the requests to DM.
+//! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
+//!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
+//! * [`stages`]: the stages of each context.
+//! * [windows](crate::tensor::windows): axes that are read at overlapping positions, for convolutions.
+
+pub mod addresses;
+pub mod interleave;
+pub mod mask;
+pub mod plan;
+pub mod stages;
+
+pub use addresses::{Addresses, FetchAddress};
+pub use interleave::{begin_is_refused, check_interleave, interleave_period};
+pub use mask::{Masking, derive_mask};
+pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch, fetch};
+pub use stages::check_stages;
+
+use crate::error::PlanError;
+use crate::error::attempt;
+use crate::error::refuse;
+use crate::mapping::Expr;
+use crate::scalar::ElementType;
+use crate::spec;
+use crate::text::text;
+
+/// Checks that a stream exists in every slice of every cluster of its chips.
+pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
+    attempt!(check_count(cluster, "Cluster", spec::CLUSTERS));
+    check_count(slice, "Slice", spec::SLICES)
+}
+
+const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> Result<(), PlanError> {
+    match expr.checked_size() {
+        Ok(size) if size == count => Ok(()),
+        Ok(size) => {
+            let help = if size < count {
+                text!("fill the unused ones with padding, `# {}`", number(count))
+            } else {
+                text!("move part of it to `Time` or `Chip`")
+            };
+            refuse!(
+                "unit count",
+                "fetch: {} size must be {}, got {} from {}; help: {}",
+                str(name),
+                number(count),
+                number(size),
+                mapping(expr),
+                text(&help),
+            )
+        }
+        Err(text) => Err(PlanError::new("mapping", text)),
+    }
+}
+
+/// The code of an integer in a narrower type.
+pub fn low_bits(value: i32, element: ElementType) -> u32 {
+    value as u32 & (u32::MAX >> (32 - element.bits()))
+}
+
+/// Checks that a pad value has padding that the hardware masks, or that there is no padding.
+pub fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
+    if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
+        return Ok(());
+    }
+    refuse!(
+        "mask",
+        "pad_value: the padding of this stream is not masked, so no value would take its place; \
+         help: pad the innermost axis alone, in the main context, so that packets differ along one axis",
+    )
+}

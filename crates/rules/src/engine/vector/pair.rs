@@ -1,0 +1,157 @@
+//! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one stream of them.
+//!
+//! ```text
+//!   Time m![W, I]     I: 0 ──▶ group 0 ─┐  vector_fp_unary(op, true, false) …   each call says what each group gets;
+//!                     I: 1 ──▶ group 1 ─┘                                       `()` leaves it as it is
+//!                              └──── vector_fp_zip(op) ────▶ op(group 0, group 1)      Time m![W]
+//! ```
+//!
+//! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream from two tensors. A unit
+//! that one of the groups takes is spent for both.
+
+use crate::command::GroupId;
+use crate::command::ValidBranchIds;
+use crate::engine::vector::rules::derive_way8;
+use crate::error::PlanError;
+use crate::error::attempt;
+use crate::error::refuse;
+use crate::mapping::Atom;
+use crate::mapping::Expr;
+use crate::mapping::Factor;
+use crate::mapping::Factors;
+use crate::mapping::Ident;
+use crate::mapping::Pool;
+use crate::mapping::factors_of;
+use crate::mapping::modulo;
+use crate::mapping::product;
+use crate::mapping::size_of_factors;
+use crate::mapping::stride;
+use crate::spec::BEAT_LANES;
+
+/// The call, for messages.
+pub const OPERATION: &str = "vector_intra_slice_unzip";
+
+/// The input of [`derive_unzip`].
+#[derive(Clone, Copy, Debug)]
+pub struct UnzipRequest {
+    /// The axis of 2.
+    pub axis: Ident,
+    /// The size of the axis.
+    pub size: usize,
+    /// Time before the unzip.
+    pub time: &'static Expr,
+    /// Time with `1 # 2` in the place of the axis.
+    pub tile_time: &'static Expr,
+    /// Time of one group.
+    pub split_time: &'static Expr,
+    /// The packet.
+    pub packet: &'static Expr,
+}
+
+/// Derives the number of positions between the two elements of a pair.
+///
+/// # Errors
+///
+/// If the size of the axis is not 2, if time does not have the axis, or if the groups have other mappings.
+pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
+    attempt!(derive_way8(OPERATION, request.packet));
+    let mut pool = Pool::new();
+    let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
+    let tile_time = attempt!(factors_of(OPERATION, &mut pool, request.tile_time));
+    let split_time = attempt!(factors_of(OPERATION, &mut pool, request.split_time));
+    if request.size != 2 {
+        refuse!(
+            "unzip size",
+            "vector_intra_slice_unzip: the axis {} has {}, but there are two groups; help: use an axis of size 2",
+            str(request.axis.as_str()),
+            count(request.size, "value"),
+        );
+    }
+    let all = time.as_slice();
+    let mut found = None;
+    let mut k = 0;
+    while k < all.len() {
+        if let Factor::Term { term, resize: 2 } = all[k]
+            && let Atom::Symbol(symbol) = term.atom
+            && symbol.name.is(&request.axis)
+        {
+            found = Some(size_of_factors(all.split_at(k).0));
+        }
+        k += 1;
+    }
+    let Some(base) = found else {
+        refuse!(
+            "unzip axis",
+            "vector_intra_slice_unzip: time {} does not have the axis {}; help: begin the stream with `begin_interleaved`, \
+             or name the axis of 2 in time",
+            mapping(request.time),
+            str(request.axis.as_str()),
+        );
+    };
+    if !time.size().is_multiple_of(2 * base) {
+        refuse!(
+            "unzip padding",
+            "vector_intra_slice_unzip: time {} has {}, which are no whole pairs along the axis {}; \
+             help: pad what is outside of {}, not the axis itself",
+            mapping(request.time),
+            count(time.size(), "step"),
+            str(request.axis.as_str()),
+            str(request.axis.as_str()),
+        );
+    }
+    let inner = modulo(&mut pool, &time, base);
+    let outer = stride(&mut pool, &time, 2 * base);
+    let mut halves = inner;
+    halves.push_padding(2 * base);
+    attempt!(check_time(
+        &pool,
+        request,
+        "TileTime",
+        request.tile_time,
+        &tile_time,
+        &product(&pool, &outer, &halves)
+    ));
+    attempt!(check_time(
+        &pool,
+        request,
+        "SplitTime",
+        request.split_time,
+        &split_time,
+        &product(&pool, &outer, &inner)
+    ));
+    Ok(base * BEAT_LANES)
+}
+
+const fn check_time(
+    pool: &Pool,
+    request: &UnzipRequest,
+    name: &str,
+    given: &Expr,
+    given_factors: &Factors,
+    expected: &Factors,
+) -> Result<(), PlanError> {
+    if expected.is(given_factors) {
+        return Ok(());
+    }
+    refuse!(
+        "unzip time",
+        "vector_intra_slice_unzip: {} is {}, but time {} without the axis {} is {}; help: use that mapping",
+        str(name),
+        mapping(given),
+        mapping(request.time),
+        str(request.axis.as_str()),
+        factors(pool, expected),
+    )
+}
+
+/// The elements of a group that an operand is for. `None` if it is for the other group: then it does nothing, but takes
+/// its unit.
+pub fn ids_in_group(group: usize, ids: ValidBranchIds) -> Option<ValidBranchIds> {
+    let of_this = of_group(group);
+    (ids == ValidBranchIds::ValidAlways || ids == of_this).then_some(of_this)
+}
+
+/// The ids of the elements of a group.
+pub const fn of_group(group: usize) -> ValidBranchIds {
+    ValidBranchIds::ValidGroup { id: if group == 0 { GroupId::Zero } else { GroupId::One } }
+}

@@ -1,0 +1,102 @@
+//! Tensors at rest in the memories of the chip.
+//!
+//! A tensor at rest is a handle: an address, and types that define the place of every element. The bytes are in the
+//! chip that the context owns. Two tensors at overlapping addresses overlap.
+
+pub mod relabel;
+pub mod shape;
+pub mod tile;
+pub mod units;
+
+pub use relabel::{
+    Reach, RelabelDimension, check_relabel, check_reshape, check_sizes, elements, four, moved, names,
+    padding, part_with, ragged,
+};
+pub use shape::{Shape, size};
+pub use units::count_units;
+
+use crate::command::AUTO;
+use crate::command::Address;
+use crate::command::Footprint;
+use crate::command::Memory;
+use crate::error::PlanError;
+use crate::error::refuse;
+use crate::spec;
+
+/// Checks that a tensor starts at a multiple of its element's size, inside the memory.
+///
+/// Its end is checked when the command runs: the bytes beyond the end are named then.
+pub const fn check_address(memory: Memory, footprint: &Footprint, address: Address) -> Result<(), PlanError> {
+    if address == AUTO {
+        refuse!(
+            "automatic address",
+            "`AUTO` names no bytes; help: give it to a call that makes a tensor, or name the address of one that is there",
+        );
+    }
+    let bytes = footprint.element.bits().div_ceil(8);
+    if !(address as usize).is_multiple_of(bytes) {
+        refuse!(
+            "alignment",
+            "address {} is no multiple of the {} bytes of {}; help: move the tensor to a multiple of its element size",
+            number(address as usize),
+            number(bytes),
+            str(footprint.element.name()),
+        );
+    }
+    let (name, capacity) = match memory {
+        Memory::Hbm => ("HBM", spec::HBM_BYTES),
+        Memory::Dm => ("DM", spec::DM_BYTES as u64),
+        Memory::Vrf => ("VRF", spec::VRF_BYTES as u64),
+    };
+    if address >= capacity {
+        let highest = (capacity as usize).saturating_sub(footprint.bytes());
+        refuse!(
+            "address",
+            "address {} lies outside {} of {} bytes; help: a tensor of {} fits at {} and below",
+            number(address as usize),
+            str(name),
+            number(capacity as usize),
+            count(footprint.bytes(), "byte"),
+            number(highest / ADDRESS_UNIT * ADDRESS_UNIT),
+        );
+    }
+    Ok(())
+}
+
+/// Divisor of every address that an engine takes.
+const ADDRESS_UNIT: usize = 8;
+
+/// Checks that a tensor in the VRF ends inside it, padding included.
+pub const fn check_vrf_end(operation: &'static str, bytes: usize, address: Address) -> Result<(), PlanError> {
+    let capacity = spec::VRF_BYTES;
+    if address as usize <= capacity && bytes <= capacity - address as usize {
+        return Ok(());
+    }
+    refuse!(
+        "VRF capacity",
+        "{}: a tensor of {} at address {} leaves the VRF, which has {} bytes per slice; \
+         help: use address {} or a lower one, or load it in segments",
+        str(operation),
+        count(bytes, "byte"),
+        number(address as usize),
+        number(capacity),
+        number(capacity.saturating_sub(bytes)),
+    )
+}
+
+/// Checks that a transfer from HBM to DM starts at a multiple of 8 bytes.
+pub const fn check_dma_address(side: &'static str, address: Address) -> Result<(), PlanError> {
+    let unit = spec::DMA_HBM_TO_DM_BYTES;
+    if (address as usize).is_multiple_of(unit) {
+        return Ok(());
+    }
+    refuse!(
+        "DMA alignment",
+        "{} address {} is no multiple of {} bytes, which a transfer from HBM to DM needs; \
+         help: move the tensor to a multiple of {}",
+        str(side),
+        number(address as usize),
+        number(unit),
+        number(unit),
+    )
+}
