@@ -100,8 +100,7 @@ pub mod tensor;
 
 pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
-pub use furiosa_visa_rules::text;
-pub use furiosa_visa_rules::{Cast, PlanError, command, list, scalar, spec};
+pub use furiosa_visa_rules::{Cast, PlanError, command, list, scalar, spec, text};
 
 /// Time: the clock, and reports, traces and maps of runs.
 pub mod clock {

@@ -14,8 +14,7 @@ use crate::engine::stream::{
 use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
 use crate::runtime::Tu;
-use crate::scalar::ContractsTo;
-use crate::scalar::{ChipType, Scalar, StreamScalar};
+use crate::scalar::{ChipType, ContractsTo, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut, HbmTensor, TrfTensor, WindowList};
 
 /// Declares bounds that no stream meets. Each has the message for the stage that lacks it.

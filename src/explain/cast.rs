@@ -4,8 +4,7 @@ use super::stage::{MappingChange, StageExplanation};
 use crate::engine::cast::{CastPlan, CastRequest, derive_cast};
 use crate::engine::collect::flit_elements;
 use crate::error::PlanError;
-use crate::mapping::factors_of;
-use crate::mapping::{M, Pool, strip};
+use crate::mapping::{M, Pool, factors_of, strip};
 use crate::scalar::Scalar;
 use crate::spec;
 

@@ -3,8 +3,7 @@
 use super::stage::{MappingChange, StageExplanation, count, notation};
 use crate::engine::collect::{CollectConfig, CollectPlan, CollectRequest, derive_collect, flit_elements};
 use crate::error::PlanError;
-use crate::mapping::factors_of;
-use crate::mapping::{M, Pool, pad_to};
+use crate::mapping::{M, Pool, factors_of, pad_to};
 use crate::scalar::Scalar;
 use crate::spec;
 

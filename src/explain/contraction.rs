@@ -9,8 +9,7 @@ use crate::engine::contraction::{
     innermost_padding, read_block, slot_loops,
 };
 use crate::error::PlanError;
-use crate::mapping::factors_of;
-use crate::mapping::{Factors, M, Pool, stride, strip};
+use crate::mapping::{Factors, M, Pool, factors_of, stride, strip};
 use crate::scalar::Scalar;
 use crate::sequencer::{Explanation, Request, Stream, explain_loops};
 use crate::spec;

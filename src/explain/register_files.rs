@@ -7,8 +7,7 @@ use crate::engine::collect::flit_elements;
 use crate::engine::register_file::{TrfLoadConfig, TrfLoadPlan, TrfLoadRequest, derive_trf_load};
 use crate::engine::vector_register_file::{VrfLoadConfig, VrfLoadPlan, VrfLoadRequest, derive_vrf_load};
 use crate::error::PlanError;
-use crate::mapping::factors_of;
-use crate::mapping::{Expr, M, Pool};
+use crate::mapping::{Expr, M, Pool, factors_of};
 use crate::scalar::{StreamScalar, VeScalar};
 use crate::spec;
 

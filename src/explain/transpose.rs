@@ -5,8 +5,7 @@ use crate::clock::tensor_unit::transpose_cycles;
 use crate::command::Transpose;
 use crate::engine::transpose::{TransposePlan, TransposeRequest, derive_transpose};
 use crate::error::PlanError;
-use crate::mapping::factors_of;
-use crate::mapping::{M, Pool, modulo, stride, strip};
+use crate::mapping::{M, Pool, factors_of, modulo, stride, strip};
 use crate::scalar::Scalar;
 use crate::spec;
 

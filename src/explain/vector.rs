@@ -1,7 +1,6 @@
 //! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
 
-use crate::command::shapes_before_vector;
-use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
+use crate::command::{RngdAlu, StreamShape, Vector, VectorStep, shapes_before_vector};
 use crate::engine::stream::{Pass, VectorFinalTensor};
 use crate::engine::vector::{
     InterSlicePlan, ReducePlan, UnzipPlan, UnzipRequest, VectorPacketPlan, VectorPacketRequest,

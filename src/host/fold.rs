@@ -7,9 +7,8 @@
 use super::storage::Layout;
 use crate::command::{Step, Transfer, TransferLoop};
 use crate::error::PlanError;
-use crate::mapping::Guard;
 use crate::mapping::{
-    Atom, CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, matched, write_term,
+    Atom, CutRule, Expr, Factor, Factors, Guard, GuardBuilder, Matched, Pieces, Pool, matched, write_term,
 };
 use crate::scalar::{Opt, Scalar};
 use crate::text::Text;

@@ -7,10 +7,8 @@ use super::output::{Output, tell, warn};
 use super::progress::{Alike, Counters, Progress};
 use super::{SimOptions, System};
 use crate::chip::{CheckOptions, Fault, FaultKind};
-use crate::clock::KernelCall;
-use crate::clock::MemoryMap;
-use crate::clock::Report;
 use crate::clock::trace::TraceWriter;
+use crate::clock::{KernelCall, MemoryMap, Report};
 use crate::command::{
     Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region,
 };

@@ -27,7 +27,6 @@ pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuConte
 pub(crate) use context::{MakesTensors, SystemHandle, dma_of_kernel};
 pub use kernel_chips::TensorChips;
 #[doc(hidden)]
-pub use launch::chips_agree;
-pub use launch::{DeviceFn, DeviceSend, launch, try_launch};
+pub use launch::{DeviceFn, DeviceSend, chips_agree, launch, try_launch};
 pub use needs_await::NeedsAwait;
 pub use system::{SimOptions, System};

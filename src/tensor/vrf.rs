@@ -6,10 +6,9 @@ use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, Reg
 use crate::engine::inspect::VrfInspectionPlan;
 use crate::host::HostTensor;
 use crate::mapping::M;
-use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
 use crate::runtime::late::{planned, when_late};
-use crate::runtime::{Lease, Place};
+use crate::runtime::{Context, Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;

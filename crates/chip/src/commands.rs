@@ -6,8 +6,7 @@
 //! ```
 
 use super::checks::bounds::{Call, in_bounds, in_memory};
-use super::execute::indexed;
-use super::execute::{Pass, PassOptions};
+use super::execute::{Pass, PassOptions, indexed};
 use super::memory::fills::{Covered, FillLog, Origin, Write};
 use super::memory::separate::Placed;
 use super::{Chips, Compute, Fault, SdkReports, checks, execute};

@@ -8,9 +8,7 @@ use super::occasions::Occasions;
 use super::record::{Record, Timing, UsedSlices};
 use super::repeats::{Fold, Kept, Repeats};
 use core::panic::Location;
-use furiosa_visa_rules::command::SdkNote;
-use furiosa_visa_rules::command::{CONTEXTS, ContextKind, MemoryKind};
-use furiosa_visa_rules::command::{Fault, FaultKind};
+use furiosa_visa_rules::command::{CONTEXTS, ContextKind, Fault, FaultKind, MemoryKind, SdkNote};
 use furiosa_visa_rules::spec::{
     CLUSTERS, HBM_CHANNELS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS,
 };
@@ -116,7 +114,7 @@ pub struct Totals {
     pub products: u64,
     /// Multiplications that all slices and rows of the chips could have done while contractions ran: cycles of
     /// contraction times the lanes of the type. The share of whole kernels is in the
-    /// [headline](super::report::Headline).
+    /// headline of a report.
     pub possible_products: u64,
     /// Bytes of one operand, the stream or the weights, of all multiplications of kernels.
     pub multiplied_bytes: u64,
@@ -189,7 +187,7 @@ pub struct Ledger {
     /// Counts of the work that hints would spare operations.
     pub occasions: Occasions,
     fold: Fold,
-    /// Commands that are kept, at most [`KEPT_COMMANDS`].
+    /// Commands that are kept, at most `KEPT_COMMANDS`.
     pub commands: usize,
     /// Locations of the calls of the last [`RECENT`] operations.
     recent: VecDeque<(OperationNumber, &'static Location<'static>)>,

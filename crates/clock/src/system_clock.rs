@@ -17,13 +17,11 @@ use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
 use super::unit_copy;
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::command::SdkNote;
 use furiosa_visa_rules::command::moves::Side;
 use furiosa_visa_rules::command::{
-    AccumulationKind, Command, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory, Operation,
-    Region, Sink, Switch, TensorUnit, UnitCopy,
+    AccumulationKind, Command, ContextKind, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory,
+    MemoryKind, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
 };
-use furiosa_visa_rules::command::{ContextKind, MemoryKind};
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use std::collections::VecDeque;

@@ -10,9 +10,7 @@ use furiosa_visa_clock::occasions::Counts;
 use furiosa_visa_clock::record::Record;
 use furiosa_visa_clock::repeats::Repeats;
 use furiosa_visa_clock::system_clock::Clock;
-use furiosa_visa_rules::command::ContextKind;
-use furiosa_visa_rules::command::Fault;
-use furiosa_visa_rules::command::SdkNote;
+use furiosa_visa_rules::command::{ContextKind, Fault, SdkNote};
 use furiosa_visa_rules::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_rules::text::grouped;
 
@@ -69,7 +67,7 @@ pub struct Report {
     pub notes: Vec<SdkNote>,
     /// Failures on the chip because of the time that operations take: [`FaultKind::NocTimeout`].
     ///
-    /// [`FaultKind::NocTimeout`]: crate::chip::FaultKind::NocTimeout
+    /// [`FaultKind::NocTimeout`]: furiosa_visa_rules::command::FaultKind::NocTimeout
     pub faults: Vec<Fault>,
     /// True if the program was interrupted: the operations are those until then.
     pub interrupted: bool,

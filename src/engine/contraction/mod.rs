@@ -11,15 +11,14 @@
 
 mod pipeline;
 
+pub(crate) use accumulate::OPERATION as ACCUMULATE;
 pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
-pub(crate) use accumulate::{OPERATION as ACCUMULATE, innermost_padding, slot_loops};
+pub(crate) use accumulate::{innermost_padding, slot_loops};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
-pub(crate) use furiosa_visa_rules::engine::contraction::accumulate;
-pub(crate) use furiosa_visa_rules::engine::contraction::align;
-pub(crate) use furiosa_visa_rules::engine::contraction::contract;
-pub(crate) use furiosa_visa_rules::engine::contraction::stream_adapter;
-pub(crate) use furiosa_visa_rules::engine::contraction::trf_sequencer;
+pub(crate) use furiosa_visa_rules::engine::contraction::{
+    accumulate, align, contract, stream_adapter, trf_sequencer,
+};
 pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, StreamAdapterPlan, TrfSequencerPlan};
 pub use stream_adapter::{StreamAdapterConfig, derive_stream_adapter};
 pub(crate) use trf_sequencer::read_block;

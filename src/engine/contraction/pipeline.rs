@@ -12,8 +12,7 @@ use crate::engine::stream::{
     AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, Pass, StreamTensor,
 };
 use crate::error::PlanError;
-use crate::mapping::Guard;
-use crate::mapping::{Identity, M, Problem, liveness_of};
+use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{Tu, TuContext};

@@ -1,14 +1,12 @@
 //! Tests of the rules of shuffles and parallel copies, each with a neighbour that is accepted.
 
 use super::*;
-use crate::command::CopyCall;
-use crate::command::Start;
-use crate::command::Transfer;
+use crate::command::{CopyCall, Start, Transfer};
 use crate::error::PlanError;
-use crate::mapping::Expr;
-use crate::mapping::M;
+use crate::mapping::{Expr, M};
 use crate::prelude::{axes, m};
-use crate::scalar::ElementType::{self, F32, I4, I8};
+use crate::scalar::ElementType;
+use crate::scalar::ElementType::{F32, I4, I8};
 use crate::tensor::Shape;
 
 axes![C = 2, A = 40, B = 8, R = 3, V = 7, W = 4];

@@ -95,8 +95,7 @@ use crate::runtime::late::{planned, when_late};
 use crate::scalar::StreamScalar;
 pub use config::{SwitchConfig, VerifySwitch};
 use core::marker::PhantomData;
-pub(crate) use furiosa_visa_rules::engine::switch::search;
-pub(crate) use furiosa_visa_rules::engine::switch::{OPERATION, derive_given};
+pub(crate) use furiosa_visa_rules::engine::switch::{OPERATION, derive_given, search};
 pub use furiosa_visa_rules::engine::switch::{SwitchDerivation, SwitchRequest, derive_switch};
 pub use search::derive_switch_to;
 

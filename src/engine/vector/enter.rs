@@ -142,12 +142,8 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Branch;
-    use crate::command::InputCmp;
-    use crate::command::{InputCmpF32, InputCmpI32};
-    use crate::mapping::Expr;
-    use crate::mapping::GuardDigit;
-    use crate::mapping::Ident;
+    use crate::command::{Branch, InputCmp, InputCmpF32, InputCmpI32};
+    use crate::mapping::{Expr, GuardDigit, Ident};
     use crate::prelude::{axes, m};
     use crate::scalar::VeScalarKind;
     use furiosa_visa_rules::engine::vector::enter::check_comparisons;

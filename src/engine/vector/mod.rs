@@ -54,8 +54,7 @@ pub mod wrong_calls;
 pub use array_vec::ArrayVec;
 pub use checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
 pub use enter::{BranchMode, derive_branch, derive_toggle};
-pub(crate) use furiosa_visa_rules::engine::vector::checks;
-pub(crate) use furiosa_visa_rules::engine::vector::valid_count;
+pub(crate) use furiosa_visa_rules::engine::vector::{checks, valid_count};
 pub use inter::{
     InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
 };

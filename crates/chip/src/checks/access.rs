@@ -2,14 +2,12 @@
 
 use super::bounds::{Call, in_memory};
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::covers::is_injective;
 use furiosa_visa_rules::command::moves::{Moves, Side, Strip};
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
 use furiosa_visa_rules::command::{
-    CopyCall, Dma, HostTransfer, Memory, Region, Sink, Start, StreamShape, TensorUnit, Transfer,
-    TransferLoop, TrfRegion, UnitCopy, Vector,
+    CheckOptions, CopyCall, Dma, Fault, FaultKind, HostTransfer, Memory, Place, Region, Sink, Start,
+    StreamShape, TensorUnit, Transfer, TransferLoop, TrfRegion, UnitCopy, Vector,
 };
 use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};

@@ -1,10 +1,10 @@
 //! Rules that a command must keep before it is executed: memories, sizes and types.
 
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
-use furiosa_visa_rules::command::{Contraction, Memory, Region, Sink, TensorUnit, TrfRegion, Vector};
+use furiosa_visa_rules::command::{
+    CheckOptions, Contraction, Fault, FaultKind, Memory, Place, Region, Sink, TensorUnit, TrfRegion, Vector,
+};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, SLICES, TRF_BANK_ROWS, VRF_BYTES};
 use furiosa_visa_rules::text::Text;

@@ -14,8 +14,7 @@ use crate::memory::separate;
 use core::ops::Range;
 use furiosa_visa_rules::command::moves::{End, Moves, Side, Strip};
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{Dma, Memory, Place, Region, Start};
-use furiosa_visa_rules::command::{Fault, FaultKind};
+use furiosa_visa_rules::command::{Dma, Fault, FaultKind, Memory, Place, Region, Start};
 use furiosa_visa_rules::spec::{CLUSTERS, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
 
 /// Bits of the set of written bytes that are kept at a time.

@@ -2,8 +2,9 @@
 
 use super::bounds::Call;
 use core::ops::RangeInclusive;
-use furiosa_visa_rules::command::{AdapterStage, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit};
-use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
+use furiosa_visa_rules::command::{
+    AdapterStage, CheckOptions, Fault, FaultKind, Fetch, Interleave, MaskConfig, Region, Table, TensorUnit,
+};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{ChipKind, DM_BYTES, FETCH_MASK_NIBBLES, SEQUENCER_ENTRIES};
 

@@ -5,10 +5,10 @@ use super::bounds::{Call, in_memory};
 use crate::execute::indexed::{NO_ROW, RowStrips};
 use crate::memory::fills::Origin;
 use crate::memory::{Unit, separate};
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::{Coordinates, first_shared};
-use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
-use furiosa_visa_rules::command::{Duplicates, IndexedDma, Memory, Region, RowKey};
+use furiosa_visa_rules::command::{
+    CheckOptions, Duplicates, Fault, FaultKind, IndexedDma, Memory, Place, Region, RowKey,
+};
 use std::collections::HashMap;
 
 /// Refuses a move by an index that the DMA engines cannot do, or that writes outside of its tensor or twice.

@@ -2,8 +2,7 @@
 
 use super::bounds::Call;
 use crate::systems::known;
-use furiosa_visa_rules::command::Place;
-use furiosa_visa_rules::command::{Fault, FaultKind};
+use furiosa_visa_rules::command::{Fault, FaultKind, Place};
 
 /// Refuses a tensor of another system than number `system`.
 pub(crate) fn check(place: &Place, system: u64, call: Call) -> Result<(), Fault> {

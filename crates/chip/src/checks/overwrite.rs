@@ -17,12 +17,10 @@ use super::access::{first_unit, packet_positions};
 use crate::memory::separate;
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{
-    Contraction, Emission, Fetch, Part, Region, Sink, Switch, TensorUnit, Turns,
+    Contraction, Emission, Fault, FaultKind, Fetch, Part, Place, Region, Sink, Switch, TensorUnit, Turns,
 };
-use furiosa_visa_rules::command::{Fault, FaultKind};
 use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness};
 use furiosa_visa_rules::sequencer::walk::Walk;

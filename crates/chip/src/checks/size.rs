@@ -1,8 +1,7 @@
 //! Passes whose values take more memory than the simulator keeps.
 
 use super::bounds::Call;
-use furiosa_visa_rules::command::{Fault, FaultKind};
-use furiosa_visa_rules::command::{Sink, TensorUnit};
+use furiosa_visa_rules::command::{Fault, FaultKind, Sink, TensorUnit};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use furiosa_visa_rules::text::Text;
 

@@ -8,10 +8,9 @@ use crate::memory::patch::PatchBuffers;
 use crate::memory::row::Row;
 use crate::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::memory::{Hbm, Space, SpaceMut, Unit, forget_elements};
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::moves::{End, Moves, Side, Strip, Strips};
 use furiosa_visa_rules::command::place::spans_meet;
-use furiosa_visa_rules::command::{Address, Dma, Memory, UnitCopy};
+use furiosa_visa_rules::command::{Address, Dma, Memory, Place, UnitCopy};
 
 #[cfg(feature = "parallel")]
 use super::has_threads;

@@ -6,10 +6,8 @@ use super::{OriginOf, Pass};
 use crate::memory::fills::Origin;
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{Contraction, Region, TrfRegion, Turns};
-use furiosa_visa_rules::command::{Fault, FaultKind};
+use furiosa_visa_rules::command::{Contraction, Fault, FaultKind, Place, Region, TrfRegion, Turns};
 use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::spec::FETCH_MASK_NIBBLES;
 

@@ -7,8 +7,7 @@ use super::{Buffers, OriginOf, Pass};
 use crate::memory::Unit;
 use core::ops::{ControlFlow, Range};
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{Fault, FaultKind};
-use furiosa_visa_rules::command::{MemoryKind, Region, Sink};
+use furiosa_visa_rules::command::{Fault, FaultKind, MemoryKind, Region, Sink};
 use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::spec::BEAT_LANES;
 

@@ -6,10 +6,9 @@
 use super::by_bytes::ByBytes;
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::moves::{Moves, Strip};
 use furiosa_visa_rules::command::place::{Coordinates, Hull, spans_cover};
-use furiosa_visa_rules::command::{FillId, Footprint, Memory, MemoryKind, Region, Transfer};
+use furiosa_visa_rules::command::{FillId, Footprint, Memory, MemoryKind, Place, Region, Transfer};
 use furiosa_visa_rules::mapping::Guard;
 use std::collections::{HashMap, VecDeque};
 

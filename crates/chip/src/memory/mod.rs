@@ -25,9 +25,8 @@ pub(crate) use block::Block;
 pub(crate) use fresh::Fresh;
 pub(crate) use hbm::Hbm;
 
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{Memory, Region};
+use furiosa_visa_rules::command::{Memory, Place, Region};
 use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
 
 /// Neighbouring bytes of a memory, for reading.

@@ -6,9 +6,8 @@
 use super::fills::{FillLog, Logged};
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::{Coordinates, Hull, spans_meet};
-use furiosa_visa_rules::command::{Fault, FaultKind};
+use furiosa_visa_rules::command::{Fault, FaultKind, Place};
 use std::collections::HashSet;
 
 /// Bytes that are compared at a time.

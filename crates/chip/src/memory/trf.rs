@@ -86,8 +86,7 @@ impl Space for TrfRows<'_> {
 mod tests {
     use super::*;
     use crate::{RegisterType, TrfLayout};
-    use furiosa_visa_rules::command::FillId;
-    use furiosa_visa_rules::command::TrfAddress;
+    use furiosa_visa_rules::command::{FillId, TrfAddress};
     use furiosa_visa_rules::mapping::Guard;
     use furiosa_visa_rules::scalar::ElementType;
 

@@ -148,8 +148,7 @@ impl<T> Explorer<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use furiosa_visa_rules::command::Place;
-    use furiosa_visa_rules::command::{FillId, Footprint, Memory, Region};
+    use furiosa_visa_rules::command::{FillId, Footprint, Memory, Place, Region};
     use furiosa_visa_rules::mapping::Guard;
     use furiosa_visa_rules::scalar::ElementType;
     use std::collections::BTreeSet;

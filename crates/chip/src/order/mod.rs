@@ -18,8 +18,9 @@ use super::memory::by_bytes::ByBytes;
 use core::ops::Range;
 use core::panic::Location;
 use furiosa_visa_rules::command::place::{Hull, first_shared, spans_cover, spans_meet};
-use furiosa_visa_rules::command::{CONTEXTS, ContextKind, FillId, MemoryKind, Use};
-use furiosa_visa_rules::command::{CheckOptions, Fault, FaultKind};
+use furiosa_visa_rules::command::{
+    CONTEXTS, CheckOptions, ContextKind, Fault, FaultKind, FillId, MemoryKind, Use,
+};
 
 /// Per context, how many of its operations have happened.
 type Clock = [u64; CONTEXTS];

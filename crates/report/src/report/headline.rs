@@ -6,8 +6,10 @@ use core::fmt;
 use core::panic::Location;
 use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
-use furiosa_visa_rules::spec::{CLUSTERS, DMA_ENGINES, DMA_REQUEST_BYTES, MAC_BYTES, SLICES, TRF_BANK_ROWS};
-use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_UNIT_BYTES, HBM_UNIT_TICKS};
+use furiosa_visa_rules::spec::{
+    CLUSTERS, CORE_CYCLE_TICKS, DMA_ENGINES, DMA_REQUEST_BYTES, HBM_CHANNELS, HBM_UNIT_BYTES, HBM_UNIT_TICKS,
+    MAC_BYTES, SLICES, TRF_BANK_ROWS,
+};
 use furiosa_visa_rules::text::grouped;
 use std::collections::BTreeMap;
 

@@ -175,9 +175,7 @@ pub enum FaultKind {
     DroppedStream,
     /// A tensor of one context is used with another one, or a kernel uses two contexts.
     OtherContext,
-    /// The banks of DM did not answer a DMA request in time. The clock finds it: see [`Report::faults`].
-    ///
-    /// [`Report::faults`]: crate::clock::Report#structfield.faults
+    /// The banks of DM did not answer a DMA request in time. The clock finds it: see `Report::faults`.
     NocTimeout,
     /// The values of a pass take more memory than the simulator keeps.
     TooLarge,

@@ -26,15 +26,12 @@ mod vector;
 
 pub use addresses::Addresses;
 pub use fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
-pub use fetch::Turns;
-pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig};
-pub use indexed::RowKey;
-pub use indexed::{Duplicates, IndexedCall, IndexedDma};
+pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig, Turns};
+pub use indexed::{Duplicates, IndexedCall, IndexedDma, RowKey};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{AUTO, Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub use reported::{SdkNote, SdkReport, SdkReports};
-pub use shapes::shapes_before_vector;
-pub use shapes::{StreamShape, StreamShapes};
+pub use shapes::{StreamShape, StreamShapes, shapes_before_vector};
 pub use short_command::ContiguousLoad;
 pub use switch::{
     Emission, SWITCH_LOOPS, Snoop, SnoopDigit, SnoopLoop, Switch, SwitchLoop, SwitchVariant, TimeGate,
@@ -48,7 +45,6 @@ pub use transfer::{
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout, bank_part};
 pub use unit_copy::{CopyCall, UnitCopy};
 pub use uses::{Place, Use};
-pub use vector::nest;
 pub use vector::{
     BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
     FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp,
@@ -56,7 +52,7 @@ pub use vector::{
     IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32,
     LogicBinaryOpI32, MovedLoop, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop,
     RngdAlu, SliceLoop, TOGGLE_DIGITS, TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep,
-    VrfOperand,
+    VrfOperand, nest,
 };
 
 /// A command with its place in the kernel.

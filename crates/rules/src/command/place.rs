@@ -1,7 +1,6 @@
 //! A tensor in any of the memories: the bytes that it spans and the bytes that it needs.
 
-use crate::command::Fault;
-use crate::command::{Memory, Part, Place, Region};
+use crate::command::{Fault, Memory, Part, Place, Region};
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::depends_on;
 use crate::spec::{CLUSTERS, SLICES};

@@ -1,16 +1,8 @@
 //! Cast Engine: narrows the elements of each flit.
-//!
-//! One flit in, one flit out: the lanes that the narrower type leaves free are padding.
 
-use crate::engine::collect::flit_elements;
-use crate::engine::collect::whole_bytes;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
-use crate::mapping::pad_to;
+use crate::engine::collect::{flit_elements, whole_bytes};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Pool, factors_of, pad_to};
 use crate::scalar::ElementType;
 use crate::spec;
 

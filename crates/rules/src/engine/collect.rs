@@ -1,24 +1,7 @@
 //! Collect Engine: cuts packets into 32-byte flits.
-//!
-//! ```text
-//!   Packet   48 bytes            ──▶   flit 0   flit 1 (half of it padding)
-//!   Time2 = [Time, flit index]         Packet2 = one flit
-//! ```
-//!
-//! No element moves and no type changes.
 
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::UNKNOWN;
-use crate::mapping::modulo;
-use crate::mapping::normal;
-use crate::mapping::pad_to;
-use crate::mapping::product;
-use crate::mapping::stride;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Factors, Pool, UNKNOWN, modulo, normal, pad_to, product, stride};
 use crate::scalar::ElementType;
 use crate::spec;
 

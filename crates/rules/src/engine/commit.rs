@@ -1,45 +1,18 @@
 //! Commit Engine: writes a stream of flits to DM.
-//!
-//! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
-//! contiguous part of the tensor.
 
-use crate::command::Address;
-use crate::command::Footprint;
-use crate::command::Region;
-use crate::command::Sink;
+use crate::command::{Address, Footprint, Region, Sink};
 use crate::engine::collect::whole_bytes;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Guard;
-use crate::mapping::Pool;
-use crate::mapping::UNKNOWN;
-use crate::mapping::divide;
-use crate::mapping::factors_of;
-use crate::mapping::guard::rows::LiveRows;
-use crate::mapping::guard::rows::Liveness;
-use crate::mapping::guard::rows::depends_on;
-use crate::mapping::modulo;
-use crate::mapping::normal;
-use crate::mapping::product;
-use crate::mapping::resize;
-use crate::mapping::stride;
-use crate::mapping::strip;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
+use crate::mapping::{
+    Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, factors_of, modulo, normal, product, resize, stride,
+    strip,
+};
 use crate::scalar::ElementType;
-use crate::sequencer::Config;
-use crate::sequencer::Entry;
-use crate::sequencer::Request;
-use crate::sequencer::Stream;
-use crate::sequencer::contiguous_run;
-use crate::sequencer::derive;
-use crate::sequencer::limited;
 use crate::sequencer::walk::Walk;
+use crate::sequencer::{Config, Entry, Request, Stream, contiguous_run, derive, limited};
 use crate::spec;
-use crate::text::Text;
-use crate::text::text;
+use crate::text::{Text, text};
 
 /// The input of [`derive_commit`].
 #[derive(Clone, Copy, Debug)]

@@ -1,24 +1,9 @@
 //! Loading the tensor register file (TRF) from a stream.
-//!
-//! ```text
-//!   Time = [Row, t]   Packet       ──▶   Row 0: t, Packet     Row 1: t, Packet     …
-//! ```
-//!
-//! `Row` is the outermost part of time, `Element` keeps the order of the stream.
 
 use crate::command::TrfAddress;
 use crate::engine::collect::whole_bytes;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::UNKNOWN;
-use crate::mapping::modulo;
-use crate::mapping::normal;
-use crate::mapping::product;
-use crate::mapping::stride;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Factors, Pool, UNKNOWN, modulo, normal, product, stride};
 use crate::scalar::ElementType;
 use crate::spec;
 

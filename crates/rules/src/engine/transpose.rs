@@ -1,43 +1,12 @@
 //! Transpose Engine: exchanges a block of time steps with the elements of the packets.
-//!
-//! ```text
-//!   Time = [outer, rows, ppc]      Packet    = the live elements, padded to a flit
-//!   OutTime = [outer, ppc, elems]  OutPacket = rows, padded to a flit
-//!
-//!   one block: A = 3 rows, B = 5 elements of bf16                 m![A] / m![B # 16]  ──▶  m![B] / m![A # 16]
-//!
-//!   time │ lanes                                        time │ lanes
-//!     0  │ a0b0 a0b1 a0b2 a0b3 a0b4 ·  ·  · │ · …         0  │ a0b0 a1b0 a2b0 · │ · …
-//!     1  │ a1b0 a1b1 a1b2 a1b3 a1b4 ·  ·  · │ · …   ──▶   1  │ a0b1 a1b1 a2b1 · │ · …
-//!     2  │ a2b0 a2b1 a2b2 a2b3 a2b4 ·  ·  · │ · …         2  │ a0b2 a1b2 a2b2 · │ · …
-//!          └──────── in_cols = 8 ─────────┘               3  │ a0b3 a1b3 a2b3 · │ · …
-//!                                                         4  │ a0b4 a1b4 a2b4 · │ · …
-//!                                                              in_rows = 3: 8 bytes at most
-//! ```
-//!
-//! The engine takes 8 elements of each packet, or 16 of 4 bits. If 2 or 4 packets make up a row (`ppc`, at most 2 for 4
-//! bits), time steps lie inside the rows; they stay in time. Padding behind the live elements of the packet may be
-//! trimmed from `elems`, or kept; nothing else is lost.
 
 use crate::command::Transpose;
 use crate::engine::collect::whole_bytes;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::divide;
-use crate::mapping::factors_of;
-use crate::mapping::modulo;
-use crate::mapping::pad_to;
-use crate::mapping::product;
-use crate::mapping::stride;
-use crate::mapping::strip;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Factors, Pool, divide, factors_of, modulo, pad_to, product, stride, strip};
 use crate::scalar::ElementType;
 use crate::spec;
-use crate::text::Text;
-use crate::text::text;
+use crate::text::{Text, text};
 
 /// The input of [`derive_transpose`].
 #[derive(Clone, Copy, Debug)]

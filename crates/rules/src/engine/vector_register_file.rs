@@ -1,24 +1,10 @@
 //! Loading the vector register file (VRF) from a stream.
-//!
-//! ```text
-//!   Time   Packet   ──▶   Element: the same axes in any order, padding added or dropped      8192 bytes per slice
-//! ```
-//!
-//! Elements are `i32` or `f32`: the type to which the fetch widens.
 
-use crate::command::Start;
-use crate::command::Step;
-use crate::command::Transfer;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
+use crate::command::{Start, Step, Transfer};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Pool, factors_of};
 use crate::scalar::ElementType;
-use crate::sequencer::transfer::Level;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::derive_transfer;
+use crate::sequencer::transfer::{Level, Placement, derive_transfer};
 use crate::spec;
 use core::fmt;
 

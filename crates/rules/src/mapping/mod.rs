@@ -115,8 +115,9 @@ mod term;
 
 pub use constructors::UNKNOWN;
 #[doc(hidden)]
-pub use constructors::normal;
-pub use constructors::{AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
+pub use constructors::{
+    AxisName, Identity, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol, normal,
+};
 pub use division::{Division, DivisionTerm, divide};
 pub use expr::{Expr, Mapping};
 pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors};
@@ -124,8 +125,10 @@ pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, Guar
 pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
-pub use normal::{compare, factorize_uncut, factors_of, stripped_size};
-pub use normal::{factorize, gcd, modulo, pad_to, product, resize, stride, strip};
+pub use normal::{
+    compare, factorize, factorize_uncut, factors_of, gcd, modulo, pad_to, product, resize, stride, strip,
+    stripped_size,
+};
 pub use notation::{write_factors, write_term};
 pub use shared::{mentions, mentions_axis, overlap, repeated};
 pub use term::{Atom, Axis, Composite, Ident, POOL, Pool, Term};

@@ -13,9 +13,8 @@
 use crate::command::{Step, Transfer, TransferLoop};
 use crate::error::PlanError;
 use crate::list::List;
-use crate::mapping::Guard;
 use crate::mapping::{
-    Atom, Composite, Expr, FACTORS, Factor, Factors, GuardBuilder, Pool, Term, compare, factorize,
+    Atom, Composite, Expr, FACTORS, Factor, Factors, Guard, GuardBuilder, Pool, Term, compare, factorize,
 };
 use crate::text::{Text, order};
 use core::cmp::Ordering;

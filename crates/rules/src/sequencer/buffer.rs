@@ -5,8 +5,7 @@ use super::derive::{Derived, derive};
 use super::limits::{contiguous_run, limited};
 use super::request::{Request, Stream};
 use crate::error::{PlanError, attempt};
-use crate::mapping::Guard;
-use crate::mapping::{Expr, Pool, Problem, liveness};
+use crate::mapping::{Expr, Guard, Pool, Problem, liveness};
 use crate::scalar::ElementType;
 use crate::text::Text;
 

@@ -54,7 +54,7 @@ pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, P
     Ok(trace.derived(&job))
 }
 
-/// As [`derive`], with an entry for each member of a list, for callers that need entries that end with the members.
+/// As [`derive()`], with an entry for each member of a list, for callers that need entries that end with the members.
 pub const fn derive_members(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
     let job = attempt!(Job::new(pool, request));
     let trace = attempt!(trace(pool, &job, 0));

@@ -40,9 +40,9 @@
 //! | not factorizable | `m![[A, B] # 32]` over a buffer that does not hold `A, B` as one run, or the other way round |
 //! | entry limit | more than 8 entries after merging |
 //! | iteration limit | a loop of more than 65 536 |
-//! | packet fetch | a packet that is no contiguous run ([`BufTensor`] only: the Fetch Engine batches fetches) |
+//! | packet fetch | a packet that is no contiguous run (`BufTensor` only: the Fetch Engine batches fetches) |
 //!
-//! [`BufTensor`] and [`StreamTensor`] read a plain buffer on the host with the same loops: see
+//! `BufTensor` and `StreamTensor` read a plain buffer on the host with the same loops: see
 //! `guide::sequencers`.
 
 mod buffer;
@@ -60,10 +60,8 @@ mod window;
 
 pub use buffer::{BufferConfig, BufferRequest, derive_buffer};
 pub use config::{Config, DERIVED_ENTRIES, Entry};
-pub use derive::derive_members;
-pub use derive::{Derived, derive};
-pub use explain::{Explanation, MergedRow, Row, explain_loops};
-pub use explain::{entry_text, write_table};
+pub use derive::{Derived, derive, derive_members};
+pub use explain::{Explanation, MergedRow, Row, entry_text, explain_loops, write_table};
 pub use limits::{accessed_run, contiguous_run, limited};
 pub use request::{Request, Stream};
 pub use window::{WINDOWS, Window, check_windows};

@@ -14,9 +14,8 @@
 
 use crate::command::{Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::Guard;
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
+    CutRule, Expr, Factor, Factors, Guard, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
 };
 use crate::spec;
 use crate::text::{Text, text};

@@ -1,7 +1,4 @@
 //! Tensors at rest in the memories of the chip.
-//!
-//! A tensor at rest is a handle: an address, and types that define the place of every element. The bytes are in the
-//! chip that the context owns. Two tensors at overlapping addresses overlap.
 
 pub mod relabel;
 pub mod shape;
@@ -15,12 +12,8 @@ pub use relabel::{
 pub use shape::{Shape, size};
 pub use units::count_units;
 
-use crate::command::AUTO;
-use crate::command::Address;
-use crate::command::Footprint;
-use crate::command::Memory;
-use crate::error::PlanError;
-use crate::error::refuse;
+use crate::command::{AUTO, Address, Footprint, Memory};
+use crate::error::{PlanError, refuse};
 use crate::spec;
 
 /// Checks that a tensor starts at a multiple of its element's size, inside the memory.

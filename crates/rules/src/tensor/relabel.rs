@@ -1,47 +1,11 @@
 //! Other names for the bytes of a tensor: nothing moves.
-//!
-//! Position `k` of each dimension becomes position `k` of the new mapping of that dimension. So the sizes are equal.
-//!
-//! ```text
-//! axes![A = 2, B = 3, X = 6]
-//!
-//!   position     0  1  2   3  4  5
-//!   m![A, B]     00 01 02  10 11 12        relabel to m![X]: the element `A: 1, B: 0` is now `X: 3`
-//!   m![X]        0  1  2   3  4  5
-//! ```
-//!
-//! [`relabel`](super::DmTensor::relabel) is refused while compiling if the new names would be wrong:
-//!
-//! * an axis that both mappings name has other coordinates at some position: its elements would have to move. Move a
-//!   tensor `m![A, B]` to `m![B, A]` with `.to_dm()`;
-//! * a position is padding in only one of the mappings: padding would become elements, or elements would be dropped. A
-//!   part of a tensor is a [tile](super::tile).
-//!
-//! [`reshape`](super::DmTensor::reshape) only asks for equal sizes, and for no more elements than before. It is
-//! `unsafe`: the caller vouches for the meaning of the new axes. Positions that were padding have never been written as
-//! elements, so a mapping with more elements is refused.
-//!
-//! Views have `reshape`, too, also those of [tiles](super::tile): positions behind the last element of a tile stay
-//! padding.
-//!
-//! Both keep the address, the filling, and the order between operations.
 
 use crate::command::Part;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
-use crate::mapping::Atom;
-use crate::mapping::Expr;
-use crate::mapping::FACTORS;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Ident;
-use crate::mapping::Pool;
-use crate::mapping::Term;
-use crate::mapping::factors_of;
-use crate::mapping::liveness_of;
-use crate::mapping::mentions_axis;
+use crate::mapping::{
+    Atom, Expr, FACTORS, Factor, Factors, Ident, Pool, Term, factors_of, liveness_of, mentions_axis,
+};
 use crate::tensor::Shape;
 use crate::tensor::tile::Dimension;
 

@@ -1,11 +1,6 @@
 //! Numbers of chips, clusters and slices that a mapping spans, as types.
-//!
-//! A constant is refused once for each type, in any number of tensors and calls that name it: a mapping of 257 slices
-//! is one error. So everything else that depends on the units of a mapping names its constant first.
 
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
 use crate::spec;
 

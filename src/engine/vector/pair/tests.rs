@@ -2,8 +2,7 @@
 
 use super::super::operand::VeRhs;
 use super::*;
-use crate::command::GroupId;
-use crate::command::OperandSource;
+use crate::command::{GroupId, OperandSource};
 use crate::prelude::{axes, m};
 
 axes![W = 5, I = 2, L = 8, H = 3, K = 4, R = 2];

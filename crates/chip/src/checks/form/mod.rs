@@ -8,10 +8,9 @@ mod vector;
 use super::bounds::Call;
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    Contraction, Dma, HostTransfer, IndexedDma, Inspection, Operation, RegisterFile, Sink, Start,
-    StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
+    Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Operation, RegisterFile, Sink,
+    Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
-use furiosa_visa_rules::command::{Fault, FaultKind};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{
     FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES,

@@ -3,8 +3,7 @@
 use super::{MOST, MOST_IN_SLICE};
 use core::panic::Location;
 use furiosa_visa_rules::command::moves::Moves;
-use furiosa_visa_rules::command::{Fault, FaultKind};
-use furiosa_visa_rules::command::{Memory, Region, Transfer, TrfRegion};
+use furiosa_visa_rules::command::{Fault, FaultKind, Memory, Region, Transfer, TrfRegion};
 use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::Config;

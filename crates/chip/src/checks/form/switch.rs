@@ -5,8 +5,7 @@
 //! packets if they are the same after evenly continuing neighbours are joined.
 
 use super::{Form, MOST};
-use furiosa_visa_rules::command::Fault;
-use furiosa_visa_rules::command::{Emission, SnoopLoop, Switch, SwitchLoop, TimeGate};
+use furiosa_visa_rules::command::{Emission, Fault, SnoopLoop, Switch, SwitchLoop, TimeGate};
 use furiosa_visa_rules::spec::SLICES;
 
 /// Joins neighbouring loops where the outer one continues the inner one evenly, and leaves out loops of one iteration.

@@ -2,11 +2,10 @@
 
 use super::site::Form;
 use super::{MOST, MOST_IN_SLICE};
-use furiosa_visa_rules::command::Fault;
 use furiosa_visa_rules::command::{
-    BinaryInput, BinaryOperator, Branch, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce, Memory,
-    MovedLoop, OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape, TernaryInput,
-    Transfer, Vector, VectorStep,
+    BinaryInput, BinaryOperator, Branch, Fault, FpTernaryOp, InputCmp, InterSliceReduce, IntraSliceReduce,
+    Memory, MovedLoop, OperandSource, REDUCE_LOOPS, RepeatedLoop, RngdAlu, SliceLoop, StreamShape,
+    TernaryInput, Transfer, Vector, VectorStep,
 };
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{

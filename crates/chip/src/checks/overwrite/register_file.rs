@@ -11,11 +11,10 @@ use super::last_step;
 use crate::checks::access::first_unit;
 use crate::memory::separate;
 use core::panic::Location;
-use furiosa_visa_rules::command::Place;
 use furiosa_visa_rules::command::place::spans_meet;
-use furiosa_visa_rules::command::{Fault, FaultKind};
 use furiosa_visa_rules::command::{
-    OperandSource, Region, StreamShape, TensorUnit, Transfer, TrfRegion, Vector, VrfOperand,
+    Fault, FaultKind, OperandSource, Place, Region, StreamShape, TensorUnit, Transfer, TrfRegion, Vector,
+    VrfOperand,
 };
 use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::mapping::guard::rows::LiveRows;

@@ -101,7 +101,7 @@ impl Places<'_> {
     }
 }
 
-/// Part of a move: see the [module](self).
+/// Part of a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Patch<'a> {
     /// Elements of a run.

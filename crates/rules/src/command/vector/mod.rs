@@ -24,10 +24,9 @@ pub use operators::{
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32,
     LogicBinaryOpI32, RngdAlu,
 };
-pub use reduce::nest;
 pub use reduce::{
     InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduce, KeptLoop, MovedLoop,
-    REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop, SliceLoop,
+    REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop, SliceLoop, nest,
 };
 
 use super::region::Region;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The two sides are the stream adapter (`stream_adapter.rs`) and the TRF sequencer (`trf_sequencer.rs`); this file has
-//! the rule for both: rows are on one side only. See [contraction](crate::guide::contraction).
+//! the rule for both: rows are on one side only. See `guide::contraction`.
 
 use super::stream_adapter::{StreamAdapterConfig, stream_adapter};
 use super::trf_sequencer::{TrfSequencerConfig, trf_sequencer};

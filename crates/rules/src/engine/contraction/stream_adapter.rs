@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The order of the stream is fixed. Axes of `OutTime` that the stream lacks are innermost there: each packet is
-//! repeated over them (tiling). See [contraction](crate::guide::contraction).
+//! repeated over them (tiling). See `guide::contraction`.
 //!
 //! Left out, because no call has a parameter for it: three flits per packet, shifts and transposes inside
 //! a flit.

@@ -9,7 +9,7 @@
 //!
 //! `reg_read_size` is the longest power of two for which the innermost positions of `Element` and `OutPacket` agree.
 //! Loops over `OutTime`, in any order, read the rest of `Element`. Axes of `OutTime` that the TRF lacks read the same
-//! place again (stride 0): see [contraction](crate::guide::contraction).
+//! place again (stride 0): see `guide::contraction`.
 
 use super::align::{AlignRequest, Sides, shares_a_digit};
 use super::stream_adapter::collected_flits;

@@ -1,36 +1,4 @@
 //! Copies between slices, clusters and chips: shuffles by the DMA engines, and copies by the sub context.
-//!
-//! ```text
-//!   dm_chip_shuffle(x, &[1, 2, 3, 0])                parallel_copy_chip_slice(x, &[3, 0, 1, 2])
-//!
-//!   chip    0   1   2   3                            chip     0      1      2      3
-//!   x       a   b   c   d                            x        abcd   efgh   ijkl   mnop
-//!   result  b   c   d   a                            result   d      e      j      o
-//! ```
-//!
-//! | call | of | does | addresses |
-//! |---|---|---|---|
-//! | `dm_cluster_shuffle` | `ctx.tdma` | cluster `k` gets what cluster `pattern[k]` has | `AUTO` |
-//! | `dm_chip_shuffle` | `ctx.tdma` | chip `k` gets what chip `pattern[k]` has | `AUTO` |
-//! | `hbm_chip_shuffle` | `ctx.tdma`, `ctx.pdma` | the same in HBM | `AUTO` |
-//! | `to_dm_pcopy`, `to_dm_view_pcopy` | `ctx.sub` | any layout inside of each cluster, slices in any order | that of the destination |
-//! | `parallel_copy_cluster_slice` | `ctx.sub` | cluster `c` keeps position `index[c]` of an axis | `AUTO` |
-//! | `parallel_copy_chip_slice` | `ctx.sub` | chip `c` keeps position `index[c]` of an axis | `AUTO` |
-//!
-//! A pattern lists the source of each destination. Repeated entries broadcast: `[0, 0]` gives cluster 0 to both. The
-//! mappings do not change: the result has the types of the source, and chip `k` now holds the elements that chip
-//! `pattern[k]` held.
-//!
-//! Calls that name no address put their result at [`AUTO`](crate::runtime::AUTO): the bytes are free again when its handle
-//! ends.
-//!
-//! # Refused while compiling
-//! A pattern for another number of clusters or chips; clusters or chips some of which hold fewer elements than others;
-//! an axis to slice that `Element` does not hold; parallel copies that drop or cut an axis.
-//!
-//! # Panics
-//! If a pattern has another length, names a unit or part that does not exist, or takes from one that holds no element;
-//! if the memory is full; and if a check of the chip fails.
 
 pub mod parallel;
 pub mod shuffle;
@@ -40,18 +8,9 @@ pub use parallel::{check_address, check_cells, derive_parallel_copy};
 pub use shuffle::{ShuffleConfig, derive_shuffle};
 pub use slices::{SliceCopyConfig, SliceCopyRequest, derive_slice_copy};
 
-use crate::command::ContextKind;
-use crate::command::CopyCall;
-use crate::command::Memory;
-use crate::command::Operation;
-use crate::command::Region;
-use crate::command::Start;
-use crate::command::Transfer;
-use crate::command::UnitCopy;
-use crate::error::PlanError;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Guard;
+use crate::command::{ContextKind, CopyCall, Memory, Operation, Region, Start, Transfer, UnitCopy};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{Expr, Guard};
 use crate::sequencer::transfer::Level;
 use crate::spec;
 use crate::tensor::Shape;

@@ -1,12 +1,8 @@
 //! Parallel copy: from DM to DM through the Tensor Unit of each slice, by the sub context.
 
-use crate::command::Address;
-use crate::command::CopyCall;
-use crate::command::Transfer;
+use crate::command::{Address, CopyCall, Transfer};
 use crate::engine::dma::derive_move;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::error::{PlanError, attempt, refuse};
 use crate::sequencer::transfer::contiguous_elements;
 use crate::spec;
 use crate::tensor::Shape;

@@ -1,19 +1,11 @@
 //! Shuffles: clusters or chips exchange their elements.
 
-use crate::command::CopyCall;
-use crate::command::Start;
-use crate::command::Transfer;
-use crate::engine::copies::UnitLevel;
-use crate::engine::copies::check_alike;
-use crate::engine::copies::check_length;
-use crate::engine::dma::DmaRules;
-use crate::engine::dma::check_dma;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::command::{CopyCall, Start, Transfer};
+use crate::engine::copies::{UnitLevel, check_alike, check_length};
+use crate::engine::dma::{DmaRules, check_dma};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Guard;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::derive_transfer;
+use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::Shape;
 use core::fmt::Write;
 

@@ -1,42 +1,14 @@
 //! Copies of a part per cluster or chip: each keeps one position of an axis of the tensor.
-//!
-//! ```text
-//!   Element m![V / 2, V % 2] with V = 8, AxisToSlice m![V / 2], index [3, 0]
-//!
-//!   cluster 0     0 1 2 3 4 5 [6 7]  ──▶  6 7        cluster 1    [0 1] 2 3 4 5 6 7  ──▶  0 1
-//!
-//!   the same with AxisToSlice m![V % 2], index [1, 0]
-//!
-//!   cluster 0    0[1]2[3]4[5]6[7]  ──▶  1 3 5 7      cluster 1   [0]1[2]3[4]5[6]7  ──▶  0 2 4 6
-//! ```
-//!
-//! A part is the [tile](crate::tensor::tile) of one value of the axis.
 
-use crate::command::CopyCall;
-use crate::command::Start;
-use crate::command::Transfer;
-use crate::engine::copies::UnitLevel;
-use crate::engine::copies::check_length;
+use crate::command::{CopyCall, Start, Transfer};
 use crate::engine::copies::parallel::check_cells;
-use crate::engine::dma::DmaRules;
-use crate::engine::dma::check_dma;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Guard;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
-use crate::mapping::liveness_of;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::derive_transfer;
+use crate::engine::copies::{UnitLevel, check_length};
+use crate::engine::dma::{DmaRules, check_dma};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Guard, Pool, factors_of, liveness_of};
+use crate::sequencer::transfer::{Placement, derive_transfer};
 use crate::tensor::Shape;
-use crate::tensor::tile::TileConfig;
-use crate::tensor::tile::digits;
-use crate::tensor::tile::locate;
-use crate::tensor::tile::no_lead;
-use crate::tensor::tile::rest;
-use crate::tensor::tile::span_of;
+use crate::tensor::tile::{TileConfig, digits, locate, no_lead, rest, span_of};
 use core::fmt::Write;
 
 /// The input of [`derive_slice_copy`].

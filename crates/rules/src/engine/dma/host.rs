@@ -1,17 +1,9 @@
 //! PCIe transfers: moves between the packed buffer of a host tensor and HBM.
 
 use crate::command::Transfer;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::sequencer::transfer::Broadcast;
-use crate::sequencer::transfer::LEVELS;
-use crate::sequencer::transfer::Level;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::all_factors;
-use crate::sequencer::transfer::derive_between;
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Expr, Factors, Pool};
+use crate::sequencer::transfer::{Broadcast, LEVELS, Level, Placement, all_factors, derive_between};
 use crate::tensor::Shape;
 
 /// Derives the loops between the packed buffer of a host tensor and HBM. `upload` is true for a move from the host.

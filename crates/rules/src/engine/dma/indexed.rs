@@ -1,19 +1,12 @@
 //! Gather and scatter: their rules and their plans.
 
 use crate::command::IndexedCall;
-use crate::engine::dma::DmaRules;
-use crate::engine::dma::check_dma;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::engine::dma::{DmaRules, check_dma};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
 use crate::scalar::ElementType;
-use crate::sequencer::rows::RowLoops;
-use crate::sequencer::rows::RowPlacements;
-use crate::sequencer::rows::derive_rows;
-use crate::sequencer::transfer::Level;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::derive_transfer;
+use crate::sequencer::rows::{RowLoops, RowPlacements, derive_rows};
+use crate::sequencer::transfer::{Level, Placement, derive_transfer};
 use crate::tensor::Shape;
 
 /// The derived configuration of a gather or a scatter.

@@ -1,10 +1,8 @@
 //! The calls of gather and scatter.
 
-use crate::command::IndexedCall;
-use crate::command::Region;
+use crate::command::{IndexedCall, Region};
 use crate::engine::dma::indexed::check_key;
-use crate::error::PlanError;
-use crate::error::refuse;
+use crate::error::{PlanError, refuse};
 
 /// Refuses tiles that start in another unit than the first: rows are moved from the first slice on.
 pub fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanError> {

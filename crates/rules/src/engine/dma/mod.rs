@@ -1,48 +1,4 @@
 //! DMA Engine: moves tensors between HBM and DM, in any re-layout, with padding and broadcast.
-//!
-//! A layout is free on both sides: axes are matched by name, padding is not moved, and axes that only the destination has
-//! are broadcast.
-//!
-//! | call | what it moves | addresses |
-//! |---|---|---|
-//! | host `to_hbm`, `to_host` | any number of bytes | multiples of the element's size |
-//! | `to_hbm` | whole bytes, in runs of any length | multiples of the element's size |
-//! | `to_dm` from DM | whole bytes, in runs of any length | multiples of the element's size |
-//! | `dma_gather`, `dma_gather_rows` | rows that an index names, from HBM to DM: as `to_dm` from HBM | multiples of 8, on both sides |
-//! | `dma_scatter`, `dma_scatter_rows` | the same from DM to HBM: whole bytes, in runs of any length | multiples of the element's size |
-//! | `to_dm` from HBM | runs that step by multiples of 8 bytes, each with its last 8 bytes in DM to itself | multiples of 8, on both sides |
-//!
-//! The chip moves whole units of 8 bytes to DM. A run that ends inside a unit is read to the end of that unit, even
-//! past its tensor, and the extra bytes land in padding: a single `f32`, `m![1]`, goes to `m![1 # 2]`.
-//!
-//! An address counts bytes: from the start of the HBM of each chip, or of the DM of each slice. Each call exists for
-//! tensors and views; the `…_view` calls write into a tensor that exists.
-//!
-//! # Rows by an index
-//! A gather copies rows of a tensor in HBM, the table, to DM; a scatter copies rows in DM to a table. An index, a
-//! tensor of `i32` in HBM or DM, names the rows: its axes take the place of the one axis of the table that the other
-//! side lacks.
-//!
-//! ```text
-//!   table m![V, H] in HBM       index m![S]      DM, Slice m![S # 256], Element m![H]
-//!
-//!     0  ▒▒▒▒▒▒▒▒                  2               slice 0  ▓▓▓▓▓▓▓▓
-//!     1  ········       gather     0               slice 1  ▒▒▒▒▒▒▒▒
-//!     2  ▓▓▓▓▓▓▓▓      ───────▶    2               slice 2  ▓▓▓▓▓▓▓▓
-//!     3  ········                  1               slice 3  ········
-//! ```
-//!
-//! `dma_gather` takes byte offsets of rows, and so does `dma_scatter` on request; the others take row numbers. A part
-//! of an axis may be indexed, too: with `R % 16` in the rows, `R / 16` is indexed. Rows stay in their chip.
-//!
-//! # Refused while compiling
-//! An axis of the source that the destination drops; a part of an axis that the source does not hold; runs and steps
-//! that the DMA engine cannot move; tensors that their memory cannot hold; by an index, more than one axis of the table that
-//! has no place on the other side.
-//!
-//! # Panics
-//! If an address is no such multiple, or lies outside the memory; if the tensor would exceed the memory; and if a check
-//! of the chip fails, for example because the source was never written, or was overwritten.
 
 pub mod host;
 pub mod indexed;
@@ -52,29 +8,14 @@ pub use host::{derive_host_transfer, derive_storage_transfer};
 pub use indexed::{IndexedConfig, check_key, derive_indexed};
 pub use indexed_calls::{check_tiles, keyed};
 
-use crate::command::Dma;
-use crate::command::Footprint;
-use crate::command::Memory;
-use crate::command::Operation;
-use crate::command::Part;
-use crate::command::Region;
-use crate::command::Start;
-use crate::command::Transfer;
 use crate::command::moves::Moves;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::UNKNOWN;
-use crate::sequencer::transfer::Level;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::contiguous_elements;
-use crate::sequencer::transfer::derive_transfer_of;
+use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Factors, UNKNOWN};
+use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::Shape;
-use crate::text::Text;
-use crate::text::text;
+use crate::text::{Text, text};
 
 /// Derives the loops of a DMA transfer and checks the rules of the hardware.
 pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {

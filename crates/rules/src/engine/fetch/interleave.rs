@@ -1,25 +1,8 @@
-//! Interleaving: one stream of the packets of two tensors (see [fetch](crate::guide::fetch), "Two tensors at once").
-//!
-//! ```text
-//! axes![A = 4, I = 2]      Time = m![A, I]     lhs 0, rhs 0, lhs 1, rhs 1, lhs 2, …     I innermost: every packet
-//!                          Time = m![I, A]     lhs 0, lhs 1, lhs 2, lhs 3, rhs 0, …     I outermost: one after the other
-//! ```
-//!
-//! Both tensors have the same mapping and are read with the same sequencer. For the sequencer the axis `I` is a
-//! broadcast.
+//! Interleaving: one stream of the packets of two tensors (see `guide::fetch`, "Two tensors at once").
 
 use crate::engine::fetch::plan::FetchRequest;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Atom;
-use crate::mapping::Axis;
-use crate::mapping::Expr;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::factorize;
-use crate::mapping::size_of_factors;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Atom, Axis, Expr, Factor, Factors, Pool, factorize, size_of_factors};
 
 /// Number of tensors that one fetch can interleave (guide: fetch).
 pub const TENSORS: usize = 2;

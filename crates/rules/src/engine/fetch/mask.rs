@@ -1,7 +1,7 @@
 //! Masking: the padding of a stream that the adapter replaces.
 //!
 //! The mask knows sequencer entries, not axes ([`MaskConfig`]). Padding of the innermost axis becomes one of three cases
-//! (see [fetch](crate::guide::fetch), "Padding and masks"):
+//! (see `guide::fetch`, "Padding and masks"):
 //!
 //! ```text
 //! axes![A = 32, B = 90]                          axes![A = 32, B = 97]
@@ -34,8 +34,9 @@
 use super::plan::FetchRequest;
 use crate::command::{MASK_COUNTS, MaskConfig};
 use crate::list::List;
-use crate::mapping::{Atom, Factor, Factors, Pool, factorize, liveness_of, size_of_factors};
-use crate::mapping::{Guard, GuardDigit, GuardSum};
+use crate::mapping::{
+    Atom, Factor, Factors, Guard, GuardDigit, GuardSum, Pool, factorize, liveness_of, size_of_factors,
+};
 use crate::sequencer::{Config, DERIVED_ENTRIES, Entry};
 use crate::spec;
 

@@ -1,18 +1,4 @@
 //! Fetch Engine: reads a tensor from DM as a stream of packets.
-//!
-//! ```text
-//!   DM  Element ──sequencer──▶ fetches of `fetch_size` bytes ──adapter──▶ packets   Time2 × Packet2
-//!
-//!   adapter: masking ─▶ table indexing ─▶ type casting ─▶ zero-point subtraction ─▶ batching
-//! ```
-//!
-//! The plan follows from the mappings and the element types (see [fetch](crate::guide::fetch)):
-//!
-//! * [`FetchConfig`]: sequencer, fetch size, cycles. Its [`addresses`](FetchConfig::addresses) are the requests to DM.
-//! * [masking](MaskConfig): padding of the innermost axis is replaced, by 0 unless
-//!   [`pad_value`](crate::engine::stream::BeginTensor::pad_value) says otherwise.
-//! * [`stages`]: the stages of each context.
-//! * [windows](crate::tensor::windows): axes that are read at overlapping positions, for convolutions.
 
 pub mod addresses;
 pub mod interleave;
@@ -26,9 +12,7 @@ pub use mask::{Masking, derive_mask};
 pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch, fetch};
 pub use stages::check_stages;
 
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
 use crate::scalar::ElementType;
 use crate::spec;

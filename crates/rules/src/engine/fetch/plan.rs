@@ -3,8 +3,7 @@
 use super::interleave::interleave_period;
 use super::mask::{Masking, derive_mask};
 use super::stages::check_stages;
-use crate::command::AdapterStage;
-use crate::command::MaskConfig;
+use crate::command::{AdapterStage, MaskConfig};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, UNKNOWN, factorize, gcd};
 use crate::scalar::ElementType;
@@ -259,7 +258,7 @@ const fn is_countable(expr: &Expr) -> bool {
 }
 
 /// Checks that each fetch starts at a whole byte: no loop outside the contiguous run steps by half bytes. See
-/// [fetch](crate::guide::fetch).
+/// `guide::fetch`.
 const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result<(), PlanError> {
     let bits = request.input.bits();
     if !(config.base.unsigned_abs() * bits).is_multiple_of(8) {

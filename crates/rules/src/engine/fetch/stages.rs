@@ -2,8 +2,7 @@
 
 use crate::command::AdapterStage;
 use crate::engine::fetch::plan::FetchRequest;
-use crate::error::PlanError;
-use crate::error::refuse;
+use crate::error::{PlanError, refuse};
 
 /// Refuses stages that the context does not have.
 pub const fn check_stages(request: &FetchRequest) -> Result<(), PlanError> {

@@ -1,89 +1,4 @@
 //! Switch Engine: redistributes packets over the slices of a cluster.
-//!
-//! ```text
-//!   fetch ──▶ switch ──▶ collect          Slice and Time change; packets stay as they are
-//! ```
-//!
-//! Slices form rings, and each packet goes around its ring once. A slice takes the packets that it needs, in the order
-//! in which they pass. So slice digits can become time, innermost and in their order, and slice digits can trade
-//! places.
-//!
-//! The pictures have 8 slices `m![A]` with 2 packets each. `a3` is packet 0 of slice 3, `b3` its packet 1. `X` and `Y` are
-//! new axes.
-//!
-//! [`SwitchConfig::Broadcast1`]` { slice1: 2, slice0: 2 }`: `s1` becomes time. In pairs of pairs, slices get their own packets
-//! and those of their counterpart.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, X, A % 2], m![T, A / 2 % 2]
-//!
-//!   slice     0      1      2      3      4      5      6      7
-//!   before    a0 b0  a1 b1  a2 b2  a3 b3  a4 b4  a5 b5  a6 b6  a7 b7
-//!   after     a0 a2  a1 a3  a0 a2  a1 a3  a4 a6  a5 a7  a4 a6  a5 a7
-//!             b0 b2  b1 b3  b0 b2  b1 b3  b4 b6  b5 b7  b4 b6  b5 b7
-//! ```
-//!
-//! [`SwitchConfig::TransposedBroadcast1`]` { slice1: 2, slice0: 2 }`: `s0` becomes time, and `s1` takes its place.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, X, A / 2 % 2], m![T, A % 2]
-//!
-//!   after     a0 a1  a2 a3  a0 a1  a2 a3  a4 a5  a6 a7  a4 a5  a6 a7
-//!             b0 b1  b2 b3  b0 b1  b2 b3  b4 b5  b6 b7  b4 b5  b6 b7
-//! ```
-//!
-//! [`SwitchConfig::Broadcast01`]` { slice1: 2, slice0: 2, time0: 2 }`: both digits become time. `time0` packets of the
-//! slices of one `s1` come before those of the next.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, X, Y], m![A / 2 % 2, T, A % 2]
-//!
-//!   after     a0 a1 b0 b1 a2 a3 b2 b3   in slices 0 to 3      a4 a5 b4 b5 a6 a7 b6 b7   in slices 4 to 7
-//! ```
-//!
-//! [`SwitchConfig::Transpose`]` { slice1: 2, slice0: 2 }`: both digits stay and trade places.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, A % 2, A / 2 % 2], m![T]
-//!
-//!   after     a0 b0  a2 b2  a1 b1  a3 b3  a4 b4  a6 b6  a5 b5  a7 b7
-//! ```
-//!
-//! [`SwitchConfig::InterTranspose`]` { slice1: 2, slice0: 2, time0: 1 }`: `s1` becomes time, and a time digit of the same size
-//! becomes a slice digit.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A / 4, T, A % 2], m![A / 2 % 2]
-//!
-//!   after     a0 a2  a1 a3  b0 b2  b1 b3  a4 a6  a5 a7  b4 b6  b5 b7
-//! ```
-//!
-//! [`SwitchConfig::CustomBroadcast`]` { ring_size: 8 }`: digits in any order, here reversed.
-//!
-//! ```text
-//!   m![A / 4, A / 2 % 2, A % 2], m![T]     ──▶     m![A % 2, A / 2 % 2, A / 4], m![T]
-//!
-//!   after     a0 b0  a4 b4  a2 b2  a6 b6  a1 b1  a5 b5  a3 b3  a7 b7
-//! ```
-//!
-//! # Time
-//!
-//! The cycles are ring size × `|InTime|` × flits of a packet, independent of the number of packets that each slice
-//! takes. The number of sub-rings does not matter: they work side by side. [`FetchTensor::switch_to`] derives the
-//! configuration with the smallest ring.
-//!
-//! # Positions that hold data
-//!
-//! With a new axis `X` all copies hold data. With padding, `1 # n`, only the copy at 0 does; with `X # n` the first
-//! `|X|` copies. A digit that `CustomBroadcast` drops, because neither `Slice2` nor `Time2` has it, leaves its
-//! coordinate 0. A digit that becomes time may be cut with `= n`.
-//!
-//! # Limits
-//!
-//! Clusters exchange nothing: use the DMA engines for that. The ring of `CustomBroadcast` is a power of two from which
-//! on all digits keep their places, counted before and after the switch and with copies. The vendor's rule counts only
-//! the places before: it gives the same rings, except for padding that lets a digit jump outwards, and for copies on
-//! former padding.
 
 /// Returns early with a reason: the rule, the edit, and the text as in `text!`.
 macro_rules! broken {
@@ -107,19 +22,9 @@ pub use regular::derive_regular;
 pub use search::derive_switch_to;
 
 use crate::command::Switch;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::mapping::Atom;
-use crate::mapping::Axis;
-use crate::mapping::Expr;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::Problem;
-use crate::mapping::factors_of;
-use crate::mapping::mentions;
-use crate::text::Text;
-use crate::text::text;
+use crate::error::{PlanError, attempt};
+use crate::mapping::{Atom, Axis, Expr, Factor, Factors, Pool, Problem, factors_of, mentions};
+use crate::text::{Text, text};
 
 /// The call, for messages.
 pub const OPERATION: &str = "switch";

@@ -6,12 +6,10 @@
 use super::{
     Mappings, OPERATION, Reason, SwitchConfig, SwitchDerivation, SwitchRequest, custom, derive, regular, same,
 };
-use crate::command::Switch;
-use crate::command::SwitchVariant;
+use crate::command::{Switch, SwitchVariant};
 use crate::error::{PlanError, attempt};
 use crate::list::List;
-use crate::mapping::{Factor, Factors, Pool, Problem};
-use crate::mapping::{modulo, stride};
+use crate::mapping::{Factor, Factors, Pool, Problem, modulo, stride};
 use crate::text::text;
 
 /// Number of powers of two up to 256 slices.

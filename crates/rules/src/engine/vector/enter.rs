@@ -1,21 +1,11 @@
 //! Calls by which a stream enters the engine, and by which its elements get their execution ids.
 
-use crate::command::Branch;
-use crate::command::InputCmp;
-use crate::command::TOGGLE_DIGITS;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::command::{Branch, InputCmp, TOGGLE_DIGITS};
+use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
-use crate::mapping::Atom;
-use crate::mapping::Expr;
-use crate::mapping::Factor;
-use crate::mapping::GuardDigit;
-use crate::mapping::Ident;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
-use crate::mapping::mentions_axis;
-use crate::mapping::size_of_factors;
+use crate::mapping::{
+    Atom, Expr, Factor, GuardDigit, Ident, Pool, factors_of, mentions_axis, size_of_factors,
+};
 use crate::scalar::VeScalarKind;
 use core::fmt;
 

@@ -1,31 +1,11 @@
 //! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one stream of them.
-//!
-//! ```text
-//!   Time m![W, I]     I: 0 ──▶ group 0 ─┐  vector_fp_unary(op, true, false) …   each call says what each group gets;
-//!                     I: 1 ──▶ group 1 ─┘                                       `()` leaves it as it is
-//!                              └──── vector_fp_zip(op) ────▶ op(group 0, group 1)      Time m![W]
-//! ```
-//!
-//! [`begin_interleaved`](crate::runtime::TuContext::begin_interleaved) makes such a stream from two tensors. A unit
-//! that one of the groups takes is spent for both.
 
-use crate::command::GroupId;
-use crate::command::ValidBranchIds;
+use crate::command::{GroupId, ValidBranchIds};
 use crate::engine::vector::rules::derive_way8;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Atom;
-use crate::mapping::Expr;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Ident;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
-use crate::mapping::modulo;
-use crate::mapping::product;
-use crate::mapping::size_of_factors;
-use crate::mapping::stride;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{
+    Atom, Expr, Factor, Factors, Ident, Pool, factors_of, modulo, product, size_of_factors, stride,
+};
 use crate::spec::BEAT_LANES;
 
 /// The call, for messages.

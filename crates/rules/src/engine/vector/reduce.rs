@@ -1,42 +1,14 @@
 //! The intra-slice reduce: one element for all elements along an axis, in each slice.
-//!
-//! ```text
-//!   Time m![W], Packet m![L]  ──reduce W──▶  Time m![1], Packet m![L]      sums per lane, over time
-//!   Time m![W], Packet m![L % 4]  ──reduce L──▶  Time m![W], Packet m![1 # 4]      sums over the lanes of a packet
-//! ```
-//!
-//! Elements are taken in the order of their index, from the first one on; padding is left out. On the chip the
-//! valid-count generator finds the padding: [`super::valid_count`] refuses padding that it cannot express.
 
-use crate::command::IntraSliceReduce;
-use crate::command::KeptLoop;
-use crate::command::REDUCE_LOOPS;
-use crate::command::ReduceOperator;
-use crate::command::ReducedLoop;
-use crate::command::VectorStep;
-use crate::engine::vector::time_left::TimeLeft;
-use crate::engine::vector::time_left::time_left;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
+use crate::command::{IntraSliceReduce, KeptLoop, REDUCE_LOOPS, ReduceOperator, ReducedLoop, VectorStep};
+use crate::engine::vector::time_left::{TimeLeft, time_left};
+use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
-use crate::mapping::Atom;
-use crate::mapping::CutRule;
-use crate::mapping::Expr;
-use crate::mapping::Factors;
-use crate::mapping::Guard;
-use crate::mapping::Ident;
-use crate::mapping::Matched;
-use crate::mapping::Pieces;
-use crate::mapping::Pool;
-use crate::mapping::Problem;
-use crate::mapping::Term;
-use crate::mapping::factors_of;
-use crate::mapping::liveness_of;
-use crate::mapping::matched;
-use crate::mapping::mentions_axis;
-use crate::spec::VECTOR_NARROW_LANES;
-use crate::spec::VECTOR_REDUCE_SLOTS;
+use crate::mapping::{
+    Atom, CutRule, Expr, Factors, Guard, Ident, Matched, Pieces, Pool, Problem, Term, factors_of,
+    liveness_of, matched, mentions_axis,
+};
+use crate::spec::{VECTOR_NARROW_LANES, VECTOR_REDUCE_SLOTS};
 
 /// The call, for messages.
 pub const OPERATION: &str = "vector_intra_slice_reduce";

@@ -1,18 +1,8 @@
 //! The packets that the engine takes, and their cuts and joins.
 
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::Pool;
-use crate::mapping::factors_of;
-use crate::mapping::modulo;
-use crate::mapping::pad_to;
-use crate::mapping::product;
-use crate::mapping::stride;
-use crate::mapping::strip;
-use crate::spec::BEAT_LANES;
-use crate::spec::VECTOR_NARROW_LANES;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, Pool, factors_of, modulo, pad_to, product, stride, strip};
+use crate::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
 
 /// The input of the checks of a change of packets.
 #[derive(Clone, Copy, Debug)]

@@ -13,9 +13,8 @@ pub use fixed::{
     abs_max, abs_min, add_saturating, arithmetic_shift_right, arithmetic_shift_right_rounding,
     logic_shift_right, multiply_fixed, shift_left, shift_left_saturating, subtract_saturating,
 };
-pub use float::canonical;
 pub use float::{
-    CANONICAL_NAN, abs_max_float, abs_min_float, add_float, divide_float, max_float, min_float,
+    CANONICAL_NAN, abs_max_float, abs_min_float, add_float, canonical, divide_float, max_float, min_float,
     multiply_add_float, multiply_float, square_root, subtract_float,
 };
 pub use functions::{

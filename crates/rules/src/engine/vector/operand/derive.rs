@@ -3,19 +3,9 @@
 use crate::command::Transfer;
 use crate::engine::vector::operand::OPERATION;
 use crate::engine::vector::operand::units::check_units;
-use crate::error::PlanError;
-use crate::error::attempt;
-use crate::error::refuse;
-use crate::mapping::Expr;
-use crate::mapping::FACTORS;
-use crate::mapping::Factor;
-use crate::mapping::Factors;
-use crate::mapping::Pool;
-use crate::mapping::Term;
-use crate::mapping::factors_of;
-use crate::sequencer::transfer::Level;
-use crate::sequencer::transfer::Placement;
-use crate::sequencer::transfer::derive_read;
+use crate::error::{PlanError, attempt, refuse};
+use crate::mapping::{Expr, FACTORS, Factor, Factors, Pool, Term, factors_of};
+use crate::sequencer::transfer::{Level, Placement, derive_read};
 
 const STASH: &str = "vector stash";
 
