@@ -100,7 +100,7 @@ pub mod tensor;
 
 pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
-pub use furiosa_visa_rules::{Cast, PlanError, command, list, scalar, spec, text};
+pub use furiosa_visa_rules::{Cast, PlanError, command, list, lower, scalar, spec, text};
 
 /// Time: the clock, and reports, traces and maps of runs.
 pub mod clock {

@@ -87,7 +87,7 @@ macro_rules! stream_cast {
             {
                 let () = *planned!(const CHECK of CastPlan<D, D2, Packet, OutPacket>);
                 let mut pass = self.pass;
-                pass.cast = Some(crate::command::Cast { input: D::ELEMENT_TYPE, output: D2::ELEMENT_TYPE });
+                pass.unit.cast(D::ELEMENT_TYPE, D2::ELEMENT_TYPE);
                 StreamTensor::new(self.context, pass)
             }
         }

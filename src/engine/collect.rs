@@ -69,7 +69,7 @@ macro_rules! stream_collect {
             ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
                 let plan = planned!(CONFIG of CollectPlan<D, Time, Packet, Time2, Packet2>);
                 let mut pass = self.pass;
-                pass.collect = Some(crate::command::Collect { flits: plan.flits });
+                pass.unit.collect(&plan);
                 StreamTensor::new(self.context, pass)
             }
         }

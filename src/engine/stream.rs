@@ -19,7 +19,7 @@
 //! A stream does nothing until it ends: `commit`, `to_trf` and `to_vrf` execute the command that the earlier calls have
 //! assembled.
 
-use crate::command::{self, Operation, Region, TensorUnit};
+use crate::command::{self, Region};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::error::PlanError;
 use crate::mapping::Guard;
@@ -112,6 +112,7 @@ pub mod stage {
     }
 }
 
+use crate::lower;
 use crate::runtime::late::when_late;
 use stage::{
     Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
@@ -122,23 +123,13 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// The command under construction.
+/// The pass of a stream.
 #[derive(Debug)]
 pub(crate) struct Pass {
     /// Guard of a stream that has begun: it ends when the command is given.
-    pub(crate) begun: Begun,
-    pub(crate) source: Region,
-    /// The second tensor of an interleaved stream.
-    pub(crate) second: Option<Region>,
-    /// Value of masked elements, as a code of the stored type, if the kernel sets it.
-    pub(crate) pad_value: Option<u32>,
-    pub(crate) fetch: Option<command::Fetch>,
-    pub(crate) switch: Option<command::Switch>,
-    pub(crate) collect: Option<command::Collect>,
-    pub(crate) contraction: Option<command::Contraction>,
-    pub(crate) vector: Option<command::Vector>,
-    pub(crate) cast: Option<command::Cast>,
-    pub(crate) transpose: Option<command::Transpose>,
+    begun: Begun,
+    /// The command under construction.
+    pub(crate) unit: lower::Pass,
     /// Leases of the operands' bytes, which stay held until the command is given.
     pub(crate) held: Vec<Lease>,
 }
@@ -147,40 +138,16 @@ impl Pass {
     /// A pass that is about to read a tensor. It has no type parameters, so that all kernels share it.
     #[inline(never)]
     pub(crate) fn boxed(begun: Begun, source: Region) -> Box<Self> {
-        Box::new(Self {
-            begun,
-            source,
-            second: None,
-            pad_value: None,
-            fetch: None,
-            switch: None,
-            collect: None,
-            contraction: None,
-            vector: None,
-            cast: None,
-            transpose: None,
-            held: Vec::new(),
-        })
+        Box::new(Self { begun, unit: lower::Pass::begin(source), held: Vec::new() })
     }
 
     /// Gives the command: the stream ends here.
     #[track_caller]
     #[inline(never)]
     pub(crate) fn end<const T: Tu>(self: Box<Self>, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, fetch, switch, collect, contraction, vector, cast, transpose, .. } = *self;
+        let Self { begun, unit, held: _held } = *self;
         begun.end();
-        let fetch = fetch.expect("a stream that ends was fetched");
-        let unit = TensorUnit {
-            sub_context: T,
-            switch,
-            collect,
-            contraction,
-            vector,
-            cast,
-            transpose,
-            ..TensorUnit::new(fetch, sink)
-        };
-        context.execute(Operation::TensorUnit(Box::new(unit)));
+        context.execute(unit.end(T, sink));
     }
 }
 

@@ -100,7 +100,7 @@ macro_rules! stream_transpose {
             {
                 let plan = planned!(const CONFIG of TransposePlan<D, Time, Packet, OutTime, OutPacket>);
                 let mut pass = self.pass;
-                pass.transpose = Some(*plan);
+                pass.unit.transpose(*plan);
                 StreamTensor::new(self.context, pass)
             }
         }

@@ -1,7 +1,7 @@
 //! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
 
-use crate::command::{RngdAlu, StreamShape, Vector, VectorStep, shapes_before_vector};
-use crate::engine::stream::{Pass, VectorFinalTensor};
+use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
+use crate::engine::stream::VectorFinalTensor;
 use crate::engine::vector::{
     InterSlicePlan, ReducePlan, UnzipPlan, UnzipRequest, VectorPacketPlan, VectorPacketRequest,
     derive_inter_slice, derive_reduce, derive_unzip,
@@ -120,11 +120,10 @@ impl<const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M
     /// let y = y.commit::<m![K]>(4096);
     /// ```
     pub fn explain(&self) -> VectorExplanation {
-        let Pass { fetch, switch, collect, contraction, vector, .. } = &*self.pass;
-        let (Some(fetch), Some(vector)) = (fetch, vector) else {
+        let unit = &self.pass.unit;
+        let (Some(vector), Some(before)) = (unit.vector(), unit.shape_before_vector()) else {
             unreachable!("a stream that left the engine was fetched and entered it")
         };
-        let [.., before] = shapes_before_vector(fetch, switch.as_ref(), *collect, contraction.as_ref());
         explain_vector(vector, before)
     }
 }

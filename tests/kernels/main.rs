@@ -4,6 +4,7 @@
 
 mod accumulation_kinds;
 mod all_engines;
+mod as_data;
 mod clock;
 mod copies;
 mod dma_over_source;

@@ -237,8 +237,13 @@ impl Machine {
 
     /// Executes a pass through the Tensor Unit.
     pub fn pass(&mut self, unit: TensorUnit) -> Result<(), String> {
+        self.give(Operation::TensorUnit(Box::new(unit)))
+    }
+
+    /// Executes an operation.
+    pub fn give(&mut self, operation: Operation) -> Result<(), String> {
         self.catch_up();
-        self.execute(Operation::TensorUnit(Box::new(unit)))
+        self.execute(operation)
     }
 
     /// Gives the transfers that wait.

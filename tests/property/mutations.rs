@@ -62,7 +62,7 @@ pub fn changed(random: &mut Random, map: &Map, axes: &[(String, usize)]) -> Map 
 }
 
 /// A legal pipeline, one of whose mappings has been changed. The name says which.
-fn mutant(random: &mut Random) -> (Pipeline, &'static str) {
+pub fn mutant(random: &mut Random) -> (Pipeline, &'static str) {
     loop {
         let element = random.pick(&TYPES);
         let mut case = random_contraction(random, element);
@@ -78,6 +78,11 @@ fn mutant(random: &mut Random) -> (Pipeline, &'static str) {
             return (case, name);
         }
     }
+}
+
+/// Whether a mapping breaks the rules of its constructors.
+pub fn is_invalid(case: &mut Pipeline) -> bool {
+    mappings(case).iter().any(|(_, map)| map.validity().is_err())
 }
 
 /// Whether the reference says more than the library can know: that its own expressions end where a group is cut.
@@ -108,7 +113,7 @@ fn changed_pipelines() {
     let rules: RefCell<BTreeMap<&'static str, usize>> = RefCell::default();
     for_cases(350, |random| {
         let (mut case, name) = mutant(random);
-        let invalid = mappings(&mut case).iter().any(|(_, map)| map.validity().is_err());
+        let invalid = is_invalid(&mut case);
         let plan = Plan::derive(&case);
         let outcome = match plan {
             Err(_) if invalid => Ok(()),

@@ -1,7 +1,8 @@
 //! Whole pipelines, from data memory to data memory, bit for bit against the reference.
 
 use crate::machine::{encode, same};
-use crate::program::{Plan, run};
+use crate::mutations::{is_invalid, mutant};
+use crate::program::{Plan, as_data, run};
 use crate::reference::cases::for_cases;
 use crate::reference::contraction::{Kind, tree_depth};
 use crate::reference::digits::content;
@@ -355,4 +356,30 @@ fn a_wrong_plan_is_found() {
         Ok(())
     });
     assert!(found.get() > 10 || std::env::var("VISA_CASES").is_ok(), "{} found", found.get());
+}
+
+/// A kernel that is written as data gives the commands of the plans, and their refusals. Wrong pipelines are refused in the
+/// same words.
+#[test]
+fn pipelines_as_data_are_those_of_the_plans() {
+    let (same, refused) = (Cell::new(0), Cell::new(0));
+    for_cases(150, |random| {
+        let mut case = if random.chance(50) { pipeline(random, 4) } else { mutant(random).0 };
+        let outcome = match (Plan::derive(&case), as_data(&case)) {
+            (Ok(plan), Ok(found)) => {
+                same.set(same.get() + 1);
+                if plan.as_data(&case)? == found { Ok(()) } else { Err(format!("{found:?}")) }
+            }
+            (Err(expected), Err(found)) => {
+                refused.set(refused.get() + 1);
+                // A tensor of a wrong mapping is refused before a stream begins.
+                let is_same = expected.message() == found.message() || is_invalid(&mut case);
+                if is_same { Ok(()) } else { Err(format!("{expected}\n{found}")) }
+            }
+            (plan, found) => Err(format!("{:?}\n{:?}", plan.err(), found.err())),
+        };
+        outcome.map_err(|text| format!("{}\n{text}", describe(&case)))
+    });
+    let counts = (same.get(), refused.get());
+    assert!(counts.0 > 60 && counts.1 > 20 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }

@@ -14,7 +14,7 @@ use crate::reference::tensor::{MathTensor, place};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::chip::{Addresses, ComputePath};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Contraction, Fetch, FillId, Memory, Region, Sink, TensorUnit, Transpose,
+    AccumulationKind, Collect, Fetch, FillId, Memory, Operation, Region, Sink, TensorUnit, Transpose,
     TrfAddress, TrfRegion,
 };
 use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
@@ -29,10 +29,12 @@ use furiosa_visa_std::engine::register_file::{
     TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
 };
 use furiosa_visa_std::engine::transpose::{TransposeRequest, derive_transpose};
+use furiosa_visa_std::lower::{Aligned, Pass, Stream, Tensor, commit_sink};
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::mapping::{Factors, Pool, factorize, liveness};
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::sequencer::{Config, Entry};
+use furiosa_visa_std::tensor::Shape;
 
 /// Addresses in data memory.
 const DATA: u64 = 8;
@@ -184,21 +186,124 @@ pub fn guard(dims: &[&Map]) -> Guard {
     liveness(&pool, &factors.iter().collect::<Vec<_>>()).expect("a guard has room for them")
 }
 
-fn fetch(source: Region, plan: &FetchConfig) -> Fetch {
+/// A pass that fetches and collects.
+fn pass(source: Region, input: &Input) -> Result<Pass, String> {
+    let mut pass = Pass::begin(source);
     let output = source.footprint.element;
-    Fetch { mask: plan.mask, ..Fetch::new(source, plan.config, plan.time, plan.packet, output) }
+    pass.fetch(&input.fetch, None, None, output).map_err(|error| error.to_string())?;
+    pass.collect(&input.collect);
+    Ok(pass)
 }
 
-fn pass(fetch: Fetch, collect: usize, sink: Sink) -> TensorUnit {
-    let collect = Some(Collect { flits: collect });
-    TensorUnit { collect, ..TensorUnit::new(fetch, sink) }
+/// The command of the pipeline as a kernel that is written as data has it, at these addresses. Tensors have no names.
+pub fn as_data(case: &Pipeline) -> Result<[Operation; 2], PlanError> {
+    let computation = &case.contraction;
+    let element = library_type(computation.element);
+    let (one, two, slice) = (expr(&Map::One), expr(&Map::One.pad(2)), expr(&case.slice));
+    let tensor = |memory: &Map, address| {
+        Tensor::new(Shape::dm(element, one, two, slice, expr(memory)), address, FillId::ANY)
+    };
+    let data = tensor(&case.data_element, DATA)?;
+    let [time, packet] = &case.data_fetch;
+    let stream = Stream::begin(&data, false)?.fetch(element, expr(time), expr(packet))?;
+    let stream = stream.collect(expr(&computation.stream_time), expr(&computation.stream_packet))?;
+    let weights = tensor(&case.weight_element, WEIGHTS)?;
+    let ([time, packet], [out_time, out_packet]) = (&case.weight_fetch, &case.weight_collect);
+    let load = Stream::begin(&weights, false)?.fetch(element, expr(time), expr(packet))?;
+    let load = load.collect(expr(out_time), expr(out_packet))?;
+    let (row, trf_element) = (expr(&computation.row), expr(&computation.trf_element));
+    let (load, weights) = load.to_trf(row, trf_element, TrfAddress::FirstHalf, FillId::ANY)?;
+    let (out_time, out_packet) = computation.output();
+    let stream = stream
+        .align(&weights, expr(&computation.out_time), expr(&computation.out_packet))?
+        .contract(expr(&computation.tree_packet))?
+        .accumulate(kind(computation.kind), expr(&out_time), expr(&out_packet))?;
+    let stream = match case.stored == case.sum {
+        true => stream,
+        false => stream.cast(library_type(case.stored), expr(&case.stored_packet))?,
+    };
+    let stream = match case.transposed {
+        None => stream,
+        Some(_) => {
+            let [time, packet] = &case.leaving();
+            stream.transpose(expr(time), expr(packet))?
+        }
+    };
+    let (pass, _) = stream.commit(expr(&case.result_element), RESULT, FillId::ANY)?;
+    Ok([load, pass])
 }
 
-/// The sink that a commit plan describes.
-pub fn commit_sink(plan: &CommitConfig, destination: Region, guard: Guard) -> Sink {
-    // Merging may have enlarged the packet entry; what is written per step has not changed.
-    let config = Config { packet_size: plan.window, ..plan.config };
-    Sink::Commit { destination, config, commit_size: plan.commit_size, guard }
+/// The tensors of a pipeline.
+pub struct Places<'a> {
+    data: Region,
+    weights: Region,
+    trf: TrfRegion,
+    target: Region,
+    /// Chip, cluster and slice.
+    units: [&'a Map; 3],
+    /// The sub context loads the weights.
+    sub_context: bool,
+}
+
+impl Plan {
+    /// The commands of the configurations: the load of the weights, and the contraction.
+    pub fn commands(&self, case: &Pipeline, places: &Places<'_>) -> Result<[Operation; 2], String> {
+        let computation = &case.contraction;
+        let dims = |inner: [&Map; 2]| guard(&[&places.units[..], &inner].concat());
+        let [time, packet] = &case.weight_collect;
+        let sink = Sink::Trf { destination: places.trf, guard: dims([time, packet]) };
+        let load = pass(places.weights, &self.weights)?.end(places.sub_context, sink);
+        let mut unit = pass(places.data, &self.data)?;
+        let aligned = Aligned {
+            weights: places.trf,
+            stream_guard: &dims([&computation.stream_time, &computation.stream_packet]),
+            step_guard: &guard(&[&computation.out_time, &computation.out_packet]),
+            align: &self.align,
+        };
+        let sum = library_type(case.sum);
+        unit.contract(aligned, &self.contract, &self.accumulate, self.accumulate.kind, sum);
+        if case.stored != case.sum {
+            unit.cast(sum, library_type(case.stored));
+        }
+        if let Some(transpose) = self.transpose {
+            unit.transpose(transpose);
+        }
+        let [time, packet] = &case.leaving();
+        let sink = commit_sink(places.target, &self.commit, &dims([time, packet]));
+        Ok([load, unit.end(false, sink)])
+    }
+
+    /// The register file tensor of the weights.
+    fn trf(&self, case: &Pipeline, units: [&Map; 3], address: TrfAddress, fill: FillId) -> TrfRegion {
+        let computation = &case.contraction;
+        TrfRegion {
+            address,
+            fill,
+            element: library_type(computation.element),
+            rows: self.load.rows,
+            row_elements: self.load.row_elements,
+            guard: guard(&[&units[..], &[&computation.row, &computation.trf_element]].concat()),
+        }
+    }
+
+    /// The commands of [`as_data`] from the configurations of the plan.
+    pub fn as_data(&self, case: &Pipeline) -> Result<[Operation; 2], String> {
+        let element = library_type(case.contraction.element);
+        let two = Map::One.pad(2);
+        let units = [&Map::One, &two, &case.slice];
+        let tensor = |element, memory: &Map, address| {
+            region(&shape(Memory::Dm, element, &[&units[..], &[memory]].concat()), address, FillId::ANY)
+        };
+        let places = Places {
+            data: tensor(element, &case.data_element, DATA),
+            weights: tensor(element, &case.weight_element, WEIGHTS),
+            trf: self.trf(case, units, TrfAddress::FirstHalf, FillId::ANY),
+            target: tensor(library_type(case.stored), &case.result_element, RESULT),
+            units,
+            sub_context: false,
+        };
+        self.commands(case, &places)
+    }
 }
 
 /// A code that is as harmful as possible: NaN, or -1.
@@ -345,45 +450,14 @@ pub fn run(
     let target = stage.target(case.stored, &case.result_element, result_at);
 
     let address = random.pick(&[TrfAddress::FirstHalf, TrfAddress::SecondHalf, TrfAddress::Full]);
-    let trf = TrfRegion {
-        address,
-        fill: stage.machine.system.next_fill(),
-        element: library_type(element),
-        rows: plan.load.rows,
-        row_elements: plan.load.row_elements,
-        guard: guard(&stage.dims(&[&computation.row, &computation.trf_element])),
-    };
+    let (chip, cluster, slice) = (stage.chip.clone(), stage.cluster.clone(), stage.slice.clone());
+    let units = [&chip, &cluster, &slice];
+    let trf = plan.trf(case, units, address, stage.machine.system.next_fill());
     let code = if random.chance(50) { 0 } else { poison(element) };
     stage.fill_trf(element, code, &trf)?;
-    let [time, packet] = &case.weight_collect;
-    let sink = Sink::Trf { destination: trf, guard: guard(&stage.dims(&[time, packet])) };
-    let load = pass(fetch(weights, &plan.weights.fetch), plan.weights.collect.flits, sink);
-    let sub_context = load.fetch.mask.is_none() && random.chance(50);
-    stage.machine.pass(TensorUnit { sub_context, ..load })?;
-
-    let [out_time, out_packet] = &case.leaving();
-    let live = guard(&stage.dims(&[out_time, out_packet]));
-    let sink = commit_sink(&plan.commit, target, live);
-    let mut unit = pass(fetch(data, &plan.data.fetch), plan.data.collect.flits, sink);
-    let stream = [&computation.stream_time, &computation.stream_packet];
-    unit.contraction = Some(Contraction {
-        trf,
-        stream_guard: guard(&stage.dims(&stream)),
-        collect_flits: plan.align.stream_adapter.collect_flits,
-        tile: plan.align.stream_adapter.tile,
-        trf_config: plan.align.trf_sequencer.config,
-        steps: plan.align.steps,
-        step_guard: guard(&[&computation.out_time, &computation.out_packet]),
-        depth: plan.contract.depth,
-        columns: plan.accumulate.columns,
-        slots: plan.accumulate.slots,
-        slot_count: plan.accumulate.slot_count,
-        kind: plan.accumulate.kind,
-        output: library_type(case.sum),
-    });
-    unit.cast = (case.stored != case.sum)
-        .then_some(Cast { input: library_type(case.sum), output: library_type(case.stored) });
-    unit.transpose = plan.transpose;
+    let sub_context = plan.weights.fetch.mask.is_none() && random.chance(50);
+    let [load, unit] = plan.commands(case, &Places { data, weights, trf, target, units, sub_context })?;
+    stage.machine.give(load)?;
     // Where tensors lie apart, what lies behind one is not known.
     let refused = match addresses {
         Addresses::AsGiven => Some(sums_padding(&mut stage, case, plan, (&data, &trf))?),
@@ -391,7 +465,7 @@ pub fn run(
     };
     let given = stage
         .machine
-        .pass(unit)
+        .give(unit)
         .and_then(|()| stage.machine.system.flush().map_err(|fault| fault.to_string()));
     match (given, refused) {
         (Err(text), Some(true) | None) if text.contains("contraction: padding summed: ") => Ok(None),
@@ -414,6 +488,7 @@ impl Stage {
         let fetch = Fetch::new(source, config, elements / per_flit, per_flit, library_type(element));
         let destination =
             TrfRegion { fill: self.machine.system.next_fill(), guard: Guard::always(5), ..*trf };
-        self.machine.pass(pass(fetch, 1, Sink::Trf { destination, guard: Guard::always(5) }))
+        let sink = Sink::Trf { destination, guard: Guard::always(5) };
+        self.machine.pass(TensorUnit { collect: Some(Collect { flits: 1 }), ..TensorUnit::new(fetch, sink) })
     }
 }

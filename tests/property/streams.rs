@@ -4,7 +4,7 @@
 use crate::bridge::expr;
 use crate::machine::{encode, library_type, same};
 use crate::moves::random_codes;
-use crate::program::{Stage, commit_sink, guard};
+use crate::program::{Stage, guard};
 use crate::reference::adapter::{Access, check_accesses};
 use crate::reference::cases::for_cases;
 use crate::reference::digits::{content, repad, strip};
@@ -19,6 +19,7 @@ use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
 use furiosa_visa_std::engine::fetch::{FetchRequest, check_packet, derive_fetch};
+use furiosa_visa_std::lower::commit_sink;
 use std::cell::Cell;
 
 /// A pass from data memory to data memory.
@@ -162,7 +163,7 @@ impl Pass {
             sub_context: self.sub_context,
             collect: Some(Collect { flits: collect.flits }),
             cast: (self.committed != self.streamed).then_some(Cast { input: streamed, output: committed }),
-            ..TensorUnit::new(fetch, commit_sink(&write, target, live))
+            ..TensorUnit::new(fetch, commit_sink(target, &write, &live))
         };
         stage.machine.pass(unit)?;
         let found = stage.result(self.committed, &target)?;

@@ -3,7 +3,7 @@
 use crate::bridge::expr;
 use crate::machine::{Machine, encode, library_type, region, same, shape};
 use crate::moves::{fill_padding, random_codes};
-use crate::program::{commit_sink, guard};
+use crate::program::guard;
 use crate::reference::cases::for_cases;
 use crate::reference::digits::Projection;
 use crate::reference::mapping::{Map, joint_table, union};
@@ -20,6 +20,7 @@ use furiosa_visa_std::engine::switch::{
     SwitchConfig, SwitchDerivation, SwitchRequest, derive_switch, derive_switch_to,
 };
 use furiosa_visa_std::engine::transpose::{TransposeRequest, derive_transpose};
+use furiosa_visa_std::lower::commit_sink;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -375,7 +376,7 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
         collect: Some(Collect { flits: collect.flits }),
         ..TensorUnit::new(
             Fetch { mask: fetch.mask, ..Fetch::new(source, fetch.config, fetch.time, fetch.packet, element) },
-            commit_sink(&commit, target, live),
+            commit_sink(target, &commit, &live),
         )
     };
     machine.pass(unit)?;

@@ -3,7 +3,7 @@
 use crate::bridge::expr;
 use crate::machine::{Cell, Machine, encode, library_type, region, same, shape};
 use crate::moves::{TYPES, derived, garbage, random_codes};
-use crate::program::{Stage, commit_sink, guard};
+use crate::program::{Stage, guard};
 use crate::reference::cases::for_cases;
 use crate::reference::digits::{repad, strip};
 use crate::reference::engines::dma;
@@ -15,6 +15,7 @@ use crate::reference::tiles::{Tiled, cut, paste};
 use furiosa_visa_std::command::{Collect, Fetch, FillId, Memory, Part, Region, TensorUnit};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit_view};
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
+use furiosa_visa_std::lower::commit_sink;
 use furiosa_visa_std::scalar::ElementType;
 use furiosa_visa_std::tensor::tile::{Dimension, TileConfig, TileRequest, derive_tile};
 use std::cell::Cell as Counter;
@@ -501,7 +502,7 @@ fn commits_into_tiles() {
         let unit = TensorUnit {
             sub_context,
             collect: Some(Collect { flits: 1 }),
-            ..TensorUnit::new(stream, commit_sink(&plan, view, live))
+            ..TensorUnit::new(stream, commit_sink(view, &plan, &live))
         };
         stage.machine.pass(unit).map_err(|error| format!("{told}\n{error}"))?;
         let found = stage.result(element, &target).map_err(|error| format!("{told}\n{error}"))?;

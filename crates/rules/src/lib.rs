@@ -6,6 +6,8 @@
 //! | [`mapping`] | mappings as types and as values: normal form, division, matching |
 //! | [`scalar`] | element types, and what the chip converts |
 //! | [`sequencer`] | nested loops from mappings |
+//! | [`engine`], [`tensor`] | the rules of the engines, and of tensors at rest |
+//! | [`lower`] | from calls to commands: kernels as data |
 //! | [`command`] | the orders that the chip gets: plain data |
 //! | [`list`], [`PlanError`] | lists of fixed capacity in plans, refusals as values |
 //!
@@ -20,6 +22,7 @@ pub mod command;
 pub mod engine;
 pub mod error;
 pub mod list;
+pub mod lower;
 pub mod mapping;
 pub mod scalar;
 pub mod sequencer;

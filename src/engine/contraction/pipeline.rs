@@ -7,11 +7,12 @@ use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::{AccumulationKind, Contraction};
+use crate::command::AccumulationKind;
 use crate::engine::stream::{
     AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, Pass, StreamTensor,
 };
 use crate::error::PlanError;
+use crate::lower::Aligned;
 use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
@@ -358,21 +359,9 @@ impl<'l, const T: Tu> AlignedStream<'l, T> {
         kind: AccumulationKind,
         output: ElementType,
     ) -> (&'l mut TuContext<T>, Box<Pass>) {
-        self.pass.contraction = Some(Contraction {
-            trf: self.weights,
-            stream_guard: *self.stream_guard,
-            collect_flits: self.align.stream_adapter.collect_flits,
-            tile: self.align.stream_adapter.tile,
-            trf_config: self.align.trf_sequencer.config,
-            steps: self.align.steps,
-            step_guard: *self.step_guard,
-            depth: contract.depth,
-            columns: plan.columns,
-            slots: plan.slots,
-            slot_count: plan.slot_count,
-            kind,
-            output,
-        });
+        let Self { weights, stream_guard, step_guard, align, .. } = self;
+        let aligned = Aligned { weights, stream_guard, step_guard, align };
+        self.pass.unit.contract(aligned, contract, plan, kind, output);
         (self.context, self.pass)
     }
 }

@@ -79,7 +79,7 @@ impl<const T: Tu> TuContext<T> {
         let () = *planned!(const CHECK of BeginPlan<I, Chip, Cluster, Slice, Element>);
         let [first, second] = [&lhs, &rhs].map(|tensor| tensor.stream_region("begin_interleaved"));
         let mut pass = Pass::boxed(self.begun(), first);
-        pass.second = Some(second);
+        pass.unit.second = Some(second);
         StreamTensor::new(self, pass)
     }
 }

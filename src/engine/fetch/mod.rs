@@ -24,7 +24,7 @@ mod table;
 
 mod zero_point;
 pub use crate::command::MaskConfig;
-use crate::command::{Fetch, Interleave, Table};
+use crate::command::Table;
 use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
@@ -36,7 +36,7 @@ use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
 pub use addresses::{Addresses, FetchAddress};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::fetch::check_units;
-pub(crate) use furiosa_visa_rules::engine::fetch::{check_pad_value, low_bits, plan};
+pub(crate) use furiosa_visa_rules::engine::fetch::plan;
 use interleave::begin_is_refused;
 pub use interleave::check_interleave;
 use plan::OPERATION;
@@ -216,7 +216,7 @@ when_late! {
     }
 }
 
-/// Adds the fetch to a pass. The stored type is that of `pass.source`.
+/// Adds the fetch to a pass.
 #[track_caller]
 fn add_fetch(
     pass: &mut Pass,
@@ -225,22 +225,7 @@ fn add_fetch(
     zero_points: Option<[i32; 2]>,
     output: ElementType,
 ) {
-    accept(OPERATION, check_pad_value(pass.pad_value, plan));
-    let stored = pass.source.footprint.element;
-    let mask = plan.mask.map(|mask| {
-        // Masked padding must leave the adapter as 0, and zero points are subtracted after the mask.
-        let neutral = zero_points.unwrap_or([0; 2]).map(|zero_point| low_bits(zero_point, stored));
-        MaskConfig { pad_value: pass.pad_value.map_or(neutral, |value| [value; 2]), ..mask }
-    });
-    let interleave = pass.second.zip(plan.interleave_period);
-    pass.fetch = Some(Fetch {
-        fetch_size: plan.fetch_size,
-        interleave: interleave.map(|(source, period)| Interleave { source, period }),
-        mask,
-        table,
-        zero_points,
-        ..Fetch::new(pass.source, plan.config, plan.time, plan.packet, output)
-    });
+    accept(OPERATION, pass.unit.fetch(plan, table, zero_points, output));
 }
 
 impl<
@@ -309,7 +294,7 @@ impl<
     /// # Panics
     /// The fetch panics if the stream has padding that the hardware does not mask.
     pub fn pad_value(mut self, value: D) -> Self {
-        self.pass.pad_value = Some(value.to_bits());
+        self.pass.unit.pad_value = Some(value.to_bits());
         self
     }
 }

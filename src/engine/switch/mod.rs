@@ -175,7 +175,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         let request = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::REQUEST };
         let found = accept(OPERATION, derive_given(request, &config, cheapest));
         let mut pass = self.pass;
-        pass.switch = Some(found.switch);
+        pass.unit.switch(found.switch);
         StreamTensor::new(self.context, pass)
     }
 
@@ -203,7 +203,7 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
         let cheapest =
             planned!(const CHEAPEST of SwitchPlan<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>);
         let mut pass = self.pass;
-        pass.switch = Some(cheapest.switch);
+        pass.unit.switch(cheapest.switch);
         StreamTensor::new(self.context, pass)
     }
 }

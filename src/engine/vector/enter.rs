@@ -5,7 +5,7 @@ use super::operand::NoTensor;
 use super::rules::derive_way8;
 use super::stage;
 use super::tensor::{VectorBranchTensor, VectorTensor, add};
-use crate::command::{Vector, VectorStep};
+use crate::command::VectorStep;
 use crate::engine::stream::{AccumulationTensor, CollectTensor, StreamTensor, VectorInitTensor};
 use crate::mapping::M;
 use crate::runtime::Tu;
@@ -30,7 +30,7 @@ macro_rules! entry {
                 D: VeScalar,
             {
                 let mut pass = self.pass;
-                pass.vector = Some(Vector::new(D::ELEMENT_TYPE, *planned!(GUARD of Self)));
+                pass.unit.enter_vector(D::ELEMENT_TYPE, planned!(GUARD of Self));
                 StreamTensor::new(self.context, pass)
             }
         }

@@ -122,7 +122,7 @@ macro_rules! reduce {
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
                 let plan = planned!(const CONFIG of ReducePlan<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>);
-                let trimmed = self.pass.vector.iter().any(|vector| vector.steps.contains(&VectorStep::Trim));
+                let trimmed = self.pass.unit.vector().is_some_and(|vector| vector.steps.contains(&VectorStep::Trim));
                 accept(OPERATION, const {
                     let narrowings = [
                         ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::SPLIT,

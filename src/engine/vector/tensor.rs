@@ -1,6 +1,6 @@
 //! Streams inside the engine, and the operators as calls.
 
-use super::checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
+use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
     HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, VeTensorShape,
     binary_inputs, ternary_inputs,
@@ -128,7 +128,7 @@ impl<
     for VectorTensor<'_, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let program = self.pass.vector.as_ref().map(ToString::to_string).unwrap_or_default();
+        let program = self.pass.unit.vector().map(ToString::to_string).unwrap_or_default();
         write!(
             f,
             "stream of {}, Time m![{}], Packet m![{}], {program}",
@@ -176,11 +176,7 @@ impl<
 /// Adds a step to the program, if its arithmetic unit is free.
 #[track_caller]
 pub(super) fn add(pass: &mut Pass, operation: &'static str, step: VectorStep) {
-    let vector = pass.vector.as_mut().expect("the stream has entered the engine");
-    if let Some(alu) = step.alu() {
-        accept(operation, check_alu(operation, alu, vector.used().any(|used| used == alu)));
-    }
-    vector.steps.push(step);
+    accept(operation, pass.unit.step(operation, step));
 }
 
 /// A binary operator as a step.

@@ -3,7 +3,7 @@
 use super::program::{bits, element, program, units};
 use crate::bridge::expr;
 use crate::machine::{Cell, Machine, region, shape, unpack};
-use crate::program::{commit_sink, guard};
+use crate::program::guard;
 use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::Number;
 use crate::reference::random::Random;
@@ -20,6 +20,7 @@ use furiosa_visa_std::command::{
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
+use furiosa_visa_std::lower::commit_sink;
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::scalar::ElementType;
 use std::panic::Location;
@@ -227,7 +228,7 @@ pub fn run_and_compare(
         destination: expr(&list),
     })
     .map_err(|error| error.to_string())?;
-    stage.machine.pass(unit(commit_sink(&plan, target, live)))?;
+    stage.machine.pass(unit(commit_sink(target, &plan, &live)))?;
     stage.machine.system.flush().map_err(|fault| fault.to_string())?;
     let found = stage.machine.read(&stage.part(target));
     let table = joint_table(&end.shape.dims());

@@ -14,7 +14,6 @@ pub use stages::check_stages;
 
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
-use crate::scalar::ElementType;
 use crate::spec;
 use crate::text::text;
 
@@ -45,21 +44,4 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
         }
         Err(text) => Err(PlanError::new("mapping", text)),
     }
-}
-
-/// The code of an integer in a narrower type.
-pub fn low_bits(value: i32, element: ElementType) -> u32 {
-    value as u32 & (u32::MAX >> (32 - element.bits()))
-}
-
-/// Checks that a pad value has padding that the hardware masks, or that there is no padding.
-pub fn check_pad_value(pad_value: Option<u32>, plan: &FetchConfig) -> Result<(), PlanError> {
-    if pad_value.is_none() || plan.mask.is_some() || !plan.unmasked_padding {
-        return Ok(());
-    }
-    refuse!(
-        "mask",
-        "pad_value: the padding of this stream is not masked, so no value would take its place; \
-         help: pad the innermost axis alone, in the main context, so that packets differ along one axis",
-    )
 }

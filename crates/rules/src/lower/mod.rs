@@ -1,0 +1,20 @@
+//! From calls to commands, without types: mappings are values.
+//!
+//! ```text
+//!   Tensor ──begin──▶ Stream ──fetch, switch, collect, …──▶ Stream ──commit, to_trf, to_vrf──▶ Operation, Tensor
+//!                        └ each call derives its configuration, or refuses, and adds it to a Pass
+//! ```
+//!
+//! Typed calls of `furiosa-visa-std` derive the same configurations while compiling, and add them to the same [`Pass`]. A
+//! kernel that is written as data gets the same commands and the same refusals: see [`Stream`], which has an example.
+
+mod moves;
+mod pass;
+mod stream;
+mod tensor;
+
+pub use crate::engine::commit::commit_sink;
+pub use moves::{download, to_dm, to_hbm, upload};
+pub use pass::{Aligned, Pass};
+pub use stream::{Call, End, Made, Position, Stream};
+pub use tensor::{Tensor, Weights};

@@ -1,0 +1,873 @@
+//! Streams through the Tensor Unit, with mappings as values.
+
+use super::pass::{Aligned, Pass};
+use super::{Tensor, Weights};
+use crate::command::{
+    AccumulationKind, Address, FillId, Memory, Operation, ReduceOperator, Sink, TrfAddress, VectorStep,
+};
+use crate::engine::cast::{CastRequest, derive_cast};
+use crate::engine::collect::{CollectRequest, derive_collect};
+use crate::engine::commit::{CommitRequest, check_commit_address, commit_sink, derive_commit, no_sub_commit};
+use crate::engine::contraction::{
+    AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest, derive_accumulate,
+    derive_align, derive_contract,
+};
+use crate::engine::fetch::{FetchRequest, check_packet, check_units, derive_fetch};
+use crate::engine::register_file::{TrfLoadRequest, derive_trf_load};
+use crate::engine::switch::{SwitchConfig, SwitchRequest, derive_switch, derive_switch_to};
+use crate::engine::transpose::{TransposeRequest, derive_transpose};
+use crate::engine::vector::inter::{InterSliceRequest, derive_inter_slice};
+use crate::engine::vector::valid_count::{Narrowing, derive_valid_count};
+use crate::engine::vector::{
+    BranchMode, ReduceRequest, VectorPacketRequest, derive_branch, derive_concat, derive_pad, derive_reduce,
+    derive_split, derive_trim, derive_way8, inter, reduce,
+};
+use crate::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{Expr, Guard, Ident, Problem, liveness_of};
+use crate::scalar::{ElementType, VeScalarKind};
+use crate::tensor::{Shape, check_vrf_end};
+use crate::text::Text;
+
+/// The last call of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A tensor is about to be read.
+    Begin,
+    /// Packets as they were read.
+    Fetch,
+    /// Packets in the slices that need them.
+    Switch,
+    /// Packets of one flit.
+    Collect,
+    /// Data and weights side by side.
+    Align,
+    /// Columns of all rows.
+    Contract,
+    /// Sums.
+    Accumulate,
+    /// Inside the Vector Engine.
+    Vector,
+    /// Behind the Vector Engine.
+    VectorFinal,
+    /// Narrowed elements.
+    Cast,
+    /// Behind the Transpose Engine.
+    Transpose,
+}
+
+impl Position {
+    /// The calls that a commit may follow.
+    const COMMITTED: [Position; 7] = [
+        Position::Fetch,
+        Position::Switch,
+        Position::Collect,
+        Position::Accumulate,
+        Position::VectorFinal,
+        Position::Cast,
+        Position::Transpose,
+    ];
+
+    /// The call, as a kernel writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Position::Begin => "begin",
+            Position::Fetch => "fetch",
+            Position::Switch => "switch",
+            Position::Collect => "collect",
+            Position::Align => "align",
+            Position::Contract => "contract",
+            Position::Accumulate => "accumulate",
+            Position::Vector => "vector_init",
+            Position::VectorFinal => "vector_final",
+            Position::Cast => "cast",
+            Position::Transpose => "transpose",
+        }
+    }
+}
+
+/// A call of a stream, with its mappings. The names are those of the typed calls.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Reads the tensor as packets of `output`.
+    Fetch {
+        /// The element type in the stream.
+        output: ElementType,
+        /// The order of packets.
+        time: &'static Expr,
+        /// The content of a packet.
+        packet: &'static Expr,
+    },
+    /// Redistributes packets over the slices, by a configuration or by the cheapest one.
+    Switch {
+        /// The configuration. `None`: the one that takes the fewest cycles.
+        config: Option<SwitchConfig>,
+        /// Slice of the result.
+        slice: &'static Expr,
+        /// Time of the result.
+        time: &'static Expr,
+    },
+    /// Cuts packets into flits.
+    Collect {
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Brings stream and weights to the same packets.
+    Align {
+        /// The weights.
+        weights: Box<Weights>,
+        /// Time of the computation.
+        time: &'static Expr,
+        /// Packet of the computation.
+        packet: &'static Expr,
+    },
+    /// Multiplies, and adds neighbouring products.
+    Contract {
+        /// The columns.
+        packet: &'static Expr,
+    },
+    /// Adds the results of several steps, and folds the rows into the stream.
+    Accumulate {
+        /// The order in which rows and columns leave.
+        kind: AccumulationKind,
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Enters the Vector Engine.
+    VectorInit,
+    /// Gives every element its execution id.
+    Branch(BranchMode),
+    /// A step of the Vector Engine that leaves the mappings as they are: operators, conversions, the stash.
+    Step {
+        /// The call, for messages.
+        operation: &'static str,
+        /// The step.
+        step: VectorStep,
+    },
+    /// Cuts packets of 8 lanes into two of 4.
+    Split {
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Joins two packets of 4 lanes.
+    Concat {
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Removes the upper 4 of 8 lanes.
+    Trim {
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Extends packets of 4 lanes by padding.
+    Pad {
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Reduces all elements along an axis to one, in each slice.
+    IntraSliceReduce {
+        /// The axis.
+        axis: Ident,
+        /// The operator.
+        op: ReduceOperator,
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Reduces groups of slices to one element.
+    InterSliceReduce {
+        /// The operator.
+        op: ReduceOperator,
+        /// Slice of the result.
+        slice: &'static Expr,
+        /// Time of the result.
+        time: &'static Expr,
+    },
+    /// Leaves the Vector Engine.
+    VectorFinal,
+    /// Narrows each element.
+    Cast {
+        /// The element type of the result.
+        output: ElementType,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+    /// Exchanges time steps with the elements of packets.
+    Transpose {
+        /// Time of the result.
+        time: &'static Expr,
+        /// Packet of the result.
+        packet: &'static Expr,
+    },
+}
+
+/// The call that ends a stream, with the mappings of the result.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// Writes a tensor to DM.
+    Commit {
+        /// Its elements.
+        element: &'static Expr,
+        /// Its address.
+        address: Address,
+    },
+    /// Loads the tensor register file.
+    ToTrf {
+        /// Its rows.
+        row: &'static Expr,
+        /// Its elements of a row.
+        element: &'static Expr,
+        /// Its part of the register file.
+        address: TrfAddress,
+    },
+    /// Loads the vector register file.
+    ToVrf {
+        /// Its elements.
+        element: &'static Expr,
+        /// Its address.
+        address: Address,
+    },
+}
+
+/// A tensor that a stream has made.
+#[derive(Clone, Copy, Debug)]
+pub enum Made {
+    /// In DM or in the VRF.
+    Tensor(Tensor),
+    /// In the TRF.
+    Weights(Weights),
+}
+
+/// A tensor in motion: `StreamTensor` of typed kernels, with mappings as values.
+///
+/// ```
+/// use furiosa_visa_std::command::{Command, FillId, HostBuffer};
+/// use furiosa_visa_std::chip::{SimOptions, System};
+/// use furiosa_visa_std::lower::{Call, End, Stream, Tensor, download, to_dm, to_hbm, upload};
+/// use furiosa_visa_std::mapping::M;
+/// use furiosa_visa_std::prelude::{axes, m};
+/// use furiosa_visa_std::scalar::ElementType::{I8, I32};
+/// use furiosa_visa_std::tensor::Shape;
+/// # use core::panic::Location;
+/// axes![S = 256, B = 32];
+/// let [one, two, s, b] = [<m![1]>::EXPR, <m![1 # 2]>::EXPR, <m![S]>::EXPR, <m![B]>::EXPR];
+/// let (all, here) = (<m![S, B]>::EXPR, Location::caller());
+/// let mut system = System::new(SimOptions::default());
+///
+/// // What a typed kernel writes as `x.to_dm(…)`, `begin(…).fetch(…).collect(…).commit(…)`, `y.to_hbm(…)`.
+/// let x = Tensor::new(Shape::hbm(I8, one, all), 0, system.next_fill())?;
+/// let (load, x_dm) = to_dm(&x, [one, two, s, b], 0, system.next_fill())?;
+/// let calls = [
+///     Call::Fetch { output: I32, time: <m![B / 8]>::EXPR, packet: <m![B % 8]>::EXPR },
+///     Call::Collect { time: <m![B / 8]>::EXPR, packet: <m![B % 8]>::EXPR },
+/// ];
+/// let stream = Stream::begin(&x_dm, false)?.calls(&calls)?;
+/// let (widen, y) = stream.commit(b, 4096, system.next_fill())?;
+/// let (store, y) = to_hbm(&y, [one, all], 1 << 20, system.next_fill())?;
+///
+/// let bytes: Vec<u8> = (0..8192).map(|k| k as u8).collect();
+/// system.upload(&upload(all, &x)?, &HostBuffer { bytes, initialised: None }, here)?;
+/// for operation in [load, widen, store] {
+///     system.execute(&Command { operation, location: here })?;
+/// }
+/// let found = system.download(&download(all, &y)?, here)?;
+/// assert_eq!(found.bytes[..8], [0, 0, 0, 0, 1, 0, 0, 0]);
+///
+/// // The refusals are those of the compiler.
+/// let wrong = Stream::begin(&x_dm, false)?.fetch(I32, one, <m![B % 3]>::EXPR).err().expect("it is refused");
+/// assert!(wrong.message().starts_with("fetch: "), "{wrong}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stream {
+    position: Position,
+    sub_context: bool,
+    element: ElementType,
+    /// Chip, cluster and slice.
+    units: [&'static Expr; 3],
+    time: &'static Expr,
+    packet: &'static Expr,
+    pass: Pass,
+    aligned: Option<Box<Meeting>>,
+    contract: Option<ContractConfig>,
+}
+
+/// A stream and the weights that it meets.
+#[derive(Clone, Debug)]
+struct Meeting {
+    weights: Weights,
+    stream_guard: Guard,
+    step_guard: Guard,
+    align: AlignConfig,
+}
+
+impl Stream {
+    /// Begins a stream at a tensor in DM, in the main context or in the sub context.
+    ///
+    /// # Errors
+    /// A refusal of a tensor in another memory.
+    pub fn begin(tensor: &Tensor, sub_context: bool) -> Result<Self, PlanError> {
+        tensor.check_memory("begin", Memory::Dm)?;
+        Ok(Self {
+            position: Position::Begin,
+            sub_context,
+            element: tensor.shape.element_type,
+            units: tensor.units(),
+            time: &Expr::Identity,
+            packet: tensor.shape.element,
+            pass: Pass::begin(tensor.region),
+            aligned: None,
+            contract: None,
+        })
+    }
+
+    /// The last call.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The element type.
+    pub fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// Chip, cluster, slice, time and packet.
+    pub fn mappings(&self) -> [&'static Expr; 5] {
+        let [chip, cluster, slice] = self.units;
+        [chip, cluster, slice, self.time, self.packet]
+    }
+
+    /// Guard of the positions that hold an element.
+    fn guard(&self) -> Result<Guard, PlanError> {
+        liveness_of(&self.mappings()).ok_or(PlanError::mapping(self.position.name(), Problem::TooManyFactors))
+    }
+
+    /// Checks the order of calls.
+    fn check_order(&self, operation: &'static str, allowed: &[Position]) -> Result<(), PlanError> {
+        if allowed.contains(&self.position) {
+            return Ok(());
+        }
+        let mut after = Text::new();
+        for (k, position) in allowed.iter().enumerate() {
+            let between = if k == 0 {
+                ""
+            } else if k + 1 == allowed.len() {
+                " or "
+            } else {
+                ", "
+            };
+            after = after.str(between).str("`").str(position.name()).str("`");
+        }
+        refuse!(
+            "call order",
+            "{}: the call before it is `{}`, but it follows {}; help: give the calls in the order of the engines",
+            str(operation),
+            str(self.position.name()),
+            text(&after),
+        )
+    }
+
+    /// Checks an element type.
+    fn check_type(
+        &self,
+        operation: &'static str,
+        given: ElementType,
+        allowed: &[ElementType],
+    ) -> Result<(), PlanError> {
+        if allowed.contains(&given) {
+            return Ok(());
+        }
+        let mut types = Text::new();
+        for (k, element) in allowed.iter().enumerate() {
+            types = types.str(if k == 0 { "" } else { ", " }).str(element.name());
+        }
+        let none = Text::new().str("no type");
+        refuse!(
+            "element type",
+            "{}: elements of {} cannot become {}, but {}; help: ask for one of them",
+            str(operation),
+            str(self.element.name()),
+            str(given.name()),
+            text(if allowed.is_empty() { &none } else { &types }),
+        )
+    }
+
+    fn at(self, position: Position, [time, packet]: [&'static Expr; 2]) -> Self {
+        Self { position, time, packet, ..self }
+    }
+
+    /// Reads the tensor as packets of `output`.
+    ///
+    /// # Errors
+    /// The refusals of `fetch`.
+    pub fn fetch(
+        mut self,
+        output: ElementType,
+        time: &'static Expr,
+        packet: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        self.check_order("fetch", &[Position::Begin])?;
+        self.check_type("fetch", output, self.element.fetch_outputs())?;
+        let [_, cluster, slice] = self.units;
+        check_units(cluster, slice)?;
+        let request = FetchRequest {
+            sub_context: self.sub_context,
+            ..FetchRequest::new(self.element, output, self.packet, time, packet)
+        };
+        check_packet(&request)?;
+        self.pass.fetch(&derive_fetch(&request)?, None, None, output)?;
+        Ok(Self { element: output, ..self }.at(Position::Fetch, [time, packet]))
+    }
+
+    /// Redistributes packets over the slices, by a configuration or by the cheapest one.
+    ///
+    /// # Errors
+    /// The refusals of `switch` and of `switch_to`.
+    pub fn switch(
+        mut self,
+        config: Option<SwitchConfig>,
+        slice: &'static Expr,
+        time: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        self.check_order("switch", &[Position::Fetch])?;
+        let [chip, cluster, from] = self.units;
+        let request = SwitchRequest {
+            others: [chip, cluster, self.packet],
+            ..SwitchRequest::new(from, self.time, slice, time)
+        };
+        let found = match config {
+            Some(config) => derive_switch(&request, &config)?,
+            None => derive_switch_to(&request)?,
+        };
+        self.pass.switch(found.switch);
+        let packet = self.packet;
+        Ok(Self { units: [chip, cluster, slice], ..self }.at(Position::Switch, [time, packet]))
+    }
+
+    /// Cuts packets into flits.
+    ///
+    /// # Errors
+    /// The refusals of `collect`.
+    pub fn collect(mut self, time: &'static Expr, packet: &'static Expr) -> Result<Self, PlanError> {
+        self.check_order("collect", &[Position::Fetch, Position::Switch])?;
+        let plan = derive_collect(&CollectRequest {
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            out_time: time,
+            out_packet: packet,
+        })?;
+        self.pass.collect(&plan);
+        Ok(self.at(Position::Collect, [time, packet]))
+    }
+
+    /// Brings stream and weights to the same packets.
+    ///
+    /// # Errors
+    /// The refusals of `align`, and one of weights of another type or in other units.
+    pub fn align(
+        self,
+        weights: &Weights,
+        time: &'static Expr,
+        packet: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        const OPERATION: &str = "align";
+        self.check_order(OPERATION, &[Position::Collect])?;
+        if weights.region.element != self.element {
+            refuse!(
+                "element type",
+                "align: the stream has elements of {}, but the weights are {}; help: fetch both as one type",
+                str(self.element.name()),
+                str(weights.region.element.name()),
+            );
+        }
+        for (of_stream, of_weights) in self.units.into_iter().zip(weights.units) {
+            if of_stream != of_weights {
+                refuse!(
+                    "weight units",
+                    "align: the stream lies in {}, but the weights in {}; help: load the weights where the stream is",
+                    mapping(of_stream),
+                    mapping(of_weights),
+                );
+            }
+        }
+        let align = derive_align(&AlignRequest {
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            row: weights.row,
+            trf_element: weights.element,
+            out_time: time,
+            out_packet: packet,
+        })?;
+        let Some(step_guard) = liveness_of(&[time, packet]) else {
+            return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+        };
+        let meeting = Meeting { weights: *weights, stream_guard: self.guard()?, step_guard, align };
+        Ok(Self { aligned: Some(Box::new(meeting)), ..self }.at(Position::Align, [time, packet]))
+    }
+
+    /// Multiplies, and adds neighbouring products.
+    ///
+    /// # Errors
+    /// The refusals of `contract`.
+    pub fn contract(self, packet: &'static Expr) -> Result<Self, PlanError> {
+        self.check_order("contract", &[Position::Align])?;
+        let output = match self.element {
+            ElementType::I4 | ElementType::I5 | ElementType::I8 | ElementType::I9 => ElementType::I32,
+            ElementType::F8e4m3 | ElementType::F8e5m2 | ElementType::Bf16 => ElementType::F32,
+            _ => refuse!(
+                "element type",
+                "contract: the engine does not multiply elements of {}; help: fetch or cast to i4, i8, f8e4m3, f8e5m2 or bf16",
+                str(self.element.name()),
+            ),
+        };
+        let request = ContractRequest { element: self.element, packet: self.packet, out_packet: packet };
+        let contract = Some(derive_contract(&request)?);
+        let time = self.time;
+        Ok(Self { contract, element: output, ..self }.at(Position::Contract, [time, packet]))
+    }
+
+    /// Adds the results of several steps, and folds the rows into the stream.
+    ///
+    /// # Errors
+    /// The refusals of `accumulate`.
+    pub fn accumulate(
+        mut self,
+        kind: AccumulationKind,
+        time: &'static Expr,
+        packet: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        self.check_order("accumulate", &[Position::Contract])?;
+        let (meeting, contract) = (self.aligned.take(), self.contract.take());
+        let (meeting, contract) = meeting.zip(contract).expect("the stream was aligned and contracted");
+        let Meeting { weights, stream_guard, step_guard, align } = &*meeting;
+        let accumulate = derive_accumulate(&AccumulateRequest {
+            kind,
+            row: weights.row,
+            time: self.time,
+            packet: self.packet,
+            out_time: time,
+            out_packet: packet,
+        })?;
+        let aligned = Aligned { weights: weights.region, stream_guard, step_guard, align };
+        self.pass.contract(aligned, &contract, &accumulate, kind, self.element);
+        Ok(self.at(Position::Accumulate, [time, packet]))
+    }
+
+    /// Enters the Vector Engine.
+    ///
+    /// # Errors
+    /// A refusal of elements other than `i32` and `f32`.
+    pub fn vector_init(mut self) -> Result<Self, PlanError> {
+        const OPERATION: &str = "vector_init";
+        self.check_order(OPERATION, &[Position::Collect, Position::Accumulate])?;
+        self.kind(OPERATION)?;
+        let guard = self.guard()?;
+        self.pass.enter_vector(self.element, &guard);
+        self.position = Position::Vector;
+        Ok(self)
+    }
+
+    /// The element type as the Vector Engine has it.
+    fn kind(&self, operation: &'static str) -> Result<VeScalarKind, PlanError> {
+        match self.element {
+            ElementType::I32 => Ok(VeScalarKind::I32),
+            ElementType::F32 => Ok(VeScalarKind::F32),
+            _ => refuse!(
+                "element type",
+                "{}: the Vector Engine computes with i32 and f32, but the stream has elements of {}; \
+                 help: fetch as one of them",
+                str(operation),
+                str(self.element.name()),
+            ),
+        }
+    }
+
+    /// Gives every element its execution id.
+    ///
+    /// # Errors
+    /// The refusals of `vector_intra_slice_branch`.
+    pub fn branch(self, mode: BranchMode) -> Result<Self, PlanError> {
+        const OPERATION: &str = "vector_intra_slice_branch";
+        derive_way8(OPERATION, self.packet)?;
+        let branch = derive_branch(mode, self.kind(OPERATION)?, self.mappings())?;
+        self.step(OPERATION, VectorStep::Branch(branch))
+    }
+
+    /// Adds a step of the Vector Engine that leaves the mappings as they are. `operation` is the call, for messages.
+    ///
+    /// # Errors
+    /// A refusal outside of the engine, and one of an arithmetic unit that is in use. The chip refuses what the engine
+    /// cannot do when the command is executed.
+    pub fn step(mut self, operation: &'static str, step: VectorStep) -> Result<Self, PlanError> {
+        self.check_order(operation, &[Position::Vector])?;
+        self.pass.step(operation, step)?;
+        Ok(self)
+    }
+
+    fn resized(
+        self,
+        operation: &'static str,
+        step: VectorStep,
+        [time, packet]: [&'static Expr; 2],
+        derive: fn(&VectorPacketRequest) -> Result<(), PlanError>,
+    ) -> Result<Self, PlanError> {
+        self.check_order(operation, &[Position::Vector])?;
+        let (before, lanes) = (self.time, self.packet);
+        derive(&VectorPacketRequest { time: before, packet: lanes, out_time: time, out_packet: packet })?;
+        Ok(self.step(operation, step)?.at(Position::Vector, [time, packet]))
+    }
+
+    /// Reduces all elements along an axis to one, in each slice.
+    ///
+    /// # Errors
+    /// The refusals of `vector_intra_slice_reduce`.
+    pub fn intra_slice_reduce(
+        self,
+        axis: Ident,
+        op: ReduceOperator,
+        time: &'static Expr,
+        packet: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        self.check_order(reduce::OPERATION, &[Position::Vector])?;
+        let (before, lanes, units) = (self.time, self.packet, self.units);
+        let request =
+            ReduceRequest { axis, units, time: before, packet: lanes, out_time: time, out_packet: packet };
+        let config = derive_reduce(&request)?;
+        let trimmed = self.pass.vector().is_some_and(|vector| vector.steps.contains(&VectorStep::Trim));
+        derive_valid_count(&request, if trimmed { Narrowing::Trim } else { Narrowing::Split })?;
+        let step = reduce::step(op, &config);
+        Ok(self.step(reduce::OPERATION, step)?.at(Position::Vector, [time, packet]))
+    }
+
+    /// Reduces groups of slices to one element.
+    ///
+    /// # Errors
+    /// The refusals of `vector_inter_slice_reduce`.
+    pub fn inter_slice_reduce(
+        self,
+        op: ReduceOperator,
+        slice: &'static Expr,
+        time: &'static Expr,
+    ) -> Result<Self, PlanError> {
+        self.check_order(inter::OPERATION, &[Position::Vector])?;
+        let [chip, cluster, from] = self.units;
+        let config = derive_inter_slice(&InterSliceRequest {
+            units: [chip, cluster],
+            slice: from,
+            time: self.time,
+            packet: self.packet,
+            out_slice: slice,
+            out_time: time,
+        })?;
+        let packet = self.packet;
+        let stream = self.step(inter::OPERATION, inter::step(op, &config))?;
+        Ok(Self { units: [chip, cluster, slice], ..stream }.at(Position::Vector, [time, packet]))
+    }
+
+    /// Leaves the Vector Engine.
+    ///
+    /// # Errors
+    /// A refusal outside of the engine, and one of packets that are no flit.
+    pub fn vector_final(mut self) -> Result<Self, PlanError> {
+        self.check_order("vector_final", &[Position::Vector])?;
+        derive_way8("vector_final", self.packet)?;
+        self.position = Position::VectorFinal;
+        Ok(self)
+    }
+
+    /// Narrows each element.
+    ///
+    /// # Errors
+    /// The refusals of `cast`.
+    pub fn cast(mut self, output: ElementType, packet: &'static Expr) -> Result<Self, PlanError> {
+        self.check_order("cast", &[Position::Collect, Position::Accumulate, Position::VectorFinal])?;
+        self.kind("cast")?;
+        self.check_type("cast", output, self.element.cast_outputs())?;
+        let (input, lanes) = (self.element, self.packet);
+        derive_cast(&CastRequest { input, output, packet: lanes, out_packet: packet })?;
+        self.pass.cast(input, output);
+        let time = self.time;
+        Ok(Self { element: output, ..self }.at(Position::Cast, [time, packet]))
+    }
+
+    /// Exchanges time steps with the elements of packets.
+    ///
+    /// # Errors
+    /// The refusals of `transpose`.
+    pub fn transpose(mut self, time: &'static Expr, packet: &'static Expr) -> Result<Self, PlanError> {
+        let before = [Position::Collect, Position::Accumulate, Position::VectorFinal, Position::Cast];
+        self.check_order("transpose", &before)?;
+        let transpose = derive_transpose(&TransposeRequest {
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            out_time: time,
+            out_packet: packet,
+        })?;
+        self.pass.transpose(transpose);
+        Ok(self.at(Position::Transpose, [time, packet]))
+    }
+
+    /// Adds a call.
+    ///
+    /// # Errors
+    /// The refusals of the call.
+    pub fn call(self, call: &Call) -> Result<Self, PlanError> {
+        match call {
+            Call::Fetch { output, time, packet } => self.fetch(*output, time, packet),
+            Call::Switch { config, slice, time } => self.switch(*config, slice, time),
+            Call::Collect { time, packet } => self.collect(time, packet),
+            Call::Align { weights, time, packet } => self.align(weights, time, packet),
+            Call::Contract { packet } => self.contract(packet),
+            Call::Accumulate { kind, time, packet } => self.accumulate(*kind, time, packet),
+            Call::VectorInit => self.vector_init(),
+            Call::Branch(mode) => self.branch(*mode),
+            Call::Step { operation, step } => self.step(operation, step.clone()),
+            Call::Split { time, packet } => {
+                self.resized("vector_split", VectorStep::Split, [time, packet], derive_split)
+            }
+            Call::Concat { time, packet } => {
+                self.resized("vector_concat", VectorStep::Concat, [time, packet], derive_concat)
+            }
+            Call::Trim { packet } => {
+                let time = self.time;
+                self.resized("vector_trim_way4", VectorStep::Trim, [time, packet], derive_trim)
+            }
+            Call::Pad { packet } => {
+                let time = self.time;
+                self.resized("vector_pad_way8", VectorStep::Pad, [time, packet], derive_pad)
+            }
+            Call::IntraSliceReduce { axis, op, time, packet } => {
+                self.intra_slice_reduce(*axis, *op, time, packet)
+            }
+            Call::InterSliceReduce { op, slice, time } => self.inter_slice_reduce(*op, slice, time),
+            Call::VectorFinal => self.vector_final(),
+            Call::Cast { output, packet } => self.cast(*output, packet),
+            Call::Transpose { time, packet } => self.transpose(time, packet),
+        }
+    }
+
+    /// Adds calls, one after the other.
+    ///
+    /// # Errors
+    /// The refusal of the first call that has one.
+    pub fn calls(self, calls: &[Call]) -> Result<Self, PlanError> {
+        calls.iter().try_fold(self, |stream, call| stream.call(call))
+    }
+
+    /// Ends the stream. `fill` names the result.
+    ///
+    /// # Errors
+    /// The refusals of `commit`, `to_trf` and `to_vrf`.
+    pub fn end(self, end: End, fill: FillId) -> Result<(Operation, Made), PlanError> {
+        match end {
+            End::Commit { element, address } => self
+                .commit(element, address, fill)
+                .map(|(operation, tensor)| (operation, Made::Tensor(tensor))),
+            End::ToTrf { row, element, address } => (self.to_trf(row, element, address, fill))
+                .map(|(operation, weights)| (operation, Made::Weights(weights))),
+            End::ToVrf { element, address } => self
+                .to_vrf(element, address, fill)
+                .map(|(operation, tensor)| (operation, Made::Tensor(tensor))),
+        }
+    }
+
+    /// Writes the stream to DM.
+    ///
+    /// # Errors
+    /// The refusals of `commit`.
+    pub fn commit(
+        self,
+        element: &'static Expr,
+        address: Address,
+        fill: FillId,
+    ) -> Result<(Operation, Tensor), PlanError> {
+        const OPERATION: &str = "commit";
+        self.check_order(OPERATION, &Position::COMMITTED)?;
+        if self.sub_context && self.position == Position::Transpose {
+            return Err(PlanError::new("sub commit", no_sub_commit(self.position.name())));
+        }
+        if !self.element.is_stored() {
+            refuse!(
+                "element type",
+                "commit: no memory holds elements of {}; help: fetch as i32, and cast before the commit",
+                str(self.element.name()),
+            );
+        }
+        check_commit_address(address)?;
+        let [chip, cluster, slice] = self.units;
+        let shape = Shape::dm(self.element, chip, cluster, slice, element);
+        let tensor = Tensor::new(shape, address, fill)?;
+        let plan = derive_commit(&CommitRequest {
+            sub_context: self.sub_context,
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            destination: element,
+        })?;
+        let sink = commit_sink(tensor.region, &plan, &self.guard()?);
+        Ok((self.pass.end(self.sub_context, sink), tensor))
+    }
+
+    /// Loads the tensor register file.
+    ///
+    /// # Errors
+    /// The refusals of `to_trf`.
+    pub fn to_trf(
+        self,
+        row: &'static Expr,
+        element: &'static Expr,
+        address: TrfAddress,
+        fill: FillId,
+    ) -> Result<(Operation, Weights), PlanError> {
+        self.check_order("to_trf", &[Position::Collect])?;
+        derive_trf_load(&TrfLoadRequest {
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            row,
+            row_element: element,
+        })?;
+        let weights = Weights::new(self.element, self.units, [row, element], address, fill)?;
+        let sink = Sink::Trf { destination: weights.region, guard: self.guard()? };
+        Ok((self.pass.end(self.sub_context, sink), weights))
+    }
+
+    /// Loads the vector register file.
+    ///
+    /// # Errors
+    /// The refusals of `to_vrf`.
+    pub fn to_vrf(
+        self,
+        element: &'static Expr,
+        address: Address,
+        fill: FillId,
+    ) -> Result<(Operation, Tensor), PlanError> {
+        const OPERATION: &str = "to_vrf";
+        let before = [Position::Collect, Position::Accumulate, Position::VectorFinal];
+        self.check_order(OPERATION, &before)?;
+        self.kind(OPERATION)?;
+        let plan = derive_vrf_load(&VrfLoadRequest {
+            element: self.element,
+            time: self.time,
+            packet: self.packet,
+            vrf_element: element,
+        })?;
+        let [chip, cluster, slice] = self.units;
+        let tensor = Tensor::new(Shape::vrf(self.element, chip, cluster, slice, element), address, fill)?;
+        check_vrf_end(OPERATION, plan.bytes, address)?;
+        let sink = Sink::Vrf { destination: tensor.region, transfer: plan.transfer, guard: self.guard()? };
+        Ok((self.pass.end(self.sub_context, sink), tensor))
+    }
+}

@@ -1,0 +1,92 @@
+//! Tensors at rest, as values.
+
+use crate::command::{Address, FillId, Memory, Region, TrfAddress, TrfRegion};
+use crate::engine::register_file::{TrfLoadConfig, check_capacity, check_rows};
+use crate::error::{PlanError, refuse};
+use crate::mapping::{Expr, Problem, liveness_of};
+use crate::scalar::ElementType;
+use crate::tensor::{Shape, check_address};
+
+/// A tensor in HBM, in DM, or in the vector register file.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor {
+    /// Memory, element type and mappings.
+    pub shape: Shape,
+    /// The bytes.
+    pub region: Region,
+}
+
+impl Tensor {
+    /// A tensor at an address. `fill` names it: see `System::next_fill`.
+    ///
+    /// # Errors
+    /// A refusal if no memory holds the shape, or if the address is none of this memory.
+    pub fn new(shape: Shape, address: Address, fill: FillId) -> Result<Self, PlanError> {
+        let footprint = shape.footprint()?;
+        check_address(shape.memory, &footprint, address)?;
+        Ok(Self { shape, region: Region::whole(shape.memory, address, fill, footprint) })
+    }
+
+    /// Chip, cluster and slice of a tensor in DM or in the VRF.
+    pub(super) fn units(&self) -> [&'static Expr; 3] {
+        [self.shape.chip, self.shape.cluster, self.shape.slice]
+    }
+
+    /// A refusal of a tensor in another memory.
+    pub(super) fn check_memory(&self, operation: &'static str, memory: Memory) -> Result<(), PlanError> {
+        if self.shape.memory == memory {
+            return Ok(());
+        }
+        let name = |memory| match memory {
+            Memory::Hbm => "HBM",
+            Memory::Dm => "DM",
+            Memory::Vrf => "the VRF",
+        };
+        refuse!(
+            "memory",
+            "{}: the tensor is in {}, but the call takes one in {}; help: move it there first",
+            str(operation),
+            str(name(self.shape.memory)),
+            str(name(memory)),
+        )
+    }
+}
+
+/// A tensor in the tensor register file.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights {
+    /// Chip, cluster and slice.
+    pub units: [&'static Expr; 3],
+    /// The rows.
+    pub row: &'static Expr,
+    /// The elements of a row.
+    pub element: &'static Expr,
+    /// The bytes.
+    pub region: TrfRegion,
+}
+
+impl Weights {
+    /// Weights in a part of the register file. `fill` names them: see `System::next_fill`.
+    ///
+    /// # Errors
+    /// A refusal if the number of rows is not 1, 2, 4 or 8, or if the part of the register file is too small.
+    pub fn new(
+        element_type: ElementType,
+        units: [&'static Expr; 3],
+        [row, element]: [&'static Expr; 2],
+        address: TrfAddress,
+        fill: FillId,
+    ) -> Result<Self, PlanError> {
+        const OPERATION: &str = "to_trf";
+        let (rows, row_elements) = (row.size(), element.size());
+        check_rows(OPERATION, row, rows)?;
+        let bytes = rows * (row_elements * element_type.bits()).div_ceil(8);
+        check_capacity(OPERATION, &TrfLoadConfig { rows, row_elements, bytes }, address)?;
+        let [chip, cluster, slice] = units;
+        let Some(guard) = liveness_of(&[chip, cluster, slice, row, element]) else {
+            return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
+        };
+        let region = TrfRegion { address, fill, element: element_type, rows, row_elements, guard };
+        Ok(Self { units, row, element, region })
+    }
+}
