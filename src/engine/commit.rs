@@ -22,6 +22,7 @@ pub(crate) use furiosa_visa_rules::engine::commit::{
 };
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

@@ -38,6 +38,7 @@ pub(crate) use furiosa_visa_rules::tensor::relabel::{Reach, four, part_with};
 pub use furiosa_visa_rules::tensor::relabel::{RelabelDimension, check_relabel, check_reshape};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

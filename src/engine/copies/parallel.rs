@@ -16,6 +16,7 @@ pub use furiosa_visa_rules::engine::copies::parallel::derive_parallel_copy;
 pub(crate) use furiosa_visa_rules::engine::copies::parallel::{CALL, check_address};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

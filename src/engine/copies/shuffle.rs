@@ -15,6 +15,7 @@ use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::shuffle::{ShuffleConfig, derive_shuffle};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

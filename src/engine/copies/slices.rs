@@ -26,6 +26,7 @@ use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::slices::{SliceCopyConfig, SliceCopyRequest, derive_slice_copy};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

@@ -10,6 +10,7 @@ pub(crate) use furiosa_visa_rules::engine::dma::host::derive_host_transfer;
 pub use furiosa_visa_rules::engine::dma::host::derive_storage_transfer;
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

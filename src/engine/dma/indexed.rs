@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::dma::indexed::{IndexedConfig, check_key, derive_indexed};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

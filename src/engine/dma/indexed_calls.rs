@@ -6,7 +6,7 @@ use super::indexed::{IndexedConfig, IndexedPlan};
 use super::link::OnChip;
 use super::{AtRest, check_units_of_tile, sealed};
 use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Operation, Region};
-use crate::mapping::M;
+use crate::mapping::{Expr, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_check};
 use crate::runtime::{Dma, DmaContext, DmaValues as _, dma_of_kernel};
@@ -14,7 +14,14 @@ use crate::scalar::Scalar;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
-pub(crate) use furiosa_visa_rules::engine::dma::indexed_calls::{check_tiles, keyed};
+use furiosa_visa_rules::engine::dma::indexed::{check_key, check_tiles};
+
+/// Refuses a scatter whose index is not made for its key.
+const fn keyed(key: &'static Expr, index: &'static Expr) {
+    if let Err(error) = check_key(IndexedCall::Scatter.name(), key, index) {
+        error.refuse()
+    }
+}
 
 /// A tensor of `i32`, or a view of one, in HBM or DM, that names rows by their numbers.
 #[diagnostic::on_unimplemented(

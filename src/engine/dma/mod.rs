@@ -75,6 +75,7 @@ use crate::tensor::{DmTensor, HbmTensor, Shape};
 use core::marker::PhantomData;
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

@@ -46,6 +46,7 @@ pub use table::IndexedTable;
 pub use zero_point::ZeroPointCast;
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

@@ -25,6 +25,7 @@ pub(crate) use furiosa_visa_rules::engine::vector::reduce::{OPERATION, step};
 pub use furiosa_visa_rules::engine::vector::reduce::{ReduceConfig, ReduceRequest, derive_reduce};
 
 when_late! {
+    use crate::error::attempt;
     use crate::runtime::late::{Late, Refusable};
 }
 

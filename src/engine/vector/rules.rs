@@ -1,15 +1,23 @@
 //! The packets that the engine takes, and their cuts and joins.
 
+use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::late::when_late;
 use core::marker::PhantomData;
-pub(crate) use furiosa_visa_rules::engine::vector::rules::accepted;
 pub use furiosa_visa_rules::engine::vector::rules::{
     VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
 
 when_late! {
     use crate::runtime::late::{Late, Refusable};
+}
+
+/// Stops the compilation with a refusal. A function of this crate: the compiler names it in its notes.
+pub(super) const fn accepted(result: Result<(), PlanError>) {
+    match result {
+        Ok(()) => (),
+        Err(error) => error.refuse(),
+    }
 }
 
 /// The plan of a change of packets, as types. Evaluating one of its constants refuses other mappings.

@@ -1,4 +1,4 @@
-//! Configurations as text, in the order of the manual.
+//! Configurations as text, in the order in which the guide has them.
 
 use super::collect::CollectConfig;
 use super::commit::CommitConfig;

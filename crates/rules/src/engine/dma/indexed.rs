@@ -1,6 +1,6 @@
 //! Gather and scatter: their rules and their plans.
 
-use crate::command::IndexedCall;
+use crate::command::{IndexedCall, Region};
 use crate::engine::dma::{DmaRules, check_dma};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
@@ -111,4 +111,20 @@ pub const fn check_key(
         mapping(index),
         mapping(key),
     )
+}
+
+/// Refuses tiles that start in another unit than the first: rows are moved from the first slice on.
+pub fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), PlanError> {
+    for region in regions {
+        if !region.part.starts_in_first_unit() {
+            refuse!(
+                "rows of other slices",
+                "{}: the tile lies{} of its tensor, but rows are moved from the first slice on; \
+                 help: start the tile at 0, or move it with `.to_dm_view(…)`",
+                str(name),
+                str(&region.units_in_words()),
+            );
+        }
+    }
+    Ok(())
 }

@@ -2,11 +2,9 @@
 
 pub mod host;
 pub mod indexed;
-pub mod indexed_calls;
 
 pub use host::{derive_host_transfer, derive_storage_transfer};
-pub use indexed::{IndexedConfig, check_key, derive_indexed};
-pub use indexed_calls::{check_tiles, keyed};
+pub use indexed::{IndexedConfig, check_key, check_tiles, derive_indexed};
 
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};

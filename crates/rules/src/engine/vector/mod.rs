@@ -16,8 +16,7 @@ pub use operand::check_always;
 pub use pair::{UnzipRequest, derive_unzip, ids_in_group, of_group};
 pub use reduce::{ReduceConfig, ReduceRequest, derive_reduce, is_of, loops};
 pub use rules::{
-    VectorPacketRequest, accepted, check_sizes, derive_concat, derive_pad, derive_split, derive_trim,
-    derive_way8,
+    VectorPacketRequest, check_sizes, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
 pub use time_left::TimeLeft;
 pub use valid_count::{Narrowing, derive_valid_count};

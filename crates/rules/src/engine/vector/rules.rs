@@ -198,11 +198,3 @@ pub const fn derive_pad(request: &VectorPacketRequest) -> Result<(), PlanError> 
     }
     Ok(())
 }
-
-/// Stops the compilation with a refusal.
-pub const fn accepted(result: Result<(), PlanError>) {
-    match result {
-        Ok(()) => (),
-        Err(error) => error.refuse(),
-    }
-}
