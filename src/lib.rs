@@ -5,13 +5,13 @@
 //! own axes. At run time a **simulated chip** with real addresses executes exactly that configuration.
 //!
 //! ```text
-//!  types      m![A / 8 # 256], DmTensor, FetchTensor, …   src/mapping, src/tensor, src/engine
-//!    │  each terminal call emits one
+//!  types      m![A / 8 # 256], DmTensor, FetchTensor, …   this crate: tensor, engine
+//!    │  each terminal call derives and emits one
 //!    ▼
-//!  commands   entries, strides, sizes, addresses          src/command
+//!  commands   entries, strides, sizes, addresses          furiosa-visa-rules
 //!    │  executed by              │  timed by
 //!    ▼                           ▼
-//!  chip       memories, checks   clock                    src/chip, src/clock
+//!  chip       memories, checks   clock                    furiosa-visa-chip, furiosa-visa-clock
 //! ```
 //!
 //! The [guide] explains the chip and its kernels chapter by chapter: the [chip](guide::chip), a
@@ -36,6 +36,7 @@
 //! | what | where |
 //! |---|---|
 //! | commands that the chip is told | [`command`] |
+//! | kernels as data: calls with mappings as values | [`lower`] |
 //! | plans in words: `explain()` | [`explain`] |
 //! | nested loops from mappings, a buffer to try them on | [`sequencer`] |
 //! | mappings as values, their normal form and division; reading them from text | [`mapping`], and `mapping::parse` with the feature `cli` |

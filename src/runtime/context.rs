@@ -68,7 +68,7 @@ pub(super) struct Shared {
     allocators: Allocators,
     output: Output,
     counters: Arc<Counters>,
-    /// Where something is told. Behind the system, which ends its files when it is dropped.
+    /// Destinations of reports and files. Behind the system, which ends its files when it is dropped.
     registered: OnceLock<Registered>,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Shared {
 struct Launched {
     /// The kernel, while it is polled.
     kernel: Option<KernelCall>,
-    /// What another thread was refused.
+    /// Refusal of another thread.
     fault: Option<Fault>,
 }
 
@@ -150,7 +150,7 @@ impl SystemHandle {
         self.with(System::next_fill)
     }
 
-    /// Where a tensor of so many bytes per chip or slice goes: to the given address, or anywhere.
+    /// Place of a tensor of `bytes` bytes per chip or slice: the given address, or free bytes.
     #[track_caller]
     pub(crate) fn place(
         &self,
@@ -210,7 +210,7 @@ impl SystemHandle {
     /// that holds parts of the context that were not lent to the launch.
     ///
     /// # Errors
-    /// Where the order is checked: what this thread gives has none.
+    /// The fault of a thread without an order, if the order is checked: nothing orders its commands.
     fn launch_of_another_thread(
         &self,
         operation: &'static str,
@@ -254,7 +254,7 @@ impl SystemHandle {
         core::mem::replace(&mut launched.kernel, kernel)
     }
 
-    /// What another thread of the kernel was refused.
+    /// Refusal of another thread of the kernel.
     pub(super) fn fault_of_threads(&self) -> Option<Fault> {
         self.launched().fault.take()
     }
@@ -264,7 +264,7 @@ impl SystemHandle {
         self.with(|system| system.number())
     }
 
-    /// Whether both are the same system.
+    /// True if both are the same system.
     pub(super) fn is(&self, other: &SystemHandle) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -422,7 +422,7 @@ impl Context {
     /// A fresh simulated system with options. What the [`environment`](super::environment) says is stronger.
     ///
     /// # Panics
-    /// Where `chips` is not 1 to 8, or where a variable of the environment has a value that it cannot have.
+    /// If `chips` is not 1 to 8, or if a variable of the environment has a value that it cannot have.
     #[track_caller]
     pub fn with(options: SimOptions) -> ContextGuard {
         let settings = Settings::of(options).unwrap_or_else(|error| panic!("{error}"));
@@ -456,13 +456,13 @@ impl Context {
         self.main.system.with(|system| system.inspect(inspection, location))
     }
 
-    /// What has run so far: cycles of every operation, why it did not start earlier, what stood idle. Operations that
+    /// The operations so far: their cycles, why each did not start earlier, and the idle engines. Operations that
     /// follow start after it.
     pub fn report(&mut self) -> Report {
         self.main.system.with(System::report)
     }
 
-    /// What lies where in the memories, from which operation to which: see [`MemoryMap`]. Operations that follow start
+    /// The tensors in each memory, and the operations from which to which they live: see [`MemoryMap`]. Operations that follow start
     /// after it.
     pub fn memory_map(&mut self) -> MemoryMap {
         let allocators = self.main.system.allocators();
@@ -496,7 +496,7 @@ impl Context {
     /// ```
     ///
     /// # Panics
-    /// Where DM is full, with a [`Fault`] like that of an operation.
+    /// If DM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_dm<D: Scalar, Element: M>(&mut self) -> Address {
         self.alloc(Memory::Dm, bytes_of::<D, Element>())
@@ -506,7 +506,7 @@ impl Context {
     /// is a multiple of 256, the unit that HBM writes without reading it first.
     ///
     /// # Panics
-    /// Where HBM is full, with a [`Fault`] like that of an operation.
+    /// If HBM is full, with a [`Fault`] like that of an operation.
     #[track_caller]
     pub fn alloc_hbm<D: Scalar, Element: M>(&mut self) -> Address {
         self.alloc(Memory::Hbm, bytes_of::<D, Element>())
@@ -564,7 +564,7 @@ impl Context {
         });
     }
 
-    /// What the system keeps of the operations so far.
+    /// Entries that the system keeps of the operations so far.
     #[cfg(test)]
     pub(super) fn kept(&self) -> super::system::Kept {
         self.main.system.with(System::kept)

@@ -49,16 +49,16 @@ use std::sync::Once;
 /// All that variables set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// What is simulated.
+    /// The system.
     pub(super) options: SimOptions,
-    /// What is told about it.
+    /// Reports and files about it.
     pub(super) output: Output,
 }
 
 /// A variable of the environment.
 struct Variable {
     name: &'static str,
-    /// What it may be set to, for messages.
+    /// The values that it may have, for messages.
     allowed: fn() -> String,
     /// Sets an option, or says what is wrong with the value.
     set: fn(&mut Settings, &str) -> Result<(), String>,
@@ -100,7 +100,7 @@ impl SimOptions {
     /// The options with what the environment says: see [`environment`](crate::runtime::environment).
     ///
     /// # Errors
-    /// Where a variable has a value that it cannot have, or a name close to one of the table. The message names those that
+    /// If a variable has a value that it cannot have, or a name close to one of the table. The message names those that
     /// it can have.
     pub fn with_environment(self) -> Result<Self, EnvironmentError> {
         Ok(Settings::of(self)?.options)
@@ -145,7 +145,7 @@ impl Settings {
 /// The names that start with `VISA_` and that nothing reads, in order.
 ///
 /// # Errors
-/// Where a name is one or two letters away from that of a variable.
+/// The refusal of a name that is one or two letters away from that of a variable.
 fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, EnvironmentError> {
     let is_unknown =
         |name: &String| name.starts_with("VISA_") && VARIABLES.iter().all(|known| known.name != name);
@@ -183,7 +183,7 @@ fn allowed_checks() -> String {
     format!("`all`, `none`, or a list of {}, `sdk` (with `-` in front: without it)", names.join(", "))
 }
 
-/// What stands for [`CheckOptions::sdk`] in `VISA_CHECKS`.
+/// Name of [`CheckOptions::sdk`] in `VISA_CHECKS`.
 const SDK: &str = "sdk";
 
 fn set_checks(settings: &mut Settings, value: &str) -> Result<(), String> {

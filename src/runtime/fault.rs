@@ -1,4 +1,4 @@
-//! How a fault leaves a kernel.
+//! The way of a fault out of a kernel.
 
 use super::context::SystemHandle;
 use super::late::when_late;
@@ -23,7 +23,7 @@ pub(super) fn kernel() -> KernelCall {
     KERNEL.get()
 }
 
-/// Whether a kernel runs on this thread.
+/// True if a kernel runs on this thread.
 pub(super) fn is_inside() -> bool {
     kernel() != OUTSIDE
 }
@@ -31,7 +31,7 @@ pub(super) fn is_inside() -> bool {
 /// Notes that the kernel uses a system, whose commands its end waits for. False outside of a launch.
 ///
 /// # Errors
-/// Where the kernel has used another system.
+/// A fault if the kernel has used another system.
 #[track_caller]
 pub(super) fn uses(system: &SystemHandle, operation: &'static str) -> Result<bool, Fault> {
     if !is_inside() {

@@ -79,6 +79,6 @@ when_late! {
     /// The constants of a plan as results.
     pub(crate) struct Late<Plan: ?Sized>(PhantomData<Plan>);
 
-    /// What a constant of `Late` is.
+    /// Type of a constant of `Late`.
     pub(crate) type Refusable<T> = Result<T, PlanError>;
 }

@@ -25,13 +25,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     note = "a kernel is a function with `#[device(chip = 1)]`; its arguments are given as a tuple: `(&mut ctx, &x)`"
 )]
 pub trait DeviceFn<Args> {
-    /// What the kernel returns.
+    /// Result of the kernel.
     type Output: DeviceSend;
     /// The name of the function.
     const NAME: &'static str;
     /// The chips that the kernel was written for: `#[device(chip = N)]`.
     const CHIPS: usize;
-    /// Whether `CHIPS` was written. A kernel that the compiler has refused may lack it.
+    /// True if `CHIPS` was written. A kernel that the compiler has refused may lack it.
     #[doc(hidden)]
     const CHIPS_ARE_KNOWN: bool = true;
     /// Runs the kernel.
@@ -70,7 +70,7 @@ pub const fn chips_agree<F: DeviceFn<P>, P: DeviceSend>() {
     let () = ChipsAgree::<F, P>::CHECK;
 }
 
-/// What may go into and out of a kernel: contexts, tensors in HBM, numbers and lookup tables; tuples, arrays, slices and
+/// Arguments and results of a kernel: contexts, tensors in HBM, numbers and lookup tables; tuples, arrays, slices and
 /// options of them; and plain data of yours.
 ///
 /// ```

@@ -31,7 +31,7 @@ pub struct SimOptions {
     pub numbers: Numbers,
     /// The switch channels that passes use: see [`Channels`]. They change their time only.
     pub channels: Channels,
-    /// What is computed: values and time, or time only.
+    /// The results of a simulation: values and time, or time only.
     pub compute: Compute,
     /// The instructions of the host that are used. `None`: the fastest that it has. Results do not depend on it.
     pub path: Option<ComputePath>,

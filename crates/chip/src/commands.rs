@@ -17,7 +17,7 @@ use furiosa_visa_rules::command::{
 };
 use std::borrow::Cow;
 
-/// What a write is to the tensor that it fills.
+/// Relation of a write to the tensor that it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Not the first one: what it leaves out stays.
@@ -88,7 +88,7 @@ impl Chips {
         self.logs[place.memory() as usize].check_read(&place, call.operation, call.location)
     }
 
-    /// What a write is to its tensor. Tensors are numbered as they are first written. A handle of a bare address vouches for what
+    /// Relation of a write to its tensor. Tensors are numbered as they are first written. A handle of a bare address vouches for what
     /// is there.
     pub(super) fn beginning(&self, place: &Place, covers: impl FnOnce() -> bool) -> Beginning {
         let fill = place.fill();
@@ -119,8 +119,8 @@ impl Chips {
         uses: &[Use],
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
-        uses.iter().try_for_each(|own| {
-            self.check_same_system(&own.place, Call { operation: own.operation, location })
+        uses.iter().try_for_each(|used| {
+            self.check_same_system(&used.place, Call { operation: used.operation, location })
         })
     }
 
@@ -202,36 +202,36 @@ impl Chips {
     /// Moves rows by an index. What was given before takes effect first, in whatever order: the index is read now.
     fn indexed(
         &mut self,
-        own: &IndexedDma,
+        dma: &IndexedDma,
         location: &'static Location<'static>,
     ) -> Result<IndexedDma, Fault> {
-        let call = Call { operation: own.call.name(), location };
-        let [read, index] = own.reads();
-        let uses = [read, index, own.writes()];
+        let call = Call { operation: dma.call.name(), location };
+        let [read, index] = dma.reads();
+        let uses = [read, index, dma.writes()];
         let checks = self.options.checks;
         self.check_same_system_of_all(&uses, location)?;
-        checks::indexed::access(own, &checks, call)?;
-        for region in [&own.source, &own.index, &own.destination] {
+        checks::indexed::access(dma, &checks, call)?;
+        for region in [&dma.source, &dma.index, &dma.destination] {
             self.admit(region, call)?;
         }
         self.check_read(read.place, call)?;
         self.check_read(index.place, call)?;
-        if !own.call.gathers() {
+        if !dma.call.gathers() {
             // The rows that no element names are kept: they must be those of this tensor.
-            self.check_read(own.writes().place, call)?;
+            self.check_read(dma.writes().place, call)?;
         }
         if checks.dma_overwrites {
-            checks::indexed::keeps_index(own, self.separate.is_some(), call)?;
+            checks::indexed::keeps_index(dma, self.separate.is_some(), call)?;
         }
-        let place = own.writes().place;
+        let place = dma.writes().place;
         let mut covered = Covered::Whole;
-        let mut listed = own.clone();
+        let mut listed = dma.clone();
         if self.options.compute == Compute::Values {
             self.flush()?;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
-            let apart = self.separate.as_mut().map(|separate| separate.indexed(own, hbm, units));
-            let placed = apart.as_ref().unwrap_or(own);
-            let keys = own.keys();
+            let apart = self.separate.as_mut().map(|separate| separate.indexed(dma, hbm, units));
+            let placed = apart.as_ref().unwrap_or(dma);
+            let keys = dma.keys();
             let values = indexed::read_index(&placed.index, &keys, hbm, units);
             let (logs, written) = (&self.logs, self.logs.each_ref().map(FillLog::count));
             let origin = |place: &Place, at, byte| match (apart.is_some(), place.fill().is_bare()) {
@@ -242,13 +242,13 @@ impl Chips {
                     logs[memory].origin(at, byte, written[memory])
                 }
             };
-            let list = checks::indexed::rows(own, &keys, &values, &checks, origin, call)?;
+            let list = checks::indexed::rows(dma, &keys, &values, &checks, origin, call)?;
             if checks.overlapping_writes {
-                checks::indexed::duplicates(own, placed, &keys, &list, units, call)?;
+                checks::indexed::duplicates(dma, placed, &keys, &list, units, call)?;
             }
-            self.in_order(own.context(), uses, location)?;
+            self.in_order(dma.context(), uses, location)?;
             let rows = list.iter().filter(|&&row| row != indexed::NO_ROW).count();
-            let begins = self.beginning(&place, || own.covers(rows)) == Beginning::Part;
+            let begins = self.beginning(&place, || dma.covers(rows)) == Beginning::Part;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
             indexed::run(placed, begins, (&keys, &list), hbm, units);
             if begins {
@@ -256,9 +256,9 @@ impl Chips {
             }
             listed.list = Some(list.into());
         } else {
-            self.in_order(own.context(), uses, location)?;
+            self.in_order(dma.context(), uses, location)?;
         }
-        self.written(Write { covered, ..Write::of(place, &[Place::Region(own.source)]) }, call);
+        self.written(Write { covered, ..Write::of(place, &[Place::Region(dma.source)]) }, call);
         Ok(listed)
     }
 
@@ -314,18 +314,18 @@ impl Chips {
     /// Moves the elements of a transfer that was accepted.
     pub(crate) fn transfer(&mut self, dma: &Dma, beginning: Beginning) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
-        let own = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
-        execute::run_dma(own.as_ref().unwrap_or(dma), beginning == Beginning::Part, hbm, units);
+        let placed = self.separate.as_mut().map(|separate| separate.dma(dma, hbm, units));
+        execute::run_dma(placed.as_ref().unwrap_or(dma), beginning == Beginning::Part, hbm, units);
     }
 
     /// Copies the elements of a copy that was accepted.
     pub(crate) fn copy_units(&mut self, copy: &UnitCopy, beginning: Beginning) {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
-        let own = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
-        execute::run_unit_copy(own.as_ref().unwrap_or(copy), beginning == Beginning::Part, hbm, units);
+        let placed = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
+        execute::run_unit_copy(placed.as_ref().unwrap_or(copy), beginning == Beginning::Part, hbm, units);
     }
 
-    /// How many writes there were so far.
+    /// Number of writes so far, in each memory.
     pub(crate) fn writes(&self) -> Written {
         self.logs.each_ref().map(FillLog::count)
     }

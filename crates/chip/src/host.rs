@@ -1,4 +1,4 @@
-//! What the host does with the memories: transfers over PCIe, looks at register files.
+//! Accesses of the host to the memories: transfers over PCIe, looks at register files.
 
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
 use super::commands::Beginning;
@@ -40,8 +40,8 @@ impl Chips {
         }
         self.order.barrier();
         if self.options.compute == Compute::Values {
-            let own = self.host_bytes(transfer);
-            execute::upload(own.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
+            let placed = self.host_bytes(transfer);
+            execute::upload(placed.as_ref().unwrap_or(transfer), begins, buffer, &mut self.hbm);
         }
         let covered = Covered::by_moves(!begins, core::slice::from_ref(&transfer.transfer));
         self.written(Write { covered, ..Write::of(place, &[]) }, call);
@@ -70,8 +70,8 @@ impl Chips {
             // Nothing was ever written.
             return Ok(execute::nothing(transfer));
         }
-        let own = self.host_bytes(transfer);
-        Ok(execute::download(own.as_ref().unwrap_or(transfer), &self.hbm))
+        let placed = self.host_bytes(transfer);
+        Ok(execute::download(placed.as_ref().unwrap_or(transfer), &self.hbm))
     }
 
     /// Begins a tensor of which nobody has written an element, whatever its bytes held. It takes no time.
@@ -137,16 +137,16 @@ impl Chips {
             }
         }
         self.check_read(place, call)?;
-        let (mut own, mut file) = (inspection.clone(), 0);
+        let (mut placed, mut file) = (inspection.clone(), 0);
         if let Some(separate) = &mut self.separate {
-            match &mut own.source {
+            match &mut placed.source {
                 RegisterFile::Trf(region) => file = separate.file(region, &mut self.units),
                 RegisterFile::Vrf(region) => {
                     *region = separate.region(region, &mut self.hbm, &mut self.units);
                 }
             }
         }
-        Ok(execute::inspect(&own, file, &self.units))
+        Ok(execute::inspect(&placed, file, &self.units))
     }
 
     /// A host transfer at a tensor's own bytes, where it has some.

@@ -51,7 +51,7 @@ pub struct ChipOptions {
     pub checks: CheckOptions,
     /// The products of padding that the check `padding` takes to be zero.
     pub padding: PaddingRule,
-    /// What is computed: values and time, or time only.
+    /// The results of a simulation: values and time, or time only.
     pub compute: Compute,
     /// The instructions of the host that are used. `None`: the fastest that it has. Results do not depend on it.
     pub path: Option<ComputePath>,
@@ -65,7 +65,7 @@ pub struct ChipOptions {
     pub seed: u64,
 }
 
-/// Which products of padding are zero, so that sums may take it in.
+/// The products of padding that are zero, so that sums may take it in.
 ///
 /// Zero times a number is zero. The rule is about zero times what nobody wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub enum PaddingRule {
     Strict,
 }
 
-/// What the simulator computes.
+/// Results of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compute {
     /// Values and time.
@@ -101,7 +101,7 @@ pub struct Chips {
     units: Vec<Unit>,
     /// Packets of the last exchange between slices.
     exchanged: Exchanged,
-    /// Who wrote what, per memory.
+    /// Writes and their calls, per memory.
     logs: [FillLog; MemoryKind::ALL.len()],
     order: OrderLog,
     /// With [`Addresses::Separate`], which bytes are whose.

@@ -1,4 +1,4 @@
-//! What compiles with the vendor's SDK and goes wrong on the chip, as users report.
+//! Commands that compile with the vendor's SDK and go wrong on the chip, as users report.
 //!
 //! No rule of the chip says so, and the simulator computes what the program says. Each report is looked for in commands;
 //! [`SdkReports`](furiosa_visa_rules::command::SdkReports) says what becomes of it.
@@ -31,14 +31,14 @@ const LOOKED_AT: usize = 4096;
 /// A tensor, and the DMA that made both clusters hold the same. `None`: they may differ.
 type Copied = (FillId, Option<&'static Location<'static>>);
 
-/// What is known of the tensors that were written last.
+/// Knowledge of the tensors that were written last.
 #[derive(Debug, Default)]
 pub(crate) struct Copies(VecDeque<Copied>);
 
 impl Copies {
     /// The DMA that made both clusters of a tensor hold the same.
     fn of(&self, fill: FillId) -> Option<&'static Location<'static>> {
-        self.0.iter().rev().find(|(own, _)| *own == fill).and_then(|(_, made)| *made)
+        self.0.iter().rev().find(|(known, _)| *known == fill).and_then(|(_, made)| *made)
     }
 
     /// Notes a write. A tensor holds copies alone if all its writes made some.
@@ -46,8 +46,8 @@ impl Copies {
         if fill == FillId::ANY {
             return;
         }
-        if let Some((_, own)) = self.0.iter_mut().rev().find(|(own, _)| *own == fill) {
-            *own = own.and(made);
+        if let Some((_, origin)) = self.0.iter_mut().rev().find(|(known, _)| *known == fill) {
+            *origin = origin.and(made);
             return;
         }
         if self.0.len() >= REMEMBERED {
@@ -59,38 +59,38 @@ impl Copies {
     /// Notes what a command writes.
     pub(crate) fn follow(&mut self, command: &Command) {
         match &command.operation {
-            Operation::Dma(own) if own.destination.memory == Memory::Dm => {
-                let before = self.of(own.source.fill).filter(|_| own.source.memory == Memory::Dm);
-                let made = copies_to_clusters(&own.transfer.loops, before.is_some());
-                self.write(own.destination.fill, made.then_some(before.unwrap_or(command.location)));
+            Operation::Dma(dma) if dma.destination.memory == Memory::Dm => {
+                let before = self.of(dma.source.fill).filter(|_| dma.source.memory == Memory::Dm);
+                let made = copies_to_clusters(&dma.transfer.loops, before.is_some());
+                self.write(dma.destination.fill, made.then_some(before.unwrap_or(command.location)));
             }
-            Operation::Indexed(own) if own.destination.memory == Memory::Dm => {
-                let loops = own.rows.loops.iter().chain(&own.payload.loops);
+            Operation::Indexed(dma) if dma.destination.memory == Memory::Dm => {
+                let loops = dma.rows.loops.iter().chain(&dma.payload.loops);
                 let made = copies_to_clusters(loops, false);
-                self.write(own.destination.fill, made.then_some(command.location));
+                self.write(dma.destination.fill, made.then_some(command.location));
             }
             Operation::TensorUnit(unit) => {
-                let mut made = unit.reads().map(|own| self.of(own.place.fill()));
+                let mut made = unit.reads().map(|read| self.of(read.place.fill()));
                 let first = made.next().flatten();
-                let all = first.filter(|_| made.all(|own| own.is_some()));
+                let all = first.filter(|_| made.all(|origin| origin.is_some()));
                 self.write(unit.sink.place().fill(), all);
             }
-            Operation::UnitCopy(own) => self.write(own.destination.fill, None),
+            Operation::UnitCopy(copy) => self.write(copy.destination.fill, None),
             Operation::Dma(_) | Operation::Indexed(_) => {}
         }
     }
 
-    /// What users report of a command, with the earlier call that matters.
+    /// The reports of a command, each with the earlier call that matters.
     fn reports(&self, operation: &Operation) -> Vec<(SdkReport, Option<&'static Location<'static>>)> {
         let mut found = Vec::new();
         match operation {
-            Operation::Dma(own) if replicates(own) => found.push((SdkReport::ReplicatingStore, None)),
+            Operation::Dma(dma) if replicates(dma) => found.push((SdkReport::ReplicatingStore, None)),
             Operation::TensorUnit(unit) => {
                 let is_switched = switches(unit);
                 let mut sources = unit.fetch.sources().map(|source| self.of(source.fill));
                 if is_switched
                     && let Some(Some(made)) = sources.next()
-                    && sources.all(|own| own.is_some())
+                    && sources.all(|origin| origin.is_some())
                 {
                     found.push((SdkReport::SwitchOfCopies, Some(made)));
                 }
@@ -124,8 +124,8 @@ impl Copies {
     pub(crate) fn note(&self, command: &Command, notes: &mut Vec<SdkNote>) {
         for (report, _) in self.reports(&command.operation) {
             let at = command.location;
-            if let Some(own) = notes.iter_mut().find(|own| own.report == report && own.location == at) {
-                own.commands += 1;
+            if let Some(note) = notes.iter_mut().find(|note| note.report == report && note.location == at) {
+                note.commands += 1;
                 continue;
             }
             let (operation, message) = (command.operation.name(), message(report, &command.operation));
@@ -145,17 +145,17 @@ fn message(report: SdkReport, operation: &Operation) -> String {
     format!("{cause}; users of the SDK 0.6.0 report {outcome} (a report, no rule of the chip)")
 }
 
-/// Whether packets go from slice to slice.
+/// True if packets go from slice to slice.
 fn switches(unit: &TensorUnit) -> bool {
     unit.switch.as_ref().is_some_and(|switch| switch.ring_size > 1)
 }
 
-/// Whether a store to HBM writes an element to several places.
+/// True if a store to HBM writes an element to several places.
 fn replicates(dma: &Dma) -> bool {
     let stores = dma.source.memory == Memory::Dm && dma.destination.memory == Memory::Hbm;
-    let is_new = |own: &TransferLoop| {
-        let (from, to) = (own.source, own.destination);
-        own.size > 1 && from.units == 0 && from.elements == 0 && (to.units > 0 || to.elements > 0)
+    let is_new = |step: &TransferLoop| {
+        let (from, to) = (step.source, step.destination);
+        step.size > 1 && from.units == 0 && from.elements == 0 && (to.units > 0 || to.elements > 0)
     };
     // Of an axis with padding, more than one value.
     let guard = &dma.transfer.guard;
@@ -163,7 +163,7 @@ fn replicates(dma: &Dma) -> bool {
         let values = 0..size.min(LOOKED_AT);
         values.filter(|&value| guard.may_hold_with(variable, value)).nth(1).is_some()
     };
-    stores && dma.transfer.loops.iter().enumerate().any(|(k, own)| is_new(own) && lives(k, own.size))
+    stores && dma.transfer.loops.iter().enumerate().any(|(k, step)| is_new(step) && lives(k, step.size))
 }
 
 /// The axes that only the destination has, for messages.
@@ -180,7 +180,7 @@ fn new_axes(dma: &Dma) -> String {
     if names.is_empty() { "a part of an axis".to_string() } else { names.join(", ") }
 }
 
-/// Whether loops into DM write the same to both clusters. `copies`: the source, in DM, holds the same in both.
+/// True if loops into DM write the same to both clusters. `copies`: the source, in DM, holds the same in both.
 fn copies_to_clusters<'a>(loops: impl IntoIterator<Item = &'a TransferLoop>, copies: bool) -> bool {
     let mut found = false;
     for TransferLoop { size, source, destination } in loops {

@@ -80,12 +80,12 @@ impl<T> Explorer<T> {
         Self { order, state: mixed(seed), given: 0, pending: Vec::new() }
     }
 
-    /// Whether commands wait. If not, they are to be done at once.
+    /// True if commands wait. Otherwise they are done at once.
     pub(crate) fn defers(&self) -> bool {
         self.order != ExecutionOrder::Program
     }
 
-    /// Whether a command is to be done before another one is given.
+    /// True if a command must be done before another one is given.
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() > WINDOW
     }
@@ -153,7 +153,7 @@ mod tests {
     use furiosa_visa_rules::scalar::ElementType;
     use std::collections::BTreeSet;
 
-    /// What a command of a test touches: bytes, whether through a handle that the scheduler knows, whether it writes.
+    /// An access of a command of a test: its bytes, true if the scheduler knows the handle, true if it writes.
     #[derive(Clone, Copy, Debug)]
     struct Bytes {
         start: u64,
@@ -190,7 +190,7 @@ mod tests {
         core::iter::from_fn(|| explorer.next().map(|(_, k)| k)).collect()
     }
 
-    /// Whether `b`, given later, must wait for `a`: by the definition, byte for byte.
+    /// True if `b`, given later, must wait for `a`: by the definition, byte for byte.
     fn must_wait(a: &Given, b: &Given) -> bool {
         let share = |a: &Bytes, b: &Bytes| {
             let end = |bytes: &Bytes| bytes.start + bytes.len as u64;

@@ -34,7 +34,7 @@ pub(crate) struct Touch {
 
 #[derive(Debug)]
 struct Access {
-    /// How many accesses have been noted before it.
+    /// Number of accesses that were noted before it.
     number: u64,
     context: ContextKind,
     clock: Clock,
@@ -60,7 +60,7 @@ pub(crate) struct Admitted {
     accesses: Vec<Access>,
 }
 
-/// Whether the scheduler knows that tensors at the same bytes are about the same bytes.
+/// True if the scheduler knows that two tensors share bytes.
 fn related(a: FillId, b: FillId) -> bool {
     (!a.is_bare() && !b.is_bare()) || (a == b && a != FillId::ANY)
 }
@@ -71,7 +71,7 @@ impl Touch {
         Self { spans: used.place.spans(), used }
     }
 
-    /// Whether the scheduler has it wait for an earlier one.
+    /// True if the scheduler has it wait for an earlier access.
     pub(crate) fn is_ordered_after(&self, earlier: &Touch) -> bool {
         self.conflicts(earlier) && related(earlier.used.place.fill(), self.used.place.fill())
     }
@@ -84,19 +84,19 @@ impl Touch {
 }
 
 impl Access {
-    /// Whether whoever conflicts with an older access of the same context conflicts with this one.
+    /// True if every access that conflicts with an older access of the same context conflicts with this one.
     fn replaces(&self, old: &Access) -> bool {
-        let (own, other) = (&self.touch, &old.touch);
-        let (new, before) = (&own.used.place, &other.used.place);
+        let (touch, other) = (&self.touch, &old.touch);
+        let (new, before) = (&touch.used.place, &other.used.place);
         let (a, b) = (new.extents(), before.extents());
         let same_handle = new.fill() == before.fill() || !(new.fill().is_bare() || before.fill().is_bare());
         self.context == old.context
-            && own.used.writes == other.used.writes
+            && touch.used.writes == other.used.writes
             && new.memory() == before.memory()
-            && spans_cover(&own.spans, &other.spans)
+            && spans_cover(&touch.spans, &other.spans)
             && same_handle
             && (new.is_dense()
-                || own.spans == other.spans
+                || touch.spans == other.spans
                     && new.part().units == before.part().units
                     && new.guard() == before.guard())
             && a.chip >= b.chip
@@ -111,7 +111,7 @@ impl OrderLog {
         self.accesses.iter_mut().flatten().flatten().for_each(ByBytes::clear);
     }
 
-    /// How many accesses are kept.
+    /// Number of accesses that are kept.
     pub(crate) fn len(&self) -> usize {
         self.accesses.iter().flatten().flatten().map(ByBytes::len).sum()
     }
@@ -136,7 +136,7 @@ impl OrderLog {
                 let reads = reads.meeting(hull).filter(|_| new.touch.used.writes);
                 for old in reads.chain(writes.meeting(hull)).filter(|old| new.touch.conflicts(&old.touch)) {
                     if new.touch.is_ordered_after(&old.touch) {
-                        clock.iter_mut().zip(old.clock).for_each(|(own, other)| *own = other.max(*own));
+                        clock.iter_mut().zip(old.clock).for_each(|(cycle, other)| *cycle = other.max(*cycle));
                     } else {
                         open.push((old, k));
                     }

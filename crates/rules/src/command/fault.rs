@@ -27,15 +27,15 @@ macro_rules! checks {
             }
         }
 
-        /// Which rules the chip checks. All of them by default.
+        /// The rules that the chip checks. All of them by default.
         ///
-        /// What a check reports is a [`Fault`] of the kinds that its field names. No valid program breaks a rule: each
+        /// The report of a check is a [`Fault`] of the kinds that its field names. No valid program breaks a rule: each
         /// is about what would give other values on the chip, or what the chip cannot be told. Rules without a switch
         /// are about commands that have no meaning: types without arithmetic, values that no register holds.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct CheckOptions {
             $($(#[doc = $doc])* pub $field: bool,)*
-            /// What becomes of commands that compile with the vendor's SDK and, as users report, go wrong on the chip:
+            /// The treatment of commands that compile with the vendor's SDK and, as users report, go wrong on the chip:
             /// [`SdkReport`](crate::command::SdkReport). They break no rule, and are noted unless said otherwise.
             pub sdk: SdkReports,
         }
@@ -54,7 +54,7 @@ macro_rules! checks {
                 self
             }
 
-            /// Whether a rule is checked.
+            /// True if a rule is checked.
             pub const fn has(&self, check: Check) -> bool {
                 match check {
                     $(Check::$variant => self.$field,)*
@@ -114,7 +114,7 @@ checks! {
     /// Two contexts do not touch the same bytes, one of them writing, without an order between them:
     /// [`FaultKind::Unordered`].
     ///
-    /// What a context does is done in the order of the program. Operations of different contexts wait for each other
+    /// The operations of a context are done in the order of the program. Operations of different contexts wait for each other
     /// where the scheduler sees that their tensors share bytes, which it does for tensors whose handles it made. A handle
     /// that was made from a bare address gives it nothing to see, but for other uses of the same handle. The end of a
     /// launch and a transfer with the host order everything.
@@ -210,7 +210,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// Where in a memory a fault was found.
+/// The bytes at which a fault was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultExtent {
     /// The memory.
@@ -241,7 +241,7 @@ impl fmt::Display for FaultExtent {
 /// A place in the kernel that has to do with a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultPlace {
-    /// What happened there.
+    /// The event there.
     pub label: Cow<'static, str>,
     /// The call.
     pub location: &'static Location<'static>,
@@ -254,15 +254,15 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The operation, for example `fetch`.
     pub operation: &'static str,
-    /// What was found, with its numbers.
+    /// The cause, with its numbers.
     pub message: String,
     /// The call that was refused.
     pub location: &'static Location<'static>,
     /// Earlier calls that matter, in the order in which they happened.
     pub places: Vec<FaultPlace>,
-    /// Where in a memory.
+    /// The bytes, if they are known.
     pub extent: Option<Box<FaultExtent>>,
-    /// What to change.
+    /// The edit that avoids it.
     pub help: Cow<'static, str>,
 }
 

@@ -1,10 +1,10 @@
-//! What users report of the vendor's SDK: the reports, and notes of commands that they are about.
+//! Reports of users about the vendor's SDK: the kinds, and notes of commands that they are about.
 
 use super::FaultKind;
 use core::fmt;
 use core::panic::Location;
 
-/// What becomes of a command that users report to go wrong.
+/// The treatment of a command that users report to go wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SdkReports {
     /// Nothing.
@@ -16,7 +16,8 @@ pub enum SdkReports {
     Fault,
 }
 
-/// What users report of the vendor's SDK 0.6.0: it compiles, and goes wrong on the chip. None is a rule of the chip.
+/// A report of users about the vendor's SDK 0.6.0: a command compiles, and goes wrong on the chip. None is a rule of the
+/// chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum SdkReport {
@@ -49,7 +50,7 @@ impl SdkReport {
         }
     }
 
-    /// What users see.
+    /// The outcome that users see.
     pub const fn outcome(self) -> &'static str {
         match self {
             SdkReport::ReplicatingStore => "that one copy is written",
@@ -84,9 +85,9 @@ pub struct SdkNote {
     pub operation: &'static str,
     /// The call.
     pub location: &'static Location<'static>,
-    /// How many commands the call gave.
+    /// Number of commands of the call.
     pub commands: u64,
-    /// What the first of them was, and what users report.
+    /// The first command, and the report.
     pub message: String,
 }
 
