@@ -283,7 +283,7 @@ pub enum Made {
 /// assert_eq!(found.bytes[..8], [0, 0, 0, 0, 1, 0, 0, 0]);
 ///
 /// // The refusals are those of the compiler.
-/// let wrong = Stream::begin(&x_dm, false)?.fetch(I32, one, <m![B % 3]>::EXPR).err().expect("it is refused");
+/// let wrong = Stream::begin(&x_dm, false)?.fetch(I32, one, <m![B % 4]>::EXPR).err().expect("it is refused");
 /// assert!(wrong.message().starts_with("fetch: "), "{wrong}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
