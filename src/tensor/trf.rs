@@ -69,11 +69,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         }
     };
 
-    const LOAD: TrfLoadConfig = TrfLoadConfig {
-        rows: Row::SIZE,
-        row_elements: Element::SIZE,
-        bytes: (Row::SIZE * Element::SIZE * D::ELEMENT_TYPE.bits()).div_ceil(8),
-    };
+    const LOAD: TrfLoadConfig = TrfLoadConfig::new(D::ELEMENT_TYPE, Row::SIZE, Element::SIZE);
 
     /// Evaluating it refuses tensors that no part of the TRF can hold.
     const CHECK: () = {

@@ -33,6 +33,13 @@ pub struct TrfLoadConfig {
     pub bytes: usize,
 }
 
+impl TrfLoadConfig {
+    /// A tensor of `rows` rows, which lie one behind the other.
+    pub const fn new(element: ElementType, rows: usize, row_elements: usize) -> Self {
+        Self { rows, row_elements, bytes: (rows * row_elements * element.bits()).div_ceil(8) }
+    }
+}
+
 /// The call, for messages.
 pub const OPERATION: &str = "to_trf";
 

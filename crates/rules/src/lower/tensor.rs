@@ -80,8 +80,7 @@ impl Weights {
         const OPERATION: &str = "to_trf";
         let (rows, row_elements) = (row.size(), element.size());
         check_rows(OPERATION, row, rows)?;
-        let bytes = rows * (row_elements * element_type.bits()).div_ceil(8);
-        check_capacity(OPERATION, &TrfLoadConfig { rows, row_elements, bytes }, address)?;
+        check_capacity(OPERATION, &TrfLoadConfig::new(element_type, rows, row_elements), address)?;
         let [chip, cluster, slice] = units;
         let Some(guard) = liveness_of(&[chip, cluster, slice, row, element]) else {
             return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
