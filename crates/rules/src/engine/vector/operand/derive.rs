@@ -69,9 +69,18 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
             mapping(request.stream),
         );
     };
-    attempt!(check_units(request.units, [chip, cluster, slice, time, packet]));
-    attempt!(more_than_first_values(&mut Pool::new(), request.element, (time, packet), request.element));
-    let dimensions = [(request.element, Level::Element)];
+    derive_operand_of(request.units, request.element, [chip, cluster, slice, time, packet])
+}
+
+/// As [`derive_operand`], with the five mappings of the stream one by one.
+pub const fn derive_operand_of(
+    units: [&'static Expr; 3],
+    element: &'static Expr,
+    [chip, cluster, slice, time, packet]: [&'static Expr; 5],
+) -> Result<Transfer, PlanError> {
+    attempt!(check_units(units, [chip, cluster, slice, time, packet]));
+    attempt!(more_than_first_values(&mut Pool::new(), element, (time, packet), element));
+    let dimensions = [(element, Level::Element)];
     if let Some(transfer) = attempt!(broadcast(OPERATION, "VrfTensor", &dimensions, &positions(time, packet)))
     {
         return Ok(transfer);
@@ -82,7 +91,7 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
          operand is broadcast along what it lacks, and has nothing more; help: load a tensor of axes of the stream, \
          cut at the same places",
         str(OPERATION),
-        mapping(request.element),
+        mapping(element),
         mapping(time),
         mapping(packet),
     )
@@ -175,6 +184,14 @@ pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Resu
             mapping(stashed)
         );
     };
+    derive_stash_of([time, packet], [now, lanes])
+}
+
+/// As [`derive_stash`], with time and packet at the stash, and those of now.
+pub const fn derive_stash_of(
+    [time, packet]: [&'static Expr; 2],
+    [now, lanes]: [&'static Expr; 2],
+) -> Result<Transfer, PlanError> {
     let found = broadcast(STASH, "stash", &positions(time, packet), &positions(now, lanes));
     if let Some(transfer) = attempt!(found) {
         return Ok(transfer);

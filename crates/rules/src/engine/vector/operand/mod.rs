@@ -1,9 +1,14 @@
 //! Operands: constants, tensors in the VRF, and the stash.
 
 pub mod derive;
+pub mod stash;
 pub mod units;
 
-pub use derive::{OperandRequest, broadcast, derive_operand, derive_stash, meets, parts, positions};
+pub use derive::{
+    OperandRequest, broadcast, derive_operand, derive_operand_of, derive_stash, derive_stash_of, meets,
+    parts, positions,
+};
+pub use stash::StashRead;
 pub use units::check_units;
 
 use crate::command::ValidBranchIds;
