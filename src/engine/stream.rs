@@ -58,14 +58,14 @@ pub mod stage {
     pub trait InMotion: Position {}
 
     macro_rules! positions {
-        ($($(#[$doc:meta])* $name:ident = $text:literal, $sub_commit:literal;)*) => {
+        ($($(#[$doc:meta])* $name:ident = $position:ident, $sub_commit:literal;)*) => {
             $(
                 $(#[$doc])*
                 #[derive(Debug)]
                 pub enum $name {}
                 impl sealed::Sealed for $name {}
                 impl Position for $name {
-                    const NAME: &'static str = $text;
+                    const NAME: &'static str = crate::lower::Position::$position.name();
                     const SUB_COMMIT: bool = $sub_commit;
                 }
                 impl InMotion for $name {}
@@ -81,7 +81,7 @@ pub mod stage {
     );
     impl<Kind: ChipType, Windows: WindowList> sealed::Sealed for PositionBegin<Kind, Windows> {}
     impl<Kind: ChipType, Windows: WindowList> Position for PositionBegin<Kind, Windows> {
-        const NAME: &'static str = "begin";
+        const NAME: &'static str = crate::lower::Position::Begin.name();
         const SUB_COMMIT: bool = true;
     }
 
@@ -90,25 +90,25 @@ pub mod stage {
     pub enum PositionVectorInit {}
     impl sealed::Sealed for PositionVectorInit {}
     impl Position for PositionVectorInit {
-        const NAME: &'static str = "vector_init";
+        const NAME: &'static str = crate::lower::Position::Vector.name();
         const SUB_COMMIT: bool = true;
     }
 
     positions! {
         /// Packets as they were read.
-        PositionFetch = "fetch", true;
+        PositionFetch = Fetch, true;
         /// Packets in the slices that need them.
-        PositionSwitch = "switch", true;
+        PositionSwitch = Switch, true;
         /// Packets of one 32-byte flit.
-        PositionCollect = "collect", true;
+        PositionCollect = Collect, true;
         /// Sums of 32 bits in beats of 8.
-        PositionContraction = "accumulate", true;
+        PositionContraction = Accumulate, true;
         /// 32-bit elements that left the Vector Engine.
-        PositionVectorFinal = "vector_final", true;
+        PositionVectorFinal = VectorFinal, true;
         /// Flits of a narrower type.
-        PositionCast = "cast", true;
+        PositionCast = Cast, true;
         /// Flits whose elements were time steps.
-        PositionTranspose = "transpose", false;
+        PositionTranspose = Transpose, false;
     }
 }
 

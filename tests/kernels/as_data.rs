@@ -252,9 +252,12 @@ fn types_are_those_of_the_engines() {
         .expect("it derives");
     refused(
         narrow.clone().vector_init().map(drop),
-        &["vector_init: the Vector Engine computes with i32 and f32"],
+        &["vector_init: the call takes elements of i32 and f32, but the stream has i8"],
     );
-    refused(narrow.to_vrf(<m![K]>::EXPR, 0, FillId::ANY).map(drop), &["to_vrf: the Vector Engine"]);
+    refused(
+        narrow.to_vrf(<m![K]>::EXPR, 0, FillId::ANY).map(drop),
+        &["to_vrf: the call takes elements of i32 and f32, but the stream has i8"],
+    );
     let nine = stream(i8, ElementType::I9, ONE, <m![K]>::EXPR).expect("it derives");
     let committed = nine.commit(<m![K]>::EXPR, 0, FillId::ANY).map(drop);
     refused(committed, &["commit: no memory holds elements of i9"]);

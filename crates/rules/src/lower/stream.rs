@@ -1,251 +1,22 @@
 //! Streams through the Tensor Unit, with mappings as values.
 
-use super::pass::{Aligned, Pass};
-use super::{Tensor, Weights};
-use crate::command::{
-    AccumulationKind, Address, FillId, Memory, Operation, ReduceOperator, Sink, TrfAddress, VectorStep,
-};
+use super::{Call, End, Made, Pass, Position, Tensor, Weights};
+use crate::command::{Address, FillId, Memory, Operation, Sink, TrfAddress, VectorStep};
 use crate::engine::cast::{CastRequest, derive_cast};
 use crate::engine::collect::{CollectRequest, derive_collect};
 use crate::engine::commit::{CommitRequest, check_commit_address, commit_sink, derive_commit, no_sub_commit};
-use crate::engine::contraction::{
-    AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest, derive_accumulate,
-    derive_align, derive_contract,
-};
+use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::engine::fetch::{FetchRequest, check_packet, check_units, derive_fetch};
 use crate::engine::register_file::{TrfLoadRequest, derive_trf_load};
 use crate::engine::switch::{SwitchConfig, SwitchRequest, derive_switch, derive_switch_to};
 use crate::engine::transpose::{TransposeRequest, derive_transpose};
-use crate::engine::vector::inter::{InterSliceRequest, derive_inter_slice};
-use crate::engine::vector::valid_count::{Narrowing, derive_valid_count};
-use crate::engine::vector::{
-    BranchMode, ReduceRequest, VectorPacketRequest, derive_branch, derive_concat, derive_pad, derive_reduce,
-    derive_split, derive_trim, derive_way8, inter, reduce,
-};
+use crate::engine::vector::{derive_concat, derive_pad, derive_split, derive_trim};
 use crate::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
 use crate::error::{PlanError, refuse};
-use crate::mapping::{Expr, Guard, Ident, Problem, liveness_of};
+use crate::mapping::{Expr, Guard, Problem, liveness_of};
 use crate::scalar::{ElementType, VeScalarKind};
 use crate::tensor::{Shape, check_vrf_end};
 use crate::text::Text;
-
-/// The last call of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// A tensor is about to be read.
-    Begin,
-    /// Packets as they were read.
-    Fetch,
-    /// Packets in the slices that need them.
-    Switch,
-    /// Packets of one flit.
-    Collect,
-    /// Data and weights side by side.
-    Align,
-    /// Columns of all rows.
-    Contract,
-    /// Sums.
-    Accumulate,
-    /// Inside the Vector Engine.
-    Vector,
-    /// Behind the Vector Engine.
-    VectorFinal,
-    /// Narrowed elements.
-    Cast,
-    /// Behind the Transpose Engine.
-    Transpose,
-}
-
-impl Position {
-    /// The calls that a commit may follow.
-    const COMMITTED: [Position; 7] = [
-        Position::Fetch,
-        Position::Switch,
-        Position::Collect,
-        Position::Accumulate,
-        Position::VectorFinal,
-        Position::Cast,
-        Position::Transpose,
-    ];
-
-    /// The call, as a kernel writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Position::Begin => "begin",
-            Position::Fetch => "fetch",
-            Position::Switch => "switch",
-            Position::Collect => "collect",
-            Position::Align => "align",
-            Position::Contract => "contract",
-            Position::Accumulate => "accumulate",
-            Position::Vector => "vector_init",
-            Position::VectorFinal => "vector_final",
-            Position::Cast => "cast",
-            Position::Transpose => "transpose",
-        }
-    }
-}
-
-/// A call of a stream, with its mappings. The names are those of the typed calls.
-#[derive(Clone, Debug)]
-pub enum Call {
-    /// Reads the tensor as packets of `output`.
-    Fetch {
-        /// The element type in the stream.
-        output: ElementType,
-        /// The order of packets.
-        time: &'static Expr,
-        /// The content of a packet.
-        packet: &'static Expr,
-    },
-    /// Redistributes packets over the slices, by a configuration or by the cheapest one.
-    Switch {
-        /// The configuration. `None`: the one that takes the fewest cycles.
-        config: Option<SwitchConfig>,
-        /// Slice of the result.
-        slice: &'static Expr,
-        /// Time of the result.
-        time: &'static Expr,
-    },
-    /// Cuts packets into flits.
-    Collect {
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Brings stream and weights to the same packets.
-    Align {
-        /// The weights.
-        weights: Box<Weights>,
-        /// Time of the computation.
-        time: &'static Expr,
-        /// Packet of the computation.
-        packet: &'static Expr,
-    },
-    /// Multiplies, and adds neighbouring products.
-    Contract {
-        /// The columns.
-        packet: &'static Expr,
-    },
-    /// Adds the results of several steps, and folds the rows into the stream.
-    Accumulate {
-        /// The order in which rows and columns leave.
-        kind: AccumulationKind,
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Enters the Vector Engine.
-    VectorInit,
-    /// Gives every element its execution id.
-    Branch(BranchMode),
-    /// A step of the Vector Engine that leaves the mappings as they are: operators, conversions, the stash.
-    Step {
-        /// The call, for messages.
-        operation: &'static str,
-        /// The step.
-        step: VectorStep,
-    },
-    /// Cuts packets of 8 lanes into two of 4.
-    Split {
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Joins two packets of 4 lanes.
-    Concat {
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Removes the upper 4 of 8 lanes.
-    Trim {
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Extends packets of 4 lanes by padding.
-    Pad {
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Reduces all elements along an axis to one, in each slice.
-    IntraSliceReduce {
-        /// The axis.
-        axis: Ident,
-        /// The operator.
-        op: ReduceOperator,
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Reduces groups of slices to one element.
-    InterSliceReduce {
-        /// The operator.
-        op: ReduceOperator,
-        /// Slice of the result.
-        slice: &'static Expr,
-        /// Time of the result.
-        time: &'static Expr,
-    },
-    /// Leaves the Vector Engine.
-    VectorFinal,
-    /// Narrows each element.
-    Cast {
-        /// The element type of the result.
-        output: ElementType,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-    /// Exchanges time steps with the elements of packets.
-    Transpose {
-        /// Time of the result.
-        time: &'static Expr,
-        /// Packet of the result.
-        packet: &'static Expr,
-    },
-}
-
-/// The call that ends a stream, with the mappings of the result.
-#[derive(Clone, Copy, Debug)]
-pub enum End {
-    /// Writes a tensor to DM.
-    Commit {
-        /// Its elements.
-        element: &'static Expr,
-        /// Its address.
-        address: Address,
-    },
-    /// Loads the tensor register file.
-    ToTrf {
-        /// Its rows.
-        row: &'static Expr,
-        /// Its elements of a row.
-        element: &'static Expr,
-        /// Its part of the register file.
-        address: TrfAddress,
-    },
-    /// Loads the vector register file.
-    ToVrf {
-        /// Its elements.
-        element: &'static Expr,
-        /// Its address.
-        address: Address,
-    },
-}
-
-/// A tensor that a stream has made.
-#[derive(Clone, Copy, Debug)]
-pub enum Made {
-    /// In DM or in the VRF.
-    Tensor(Tensor),
-    /// In the TRF.
-    Weights(Weights),
-}
 
 /// A tensor in motion: `StreamTensor` of typed kernels, with mappings as values.
 ///
@@ -289,25 +60,27 @@ pub enum Made {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stream {
-    position: Position,
-    sub_context: bool,
-    element: ElementType,
+    pub(super) position: Position,
+    pub(super) sub_context: bool,
+    pub(super) element: ElementType,
     /// Chip, cluster and slice.
-    units: [&'static Expr; 3],
-    time: &'static Expr,
-    packet: &'static Expr,
-    pass: Pass,
-    aligned: Option<Box<Meeting>>,
-    contract: Option<ContractConfig>,
+    pub(super) units: [&'static Expr; 3],
+    pub(super) time: &'static Expr,
+    pub(super) packet: &'static Expr,
+    pub(super) pass: Pass,
+    pub(super) aligned: Option<Box<Meeting>>,
+    /// Type, time and packet at the stash.
+    pub(super) stashed: Option<(VeScalarKind, [&'static Expr; 2])>,
+    pub(super) contract: Option<ContractConfig>,
 }
 
 /// A stream and the weights that it meets.
 #[derive(Clone, Debug)]
-struct Meeting {
-    weights: Weights,
-    stream_guard: Guard,
-    step_guard: Guard,
-    align: AlignConfig,
+pub(super) struct Meeting {
+    pub(super) weights: Weights,
+    pub(super) stream_guard: Guard,
+    pub(super) step_guard: Guard,
+    pub(super) align: AlignConfig,
 }
 
 impl Stream {
@@ -326,6 +99,7 @@ impl Stream {
             packet: tensor.shape.element,
             pass: Pass::begin(tensor.region),
             aligned: None,
+            stashed: None,
             contract: None,
         })
     }
@@ -347,12 +121,12 @@ impl Stream {
     }
 
     /// Guard of the positions that hold an element.
-    fn guard(&self) -> Result<Guard, PlanError> {
+    pub(super) fn guard(&self) -> Result<Guard, PlanError> {
         liveness_of(&self.mappings()).ok_or(PlanError::mapping(self.position.name(), Problem::TooManyFactors))
     }
 
     /// Checks the order of calls.
-    fn check_order(&self, operation: &'static str, allowed: &[Position]) -> Result<(), PlanError> {
+    pub(super) fn check_order(&self, operation: &'static str, allowed: &[Position]) -> Result<(), PlanError> {
         if allowed.contains(&self.position) {
             return Ok(());
         }
@@ -401,7 +175,20 @@ impl Stream {
         )
     }
 
-    fn at(self, position: Position, [time, packet]: [&'static Expr; 2]) -> Self {
+    /// The element type as the Vector Engine and the Cast Engine have it.
+    pub(super) fn kind(&self, operation: &'static str) -> Result<VeScalarKind, PlanError> {
+        let Some(kind) = self.element.vector_kind() else {
+            refuse!(
+                "element type",
+                "{}: the call takes elements of i32 and f32, but the stream has {}; help: fetch as one of them",
+                str(operation),
+                str(self.element.name()),
+            )
+        };
+        Ok(kind)
+    }
+
+    pub(super) fn at(self, position: Position, [time, packet]: [&'static Expr; 2]) -> Self {
         Self { position, time, packet, ..self }
     }
 
@@ -468,222 +255,6 @@ impl Stream {
         })?;
         self.pass.collect(&plan);
         Ok(self.at(Position::Collect, [time, packet]))
-    }
-
-    /// Brings stream and weights to the same packets.
-    ///
-    /// # Errors
-    /// The refusals of `align`, and one of weights of another type or in other units.
-    pub fn align(
-        self,
-        weights: &Weights,
-        time: &'static Expr,
-        packet: &'static Expr,
-    ) -> Result<Self, PlanError> {
-        const OPERATION: &str = "align";
-        self.check_order(OPERATION, &[Position::Collect])?;
-        if weights.region.element != self.element {
-            refuse!(
-                "element type",
-                "align: the stream has elements of {}, but the weights are {}; help: fetch both as one type",
-                str(self.element.name()),
-                str(weights.region.element.name()),
-            );
-        }
-        for (of_stream, of_weights) in self.units.into_iter().zip(weights.units) {
-            if of_stream != of_weights {
-                refuse!(
-                    "weight units",
-                    "align: the stream lies in {}, but the weights in {}; help: load the weights where the stream is",
-                    mapping(of_stream),
-                    mapping(of_weights),
-                );
-            }
-        }
-        let align = derive_align(&AlignRequest {
-            element: self.element,
-            time: self.time,
-            packet: self.packet,
-            row: weights.row,
-            trf_element: weights.element,
-            out_time: time,
-            out_packet: packet,
-        })?;
-        let Some(step_guard) = liveness_of(&[time, packet]) else {
-            return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
-        };
-        let meeting = Meeting { weights: *weights, stream_guard: self.guard()?, step_guard, align };
-        Ok(Self { aligned: Some(Box::new(meeting)), ..self }.at(Position::Align, [time, packet]))
-    }
-
-    /// Multiplies, and adds neighbouring products.
-    ///
-    /// # Errors
-    /// The refusals of `contract`.
-    pub fn contract(self, packet: &'static Expr) -> Result<Self, PlanError> {
-        self.check_order("contract", &[Position::Align])?;
-        let output = match self.element {
-            ElementType::I4 | ElementType::I5 | ElementType::I8 | ElementType::I9 => ElementType::I32,
-            ElementType::F8e4m3 | ElementType::F8e5m2 | ElementType::Bf16 => ElementType::F32,
-            _ => refuse!(
-                "element type",
-                "contract: the engine does not multiply elements of {}; help: fetch or cast to i4, i8, f8e4m3, f8e5m2 or bf16",
-                str(self.element.name()),
-            ),
-        };
-        let request = ContractRequest { element: self.element, packet: self.packet, out_packet: packet };
-        let contract = Some(derive_contract(&request)?);
-        let time = self.time;
-        Ok(Self { contract, element: output, ..self }.at(Position::Contract, [time, packet]))
-    }
-
-    /// Adds the results of several steps, and folds the rows into the stream.
-    ///
-    /// # Errors
-    /// The refusals of `accumulate`.
-    pub fn accumulate(
-        mut self,
-        kind: AccumulationKind,
-        time: &'static Expr,
-        packet: &'static Expr,
-    ) -> Result<Self, PlanError> {
-        self.check_order("accumulate", &[Position::Contract])?;
-        let (meeting, contract) = (self.aligned.take(), self.contract.take());
-        let (meeting, contract) = meeting.zip(contract).expect("the stream was aligned and contracted");
-        let Meeting { weights, stream_guard, step_guard, align } = &*meeting;
-        let accumulate = derive_accumulate(&AccumulateRequest {
-            kind,
-            row: weights.row,
-            time: self.time,
-            packet: self.packet,
-            out_time: time,
-            out_packet: packet,
-        })?;
-        let aligned = Aligned { weights: weights.region, stream_guard, step_guard, align };
-        self.pass.contract(aligned, &contract, &accumulate, kind, self.element);
-        Ok(self.at(Position::Accumulate, [time, packet]))
-    }
-
-    /// Enters the Vector Engine.
-    ///
-    /// # Errors
-    /// A refusal of elements other than `i32` and `f32`.
-    pub fn vector_init(mut self) -> Result<Self, PlanError> {
-        const OPERATION: &str = "vector_init";
-        self.check_order(OPERATION, &[Position::Collect, Position::Accumulate])?;
-        self.kind(OPERATION)?;
-        let guard = self.guard()?;
-        self.pass.enter_vector(self.element, &guard);
-        self.position = Position::Vector;
-        Ok(self)
-    }
-
-    /// The element type as the Vector Engine has it.
-    fn kind(&self, operation: &'static str) -> Result<VeScalarKind, PlanError> {
-        match self.element {
-            ElementType::I32 => Ok(VeScalarKind::I32),
-            ElementType::F32 => Ok(VeScalarKind::F32),
-            _ => refuse!(
-                "element type",
-                "{}: the Vector Engine computes with i32 and f32, but the stream has elements of {}; \
-                 help: fetch as one of them",
-                str(operation),
-                str(self.element.name()),
-            ),
-        }
-    }
-
-    /// Gives every element its execution id.
-    ///
-    /// # Errors
-    /// The refusals of `vector_intra_slice_branch`.
-    pub fn branch(self, mode: BranchMode) -> Result<Self, PlanError> {
-        const OPERATION: &str = "vector_intra_slice_branch";
-        derive_way8(OPERATION, self.packet)?;
-        let branch = derive_branch(mode, self.kind(OPERATION)?, self.mappings())?;
-        self.step(OPERATION, VectorStep::Branch(branch))
-    }
-
-    /// Adds a step of the Vector Engine that leaves the mappings as they are. `operation` is the call, for messages.
-    ///
-    /// # Errors
-    /// A refusal outside of the engine, and one of an arithmetic unit that is in use. The chip refuses what the engine
-    /// cannot do when the command is executed.
-    pub fn step(mut self, operation: &'static str, step: VectorStep) -> Result<Self, PlanError> {
-        self.check_order(operation, &[Position::Vector])?;
-        self.pass.step(operation, step)?;
-        Ok(self)
-    }
-
-    fn resized(
-        self,
-        operation: &'static str,
-        step: VectorStep,
-        [time, packet]: [&'static Expr; 2],
-        derive: fn(&VectorPacketRequest) -> Result<(), PlanError>,
-    ) -> Result<Self, PlanError> {
-        self.check_order(operation, &[Position::Vector])?;
-        let (before, lanes) = (self.time, self.packet);
-        derive(&VectorPacketRequest { time: before, packet: lanes, out_time: time, out_packet: packet })?;
-        Ok(self.step(operation, step)?.at(Position::Vector, [time, packet]))
-    }
-
-    /// Reduces all elements along an axis to one, in each slice.
-    ///
-    /// # Errors
-    /// The refusals of `vector_intra_slice_reduce`.
-    pub fn intra_slice_reduce(
-        self,
-        axis: Ident,
-        op: ReduceOperator,
-        time: &'static Expr,
-        packet: &'static Expr,
-    ) -> Result<Self, PlanError> {
-        self.check_order(reduce::OPERATION, &[Position::Vector])?;
-        let (before, lanes, units) = (self.time, self.packet, self.units);
-        let request =
-            ReduceRequest { axis, units, time: before, packet: lanes, out_time: time, out_packet: packet };
-        let config = derive_reduce(&request)?;
-        let trimmed = self.pass.vector().is_some_and(|vector| vector.steps.contains(&VectorStep::Trim));
-        derive_valid_count(&request, if trimmed { Narrowing::Trim } else { Narrowing::Split })?;
-        let step = reduce::step(op, &config);
-        Ok(self.step(reduce::OPERATION, step)?.at(Position::Vector, [time, packet]))
-    }
-
-    /// Reduces groups of slices to one element.
-    ///
-    /// # Errors
-    /// The refusals of `vector_inter_slice_reduce`.
-    pub fn inter_slice_reduce(
-        self,
-        op: ReduceOperator,
-        slice: &'static Expr,
-        time: &'static Expr,
-    ) -> Result<Self, PlanError> {
-        self.check_order(inter::OPERATION, &[Position::Vector])?;
-        let [chip, cluster, from] = self.units;
-        let config = derive_inter_slice(&InterSliceRequest {
-            units: [chip, cluster],
-            slice: from,
-            time: self.time,
-            packet: self.packet,
-            out_slice: slice,
-            out_time: time,
-        })?;
-        let packet = self.packet;
-        let stream = self.step(inter::OPERATION, inter::step(op, &config))?;
-        Ok(Self { units: [chip, cluster, slice], ..stream }.at(Position::Vector, [time, packet]))
-    }
-
-    /// Leaves the Vector Engine.
-    ///
-    /// # Errors
-    /// A refusal outside of the engine, and one of packets that are no flit.
-    pub fn vector_final(mut self) -> Result<Self, PlanError> {
-        self.check_order("vector_final", &[Position::Vector])?;
-        derive_way8("vector_final", self.packet)?;
-        self.position = Position::VectorFinal;
-        Ok(self)
     }
 
     /// Narrows each element.

@@ -219,15 +219,35 @@ fetch_casts! {
     f32 F32 => { bf16 Bf16 }
 }
 
+/// Generates [`ContractionCast`] for types of tensors, [`ContractsTo`] for types that only streams carry, and the run-time
+/// table.
 macro_rules! contraction_casts {
-    ($($input:ident => $output:ident),*) => { $(
-        impl ContractionCast for $input {
+    (
+        $($input:ident $variant:ident => $output:ident $output_variant:ident),*;
+        $($stream:ident $stream_variant:ident => $sum:ident $sum_variant:ident),*
+    ) => {
+        $( impl ContractionCast for $input {
             type Output = $output;
+        } )*
+        $( impl<OutPacket: M> ContractsTo<OutPacket> for $stream {
+            type Output = $sum;
+        } )*
+
+        /// See [`ElementType::contraction_output`].
+        pub(super) const fn contraction_output(input: ElementType) -> Option<ElementType> {
+            match input {
+                $( ElementType::$variant => Some(ElementType::$output_variant), )*
+                $( ElementType::$stream_variant => Some(ElementType::$sum_variant), )*
+                _ => None,
+            }
         }
-    )* };
+    };
 }
 
-contraction_casts!(i4 => i32, i8 => i32, f8e4m3 => f32, f8e5m2 => f32, bf16 => f32);
+contraction_casts! {
+    i4 I4 => i32 I32, i8 I8 => i32 I32, f8e4m3 F8e4m3 => f32 F32, f8e5m2 F8e5m2 => f32 F32, bf16 Bf16 => f32 F32;
+    i5 I5 => i32 I32, i9 I9 => i32 I32
+}
 
 /// [`ContractionCast`], asked for the packet of one call.
 ///
@@ -241,17 +261,6 @@ pub trait ContractsTo<OutPacket>: StreamScalar {
 impl<D: ContractionCast, OutPacket: M> ContractsTo<OutPacket> for D {
     type Output = <D as ContractionCast>::Output;
 }
-
-macro_rules! contracts_to {
-    ($($input:ident => $output:ident),*) => { $(
-        impl<OutPacket: M> ContractsTo<OutPacket> for $input {
-            type Output = $output;
-        }
-    )* };
-}
-
-// Streams carry these, tensors do not: see [`ContractionCast`].
-contracts_to!(i5 => i32, i9 => i32);
 
 /// No packet: see [`ContractsTo`].
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! [`ElementType`]: the element types as plain data.
 
-use super::cast;
+use super::{VeScalarKind, cast};
 use crate::spec::ChipKind;
 use std::fmt;
 
@@ -143,6 +143,26 @@ impl ElementType {
     /// first. Empty for types that no memory holds.
     pub const fn cast_outputs(self) -> &'static [ElementType] {
         cast::cast_outputs(self)
+    }
+
+    /// The type of products and sums of the Contraction Engine. `None` for types that it does not multiply.
+    ///
+    /// ```
+    /// use furiosa_visa_std::scalar::ElementType::{Bf16, F32, I32, I9};
+    ///
+    /// assert_eq!([Bf16, I9, I32].map(|element| element.contraction_output()), [Some(F32), Some(I32), None]);
+    /// ```
+    pub const fn contraction_output(self) -> Option<ElementType> {
+        cast::contraction_output(self)
+    }
+
+    /// The type as the Vector Engine and the Cast Engine have it: 32 bits. `None` for other types.
+    pub const fn vector_kind(self) -> Option<VeScalarKind> {
+        match self {
+            ElementType::I32 => Some(VeScalarKind::I32),
+            ElementType::F32 => Some(VeScalarKind::F32),
+            _ => None,
+        }
     }
 }
 
