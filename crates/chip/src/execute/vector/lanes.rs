@@ -28,48 +28,59 @@ const fn put(bits: u32) -> Lane {
     bits.to_le_bytes()
 }
 
+/// Arguments of a binary function, lane by lane. Seven combinations of mode and operand come down to these three.
+#[derive(Clone, Copy)]
+enum Arguments<'a> {
+    Both(&'a [Lane], &'a [Lane]),
+    ConstantSecond(&'a [Lane], u32),
+    ConstantFirst(u32, &'a [Lane]),
+}
+
+impl<'a> Arguments<'a> {
+    /// Arguments of a mode: 0 is the stream, 1 the operand. `one`: a lane for a constant that is both arguments.
+    fn of(mode: BinaryArgMode, stream: &'a [Lane], operand: Lanes<'a>, one: &'a mut Lane) -> Self {
+        match (mode, operand) {
+            (BinaryArgMode::Mode00, _) => Self::Both(stream, stream),
+            (BinaryArgMode::Mode01, Lanes::Constant(constant)) => Self::ConstantSecond(stream, constant),
+            (BinaryArgMode::Mode10, Lanes::Constant(constant)) => Self::ConstantFirst(constant, stream),
+            (BinaryArgMode::Mode11, Lanes::Constant(constant)) => {
+                *one = put(constant);
+                Self::Both(core::slice::from_ref(one), core::slice::from_ref(one))
+            }
+            (BinaryArgMode::Mode01, Lanes::Each(others)) => Self::Both(stream, others),
+            (BinaryArgMode::Mode10, Lanes::Each(others)) => Self::Both(others, stream),
+            (BinaryArgMode::Mode11, Lanes::Each(others)) => Self::Both(others, others),
+        }
+    }
+
+    /// Copies the first lane to all others if both arguments are one lane.
+    fn spread(self, to: &mut [Lane]) {
+        if let (Self::Both([_], [_]), [first, rest @ ..]) = (self, to) {
+            rest.fill(*first);
+        }
+    }
+}
+
 /// Computes `to[k] = f(…)`, with the arguments that the mode selects. This is a macro because a closure might not be
 /// inlined, and the loop would not be vectorised.
 macro_rules! each {
-    ($mode:expr, $from:expr, $operand:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
-        match ($mode, $operand) {
-            (BinaryArgMode::Mode00, _) => {
-                for (to, &lane) in $to.iter_mut().zip($from) {
-                    let ($a, $b) = (get(lane), get(lane));
+    ($arguments:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
+        match $arguments {
+            Arguments::Both(first, second) => {
+                for ((to, &first), &second) in $to.iter_mut().zip(first).zip(second) {
+                    let ($a, $b) = (get(first), get(second));
                     *to = put($f);
                 }
             }
-            (BinaryArgMode::Mode01, Lanes::Constant($b)) => {
-                for (to, &lane) in $to.iter_mut().zip($from) {
-                    let $a = get(lane);
+            Arguments::ConstantSecond(first, $b) => {
+                for (to, &first) in $to.iter_mut().zip(first) {
+                    let $a = get(first);
                     *to = put($f);
                 }
             }
-            (BinaryArgMode::Mode10, Lanes::Constant($a)) => {
-                for (to, &lane) in $to.iter_mut().zip($from) {
-                    let $b = get(lane);
-                    *to = put($f);
-                }
-            }
-            (BinaryArgMode::Mode11, Lanes::Constant($a)) => {
-                let $b = $a;
-                $to.fill(put($f));
-            }
-            (BinaryArgMode::Mode01, Lanes::Each(others)) => {
-                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
-                    let ($a, $b) = (get(lane), get(other));
-                    *to = put($f);
-                }
-            }
-            (BinaryArgMode::Mode10, Lanes::Each(others)) => {
-                for ((to, &lane), &other) in $to.iter_mut().zip($from).zip(others) {
-                    let ($a, $b) = (get(other), get(lane));
-                    *to = put($f);
-                }
-            }
-            (BinaryArgMode::Mode11, Lanes::Each(others)) => {
-                for (to, &other) in $to.iter_mut().zip(others) {
-                    let ($a, $b) = (get(other), get(other));
+            Arguments::ConstantFirst($a, second) => {
+                for (to, &second) in $to.iter_mut().zip(second) {
+                    let $b = get(second);
                     *to = put($f);
                 }
             }
@@ -134,9 +145,17 @@ pub(super) fn binary(
     operand: Lanes<'_>,
     to: &mut [Lane],
 ) {
+    let mut one = [0; 4];
+    let arguments = Arguments::of(mode, from, operand, &mut one);
+    apply(op, arguments, to);
+    arguments.spread(to);
+}
+
+#[inline(always)]
+fn apply(op: BinaryOperator, arguments: Arguments<'_>, to: &mut [Lane]) {
     macro_rules! all {
         ($($pattern:pat => $kind:ident $f:expr,)*) => {
-            match op { $($pattern => each!(mode, from, operand, to, |a, b| $kind!($f, a, b)),)* }
+            match op { $($pattern => each!(arguments, to, |a, b| $kind!($f, a, b)),)* }
         };
     }
     macro_rules! bits {
@@ -147,13 +166,13 @@ pub(super) fn binary(
     use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
     match op {
         LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
-            return each!(mode, from, operand, to, |a, b| bits!(&, a, b));
+            return each!(arguments, to, |a, b| bits!(&, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
-            return each!(mode, from, operand, to, |a, b| bits!(|, a, b));
+            return each!(arguments, to, |a, b| bits!(|, a, b));
         }
         LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
-            return each!(mode, from, operand, to, |a, b| bits!(^, a, b));
+            return each!(arguments, to, |a, b| bits!(^, a, b));
         }
         _ => {}
     }
@@ -223,23 +242,32 @@ pub(super) fn ternary(
 ) {
     // The rules refuse masked multiply-adds, which are not documented (guide: vector).
     let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
-    macro_rules! all {
-        ($($name:ident: |$x:ident, $y:ident| ($a:expr, $b:expr, $c:expr);)*) => {
-            match mode { $(TernaryArgMode::$name => each!(BinaryArgMode::Mode01, from, operand, to, |a, b| {
-                let ($x, $y) = (f32::from_bits(a), f32::from_bits(b));
-                scalar::multiply_add_float($a, $b, $c).to_bits()
-            }),)* }
+    use TernaryArgMode as Mode;
+    let (arguments, is_third) = match mode {
+        Mode::Mode012 => (BinaryArgMode::Mode01, true),
+        Mode::Mode002 => (BinaryArgMode::Mode00, true),
+        Mode::Mode102 => (BinaryArgMode::Mode10, true),
+        Mode::Mode112 => (BinaryArgMode::Mode11, true),
+        Mode::Mode020 => (BinaryArgMode::Mode00, false),
+        Mode::Mode021 => (BinaryArgMode::Mode01, false),
+        Mode::Mode120 => (BinaryArgMode::Mode10, false),
+    };
+    let mut one = [0; 4];
+    let arguments = Arguments::of(arguments, from, operand, &mut one);
+    macro_rules! multiply_add {
+        (|$a:ident, $b:ident| ($first:expr, $second:expr, $third:expr)) => {
+            each!(arguments, to, |a, b| {
+                let ($a, $b) = (f32::from_bits(a), f32::from_bits(b));
+                scalar::multiply_add_float($first, $second, $third).to_bits()
+            })
         };
     }
-    all! {
-        Mode012: |x, y| (x, y, constant);
-        Mode002: |x, _y| (x, x, constant);
-        Mode102: |x, y| (y, x, constant);
-        Mode112: |_x, y| (y, y, constant);
-        Mode020: |x, _y| (x, constant, x);
-        Mode021: |x, y| (x, constant, y);
-        Mode120: |x, y| (y, constant, x);
+    if is_third {
+        multiply_add!(|a, b| (a, b, constant));
+    } else {
+        multiply_add!(|a, b| (a, constant, b));
     }
+    arguments.spread(to);
 }
 
 /// Fixed point to float.

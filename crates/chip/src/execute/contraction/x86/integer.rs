@@ -27,6 +27,8 @@ impl Avx2Vnni {
     }
 }
 
+// Not inlined into the functions that call it for columns of two bytes: compiling it takes long.
+#[inline(never)]
 #[target_feature(enable = "avx2")]
 fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
     integer::<_, 4>(machine, job);
@@ -35,7 +37,7 @@ fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
 #[target_feature(enable = "avx2,avxvnni")]
 fn integer_avx2_vnni(machine: Avx2Vnni, job: IntegerJob<'_>) {
     match job.layout {
-        Avx2::LAYOUT => integer::<_, 4>(machine.avx2(), job),
+        Avx2::LAYOUT => machine.avx2().integer(job),
         _ => integer::<_, 4>(machine, job),
     }
 }

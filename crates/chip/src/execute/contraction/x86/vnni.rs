@@ -16,7 +16,7 @@
 //! negative bias, which is computed once for all groups that meet a packet.
 
 use super::super::chains::FamilyBlock;
-use super::super::integer::{Dots, integer};
+use super::super::integer::Dots;
 use super::super::job::IntegerJob;
 use super::super::shape::Layout;
 use super::super::weights::Vector;
@@ -48,7 +48,7 @@ impl Avx512 {
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn integer_avx512(machine: Avx512, job: IntegerJob<'_>) {
     match (job.layout, job.shape.planes()) {
-        (Avx2::LAYOUT, _) => integer::<_, 4>(machine.avx2(), job),
+        (Avx2::LAYOUT, _) => machine.avx2().integer(job),
         (_, 1) => all::<1>(job),
         _ => all::<2>(job),
     }
