@@ -5,42 +5,31 @@
 //! contract, accumulate, cast, transpose) show it before and after, the rule, and their numbers: a
 //! [`StageExplanation`].
 
-use crate::engine::commit::{CommitConfig, CommitPlan, CommitRequest};
+use crate::engine::commit::CommitPlan;
 use crate::engine::dma::{AtRest, DmaPlan};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::fetch::stages::Stages;
 use crate::error::PlanError;
 use crate::host::BufferPlan;
-use crate::mapping::{M, Pool, factors_of, modulo, resize, strip};
+use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
-use crate::sequencer::{Explanation, Request, Stream, explain_loops};
+use crate::sequencer::Explanation;
 use crate::tensor::WindowList;
 
 mod cast;
 mod collect;
 mod contraction;
 mod copies;
-mod fetch;
 mod indexed;
 mod register_files;
 #[cfg(test)]
 mod sequencer_tests;
-mod stage;
 mod switch;
 mod transpose;
 mod vector;
 
-pub use cast::explain_cast;
-pub use collect::explain_collect;
-pub use contraction::{explain_accumulate, explain_contract};
-pub use fetch::{explain_fetch, explain_read};
-pub use register_files::{explain_trf_load, explain_vrf_load};
-use stage::count;
-pub use stage::{MappingChange, StageExplanation};
-pub use switch::explain_switch;
-pub use transpose::explain_transpose;
-pub use vector::{VectorExplanation, VectorRow, explain_vector};
+pub use furiosa_visa_rules::explain::*;
 
 /// Unwraps an explanation: every plan that exists has one.
 fn explained(explanation: Result<Explanation, PlanError>) -> Explanation {
@@ -100,41 +89,6 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
         let explanation = explain_commit_view(&Self::REQUEST, &Self::VIEW);
         explained(explanation.or_else(|_| explain_commit(&Self::REQUEST, &Self::VIEW)))
     }
-}
-
-fn explain_commit_view(request: &CommitRequest, config: &CommitConfig) -> Result<Explanation, PlanError> {
-    let mut pool = Pool::new();
-    let destination = factors_of("commit", &mut pool, request.destination)?;
-    let packet = factors_of("commit", &mut pool, request.packet)?;
-    let kept = resize(&mut pool, &packet, config.window);
-    let lanes = strip(&kept);
-    let loops = Request {
-        buf_expr: Some(request.destination),
-        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&lanes))
-    };
-    let mut explanation = explain_loops(&mut pool, &loops)?;
-    explanation.fact("lanes of the view", lanes.size());
-    explanation.fact("commit_in_size", count(config.commit_in_size, "byte"));
-    explanation.fact("contiguous run", count(config.contiguous_bytes, "byte"));
-    explanation.fact("commit_size", count(config.commit_size, "byte"));
-    explanation.fact("cycles", config.cycles);
-    Ok(explanation)
-}
-
-fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<Explanation, PlanError> {
-    let mut pool = Pool::new();
-    let destination = factors_of("commit", &mut pool, request.destination)?;
-    let inner = modulo(&mut pool, &destination, config.window);
-    let loops = Request {
-        buf_expr: Some(request.destination),
-        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&inner))
-    };
-    let mut explanation = explain_loops(&mut pool, &loops)?;
-    explanation.fact("commit_in_size", count(config.commit_in_size, "byte"));
-    explanation.fact("contiguous run", count(config.contiguous_bytes, "byte"));
-    explanation.fact("commit_size", count(config.commit_size, "byte"));
-    explanation.fact("cycles", config.cycles);
-    Ok(explanation)
 }
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {

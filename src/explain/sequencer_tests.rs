@@ -1,8 +1,7 @@
 //! The tables of a derivation, row by row (guide: sequencers).
 
-use super::*;
 use crate::explain::explain_read;
-use crate::mapping::{Expr, M, factorize};
+use crate::mapping::{Expr, M, Pool, factorize};
 use crate::prelude::{axes, m};
 use crate::scalar::ElementType;
 use crate::sequencer::*;

@@ -1,102 +1,15 @@
 //! `explain()` on the program of the Vector Engine: its stages, their packets and arithmetic units.
 
-use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
 use crate::engine::stream::VectorFinalTensor;
 use crate::engine::vector::{
     InterSlicePlan, ReducePlan, UnzipPlan, UnzipRequest, VectorPacketPlan, VectorPacketRequest,
     derive_inter_slice, derive_reduce, derive_unzip,
 };
-use crate::explain::{MappingChange, StageExplanation};
+use crate::explain::{MappingChange, StageExplanation, VectorExplanation, explain_vector};
 use crate::mapping::{AxisName, M};
 use crate::runtime::Tu;
 use crate::scalar::VeScalar;
-use crate::sequencer::write_table;
 use crate::spec::{BEAT_LANES, VECTOR_REDUCE_SLOTS};
-use core::fmt;
-
-/// A stage of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VectorRow {
-    /// The step, in the words of [vector](crate::guide::vector).
-    pub step: String,
-    /// The arithmetic unit. Empty if there is none.
-    pub unit: &'static str,
-    /// Outgoing packets of each slice.
-    pub packets: usize,
-    /// Lanes of a packet.
-    pub lanes: usize,
-    /// The type of the outgoing elements.
-    pub element: String,
-}
-
-/// A program as a table: the stream after each stage.
-///
-/// ```
-/// use furiosa_visa_std::command::{StreamShape, Vector, VectorStep};
-/// use furiosa_visa_std::explain::explain_vector;
-/// use furiosa_visa_std::mapping::Guard;
-/// use furiosa_visa_std::prelude::*;
-/// use furiosa_visa_std::scalar::ElementType;
-/// let mut program = Vector::new(ElementType::F32, Guard::always(5));
-/// program.steps = vec![VectorStep::Split, VectorStep::Concat];
-/// let stream = StreamShape { element: ElementType::F32, time: 6, lanes: 8 };
-/// println!("{}", explain_vector(&program, stream));
-/// ```
-///
-/// ```text
-/// vector
-///
-/// | step   | unit | packets | lanes | element |
-/// |--------|------|---------|-------|---------|
-/// |        |      | 6       | 8     | f32     |
-/// | split  |      | 12      | 4     | f32     |
-/// | concat |      | 6       | 8     | f32     |
-///
-/// units    0 of 19
-/// …
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VectorExplanation {
-    /// The incoming stream, and a row per step.
-    pub rows: Vec<VectorRow>,
-    /// Number of arithmetic units in use.
-    pub units: usize,
-    /// The most packets of a stage: the cycles of the engine.
-    pub cycles: usize,
-}
-
-/// Explains a program for a stream.
-pub fn explain_vector(vector: &Vector, before: StreamShape) -> VectorExplanation {
-    let row = |step: String, unit: &'static str, shape: StreamShape| VectorRow {
-        step,
-        unit,
-        packets: shape.time,
-        lanes: shape.lanes,
-        element: shape.element.to_string(),
-    };
-    let mut rows = vec![row(String::new(), "", before)];
-    let shapes = vector.shapes(before).skip(1);
-    rows.extend(vector.steps.iter().zip(shapes).map(|(step, shape): (&VectorStep, _)| {
-        row(step.to_string(), step.alu().map_or("", |alu| alu.name()), shape)
-    }));
-    let cycles = vector.packets(before).max().unwrap_or(before.time);
-    VectorExplanation { rows, units: vector.alus().count(), cycles }
-}
-
-impl fmt::Display for VectorExplanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "vector\n")?;
-        let cells = |row: &VectorRow| {
-            let VectorRow { step, unit, packets, lanes, element } = row;
-            vec![step.clone(), unit.to_string(), packets.to_string(), lanes.to_string(), element.clone()]
-        };
-        let rows: Vec<_> = self.rows.iter().map(cells).collect();
-        write_table(f, &["step", "unit", "packets", "lanes", "element"], &rows)?;
-        writeln!(f, "\nunits    {} of {}", self.units, RngdAlu::ALL.len())?;
-        writeln!(f, "latency  {} cycles, one per unit", self.units)?;
-        writeln!(f, "cycles   {}, one per packet of the stage that has most", self.cycles)
-    }
-}
 
 impl<const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
     VectorFinalTensor<'_, T, D, Chip, Cluster, Slice, Time, Packet>
@@ -240,6 +153,7 @@ impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
 mod tests {
     use super::*;
     use crate::command::{FpUnaryOp, ValidBranchIds};
+    use crate::command::{StreamShape, Vector, VectorStep};
     use crate::mapping::Guard;
     use crate::prelude::{axes, m};
     use crate::scalar::ElementType;

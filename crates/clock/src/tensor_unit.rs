@@ -12,8 +12,9 @@ use super::cost::{Channels, Cost, CostClass};
 use super::numbers::{Model, Number};
 use core::fmt;
 use furiosa_visa_rules::command::{
-    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Transpose, Vector,
+    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Vector,
 };
+pub use furiosa_visa_rules::command::{switch_cycles, transpose_cycles};
 use furiosa_visa_rules::list::List;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::accessed_run;
@@ -201,11 +202,6 @@ pub(super) fn table_cycles_of(fetch: &Fetch, model: Model) -> Option<Cost> {
     Some(Cost { cycles: table_cycles(fetch.time as u64 * bytes as u64, flit.cycles), ..flit })
 }
 
-/// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
-pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 {
-    ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
-}
-
 /// Cycles of the Contraction Engine: one flit in and one packet out per cycle, so the larger number of the two.
 pub const fn contract_cycles(steps: u64, collect_flits: u64, tile: u64) -> u64 {
     let flits = collect_flits * steps.div_ceil(tile);
@@ -223,19 +219,6 @@ pub const fn accumulate_cycles(kind: AccumulationKind, slots: u64, rows: u64, co
 /// Levels of the adder tree for packets of this type: 7 for 4-bit elements, 6 for 8-bit ones, 5 for 16-bit ones.
 pub const fn tree_latency(element: ElementType) -> u64 {
     (spec::MAC_BYTES * 8 / element.bits()).ilog2() as u64
-}
-
-/// Cycles of the Transpose Engine. Matrices of up to 16 columns go through two buffers in turns: one is filled while
-/// the other is emptied. A wider matrix takes both.
-pub const fn transpose_cycles(transpose: &Transpose) -> u64 {
-    let (in_flits, out_rows) = (transpose.in_flits() as u64, transpose.out_rows as u64);
-    let both = in_flits.saturating_add(out_rows);
-    let iterations = transpose.iterations as u64;
-    if transpose.in_cols > spec::TRANSPOSE_BUFFER_COLUMNS || iterations == 0 {
-        return iterations.saturating_mul(both);
-    }
-    let slower = if in_flits > out_rows { in_flits } else { out_rows };
-    both.saturating_add((iterations - 1).saturating_mul(slower))
 }
 
 /// Cycles of a commit: one write per cycle.

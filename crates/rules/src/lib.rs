@@ -7,6 +7,7 @@
 //! | [`scalar`] | element types, and what the chip converts |
 //! | [`sequencer`] | nested loops from mappings |
 //! | [`engine`], [`tensor`] | the rules of the engines, and of tensors at rest |
+//! | [`explain`] | what is derived, in words |
 //! | [`lower`] | from calls to commands: kernels as data |
 //! | [`command`] | the orders that the chip gets: plain data |
 //! | [`list`], [`PlanError`] | lists of fixed capacity in plans, refusals as values |
@@ -21,6 +22,7 @@ extern crate self as furiosa_visa_std;
 pub mod command;
 pub mod engine;
 pub mod error;
+pub mod explain;
 pub mod list;
 pub mod lower;
 pub mod mapping;

@@ -11,9 +11,7 @@
 
 mod pipeline;
 
-pub(crate) use accumulate::OPERATION as ACCUMULATE;
 pub use accumulate::{AccumulateConfig, AccumulateRequest, derive_accumulate};
-pub(crate) use accumulate::{innermost_padding, slot_loops};
 pub use align::{AlignConfig, AlignRequest, derive_align};
 pub use contract::{ContractConfig, ContractRequest, derive_contract};
 pub(crate) use furiosa_visa_rules::engine::contraction::{
@@ -21,5 +19,4 @@ pub(crate) use furiosa_visa_rules::engine::contraction::{
 };
 pub use pipeline::{AccumulatePlan, AlignPlan, ContractPlan, StreamAdapterPlan, TrfSequencerPlan};
 pub use stream_adapter::{StreamAdapterConfig, derive_stream_adapter};
-pub(crate) use trf_sequencer::read_block;
 pub use trf_sequencer::{TrfSequencerConfig, derive_trf_sequencer};

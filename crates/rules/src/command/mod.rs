@@ -35,9 +35,12 @@ pub use shapes::{StreamShape, StreamShapes, shapes_before_vector};
 pub use short_command::ContiguousLoad;
 pub use switch::{
     Emission, SWITCH_LOOPS, Snoop, SnoopDigit, SnoopLoop, Switch, SwitchLoop, SwitchVariant, TimeGate,
+    switch_cycles,
 };
 pub use table::Table;
-pub use tensor_unit::{AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
+pub use tensor_unit::{
+    AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose, transpose_cycles,
+};
 pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
     TransferLoop,

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::list::List;
+use crate::spec;
 use core::fmt;
 
 /// The most digits of a slice number, and the most loops of a switch: 256 slices have 8 digits of 2 values.
@@ -347,6 +348,11 @@ impl fmt::Display for Switch {
         let (taken, sent) = self.delivered();
         write!(f, ", emission {}, delivered {taken}/{sent}", self.emission_order())
     }
+}
+
+/// Cycles of the Switch Engine: a ring passes each flit once per member. Forwarding is a ring of one.
+pub const fn switch_cycles(ring_size: u64, time: u64, packet_bytes: u64) -> u64 {
+    ring_size * time * packet_bytes.div_ceil(spec::FLIT_BYTES as u64)
 }
 
 #[cfg(test)]

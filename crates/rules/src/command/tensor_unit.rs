@@ -8,7 +8,10 @@ use super::vector::Vector;
 use crate::mapping::guard::Guard;
 use crate::scalar::ElementType;
 use crate::sequencer::Config;
-use crate::spec::{BEAT_LANES, FLIT_BYTES, TRANSPOSE_PACKET_ELEMENTS, TRANSPOSE_PACKET_ELEMENTS_4_BIT};
+use crate::spec::{
+    BEAT_LANES, FLIT_BYTES, TRANSPOSE_BUFFER_COLUMNS, TRANSPOSE_PACKET_ELEMENTS,
+    TRANSPOSE_PACKET_ELEMENTS_4_BIT,
+};
 
 /// Order in which results leave the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -227,4 +230,17 @@ impl TensorUnit {
             sink,
         }
     }
+}
+
+/// Cycles of the Transpose Engine. Matrices of up to 16 columns go through two buffers in turns: one is filled while
+/// the other is emptied. A wider matrix takes both.
+pub const fn transpose_cycles(transpose: &Transpose) -> u64 {
+    let (in_flits, out_rows) = (transpose.in_flits() as u64, transpose.out_rows as u64);
+    let both = in_flits.saturating_add(out_rows);
+    let iterations = transpose.iterations as u64;
+    if transpose.in_cols > TRANSPOSE_BUFFER_COLUMNS || iterations == 0 {
+        return iterations.saturating_mul(both);
+    }
+    let slower = if in_flits > out_rows { in_flits } else { out_rows };
+    both.saturating_add((iterations - 1).saturating_mul(slower))
 }

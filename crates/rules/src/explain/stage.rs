@@ -18,12 +18,12 @@ pub struct MappingChange {
 
 impl MappingChange {
     /// A mapping that the stage turns into another one.
-    pub(super) fn new(name: &'static str, before: &Expr, after: &Expr) -> Self {
+    pub fn new(name: &'static str, before: &Expr, after: &Expr) -> Self {
         Self { name, before: format!("m![{before}]"), after: format!("m![{after}]") }
     }
 
     /// A mapping that is part of others after the stage.
-    pub(super) fn consumed(name: &'static str, before: &Expr) -> Self {
+    pub fn consumed(name: &'static str, before: &Expr) -> Self {
         Self { name, before: format!("m![{before}]"), after: String::new() }
     }
 }
@@ -67,11 +67,13 @@ pub struct StageExplanation {
 }
 
 impl StageExplanation {
-    pub(super) fn new(operation: &'static str, mappings: Vec<MappingChange>, rule: String) -> Self {
+    /// A stage without numbers.
+    pub fn new(operation: &'static str, mappings: Vec<MappingChange>, rule: String) -> Self {
         Self { operation, mappings, rule, facts: Vec::new(), loops: None }
     }
 
-    pub(super) fn fact(&mut self, name: &'static str, value: impl fmt::Display) {
+    /// Adds a number with its name.
+    pub fn fact(&mut self, name: &'static str, value: impl fmt::Display) {
         self.facts.push((name, value.to_string()));
     }
 

@@ -1,7 +1,7 @@
 //! A fetch in words: the tables of its loops, its runs, its size and its cycles.
 
 use super::stage::count;
-use crate::engine::fetch::stages::AdapterStage;
+use crate::command::AdapterStage;
 use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Expr, Pool, factorize};
