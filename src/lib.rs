@@ -39,7 +39,7 @@
 //! | kernels as data: calls with mappings as values | [`lower`] |
 //! | plans in words: `explain()` | [`explain`] |
 //! | nested loops from mappings, a buffer to try them on | [`sequencer`] |
-//! | mappings as values, their normal form and division; reading them from text | [`mapping`], and `mapping::parse` with the feature `cli` |
+//! | mappings as values, their normal form and division; reading them from text | [`mapping`], and `mapping::parse` with the feature `parse` |
 //! | the simulated chip, its checks, orders and faults | [`chip`] |
 //! | cycles, reports, traces, maps of memory | [`clock`] |
 //! | every number of the hardware | [`spec`] |

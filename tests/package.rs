@@ -35,6 +35,7 @@ fn check(package: &str, folder: &str, more: &[&str]) {
         ("furiosa-visa-std", "src/guide/", &[".md", ".svg"][..]),
         ("furiosa-visa-report", "src/page/", &[".html", ".css", ".js"]),
         ("cargo-visa", "src/new/", &[".txt"]),
+        ("cargo-visa", "src/guide/", &[".md", ".svg"]),
     ];
     let is_text = |file: &str| {
         kinds.iter().any(|(own, folder, ends)| {
@@ -107,7 +108,7 @@ fn the_grammar() {
 
 #[test]
 fn the_command() {
-    check("cargo-visa", "cargo-visa", &["src/main.rs"]);
+    check("cargo-visa", "cargo-visa", &["src/lib.rs"]);
 }
 
 #[test]

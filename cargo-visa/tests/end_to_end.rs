@@ -100,10 +100,15 @@ fn a_new_crate_runs_and_is_checked() {
     let checked = visa(&project, &arguments);
     assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
     let reasons: Vec<Value> = lines(&checked).iter().map(|line| line["reason"].clone()).collect();
-    assert_eq!(reasons, ["compiler-artifact", "build-finished"]);
+    // The program, and its tests.
+    assert_eq!(reasons, ["compiler-artifact", "compiler-artifact", "build-finished"]);
     let checked_program =
         project.join(format!("target/visa/debug/my-kernels{}", std::env::consts::EXE_SUFFIX));
     assert!(checked_program.metadata().expect("cargo looks for it").len() < 100);
+    // The program that cargo has built is still one.
+    let built = project.join(format!("target/debug/my-kernels{}", std::env::consts::EXE_SUFFIX));
+    let output = Command::new(built).output().expect("it starts");
+    assert!(output.stdout.starts_with(b"256 x 8 results"));
     // The next check has nothing to do.
     assert_eq!(lines(&visa(&project, &arguments))[0]["fresh"], true);
 
@@ -140,6 +145,66 @@ fn unused(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![K]>) {
     assert!(text.contains(&format!("error[E0080]: {WORDS}")), "{text}");
     assert!(!text.contains("furiosa_visa_std") && !text.contains('\x1b'), "{text}");
     assert!(shown.stdout.is_empty());
+
+    // A test of its own is looked at, unless targets are named.
+    std::fs::write(project.join("src/main.rs"), &program).expect("it can be written");
+    std::fs::create_dir(project.join("tests")).expect("it can be made");
+    let test = "#[test]\nfn wrong() {\n    let () = 1;\n}\n";
+    std::fs::write(project.join("tests/wrong.rs"), test).expect("it can be written");
+    assert_eq!(visa(&project, &["check", "--offline"]).status.code(), Some(101));
+    assert_eq!(visa(&project, &["check", "--offline", "--bins"]).status.code(), Some(0));
+}
+
+/// What was built of other crates is not built again.
+#[test]
+fn a_check_shares_what_cargo_has_built() {
+    let project = folder("shared");
+    let write = |file: &str, text: &str| {
+        let file = project.join(file);
+        std::fs::create_dir_all(file.parent().expect("it has one")).expect("it can be made");
+        std::fs::write(file, text).expect("it can be written");
+    };
+    write("helper/Cargo.toml", "[package]\nname = \"helper\"\nedition = \"2024\"\n[workspace]\n");
+    write("helper/src/lib.rs", "pub fn one() -> usize {\n    1\n}\n");
+    let dependency = "[dependencies]\nhelper = { path = \"../helper\" }\n[workspace]\n";
+    write("kernels/Cargo.toml", &format!("[package]\nname = \"kernels\"\nedition = \"2024\"\n{dependency}"));
+    write("kernels/src/main.rs", "fn main() {\n    println!(\"{}\", helper::one());\n}\n");
+    let kernels = project.join("kernels");
+    let mut cargo = Command::new(env!("CARGO"));
+    let built = of_a_user(cargo.args(["build", "--offline"]), &kernels).output().expect("it starts");
+    assert!(built.status.success(), "{}", stderr(&built));
+    let checked = visa(&kernels, &["check", "--offline"]);
+    let text = stderr(&checked);
+    assert!(checked.status.success() && text.contains("Compiling kernels"), "{text}");
+    assert_eq!(text.contains("Compiling helper"), !cargo_shares(&kernels), "{text}");
+}
+
+/// Whether this cargo tells the folder of what is built on the way to programs.
+fn cargo_shares(folder: &Path) -> bool {
+    let mut cargo = Command::new(env!("CARGO"));
+    let arguments = ["metadata", "--no-deps", "--format-version=1", "--offline"];
+    let output = of_a_user(cargo.args(arguments), folder).output().expect("it starts");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    metadata["build_directory"].is_string()
+}
+
+/// Both names have the commands of both.
+#[test]
+fn one_program_under_two_names() {
+    let folder = folder("names");
+    let plain = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_visa"));
+        command.args(arguments).current_dir(&folder).output().expect("it starts")
+    };
+    for arguments in
+        [&["help", "vector"][..], &["map", "A", "--axes", "A=8"], &["check", "--help"], &["--version"]]
+    {
+        let (first, second) = (visa(&folder, arguments), plain(arguments));
+        assert!(first.status.success(), "{arguments:?}: {}", stderr(&first));
+        assert!(!first.stdout.is_empty() && first.stdout == second.stdout, "{arguments:?}");
+    }
+    let made = plain(&["new", "my-kernels", "--version", "0.1"]);
+    assert!(made.status.success() && folder.join("my-kernels/Cargo.toml").exists(), "{}", stderr(&made));
 }
 
 /// No cargo is started, and nothing is asked of a network.
@@ -183,10 +248,16 @@ fn what_cannot_be_made_or_checked() {
             .starts_with("error: `--path`: `nowhere` has no `Cargo.toml`")
     );
     assert!(refused(&["new", "x", "--version", "1", "--path", "."]).contains("given twice"));
-    assert!(refused(&["build"]).starts_with("error: `build` is no command of `cargo visa`\n\nWhat cargo"));
-    for arguments in [&["--help"][..], &["check", "--help"], &["new", "-h"]] {
+    let other = visa(&parent, &["build"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).starts_with("error: `build` is not a command; the commands are `check`, "));
+    for (arguments, start) in [
+        (&["--help"][..], "visa: what cargo does not know"),
+        (&["check", "--help"], "visa check: "),
+        (&["new", "-h"], "visa new: "),
+    ] {
         let help = visa(&parent, arguments);
-        assert!(help.status.success() && help.stdout.starts_with(b"What cargo"), "{arguments:?}");
+        assert!(help.status.success() && help.stdout.starts_with(start.as_bytes()), "{arguments:?}");
     }
     let nowhere = refused(&["check", "--manifest-path", "nowhere/Cargo.toml"]);
     assert!(nowhere.starts_with("error: ") && nowhere.contains("nowhere"), "{nowhere}");

@@ -39,7 +39,7 @@ mod vrf;
 mod windows;
 mod worked_examples;
 
-#[path = "../cli/run.rs"]
+#[path = "../../cargo-visa/tests/cli/run.rs"]
 mod run;
 
 use ::reference;

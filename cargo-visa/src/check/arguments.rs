@@ -2,6 +2,20 @@
 
 use std::ffi::OsString;
 
+/// Cargo's options that name targets.
+const TARGETS: [&str; 10] = [
+    "--all-targets",
+    "--lib",
+    "--bin",
+    "--bins",
+    "--example",
+    "--examples",
+    "--test",
+    "--tests",
+    "--bench",
+    "--benches",
+];
+
 /// How messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -25,6 +39,8 @@ pub struct Options {
     pub colour: Option<String>,
     /// Whether there is a `--target-dir`.
     pub has_target_folder: bool,
+    /// Whether targets are named. All are checked otherwise.
+    pub has_targets: bool,
     /// The arguments of `cargo build`.
     pub of_build: Vec<OsString>,
     /// Those that `cargo metadata` needs too.
@@ -50,6 +66,7 @@ impl Options {
                 "--" => return Err("there are no arguments behind `--`: nothing is run; leave it out".into()),
                 _ => {}
             }
+            options.has_targets |= TARGETS.contains(&name);
             let of_interest = [
                 "--message-format",
                 "--color",
@@ -125,7 +142,7 @@ mod tests {
             words("-p a --all-targets --features=x --offline --manifest-path b/Cargo.toml")
         );
         assert_eq!(options.of_metadata, words("--offline --manifest-path b/Cargo.toml"));
-        assert!(!options.has_target_folder && !options.verbose);
+        assert!(options.has_targets && !options.has_target_folder && !options.verbose);
     }
 
     #[test]
@@ -137,6 +154,7 @@ mod tests {
         assert_eq!((options.format, options.colour.as_deref()), (Format::ColouredJson, Some("never")));
         assert_eq!(options.of_build, words("--target-dir t --color never"));
         assert_eq!(parse("").expect("is accepted"), Options::default());
+        assert!(!options.has_targets && parse("--test=a").expect("is accepted").has_targets);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
 struct Project {
     sources: Sources,
     target: PathBuf,
+    /// The folder of what is built on the way to programs. `None`: this cargo has none that could be shared.
+    build: Option<PathBuf>,
 }
 
 impl Project {
@@ -80,7 +82,8 @@ impl Project {
             }
         }
         let target = metadata["target_directory"].as_str().unwrap_or("target");
-        Ok(Self { sources, target: PathBuf::from(target) })
+        let build = metadata["build_directory"].as_str().map(PathBuf::from);
+        Ok(Self { sources, target: PathBuf::from(target), build })
     }
 }
 
@@ -93,16 +96,18 @@ fn cargo_build(options: &Options, project: &Project, colour: bool) -> Command {
     let mut cargo = cargo();
     cargo.arg("build");
     cargo.arg(format!("--message-format={}", if colour { "json-diagnostic-rendered-ansi" } else { "json" }));
-    // A folder of its own: a check does not wait for a build, and neither undoes what the other one has built.
+    // Programs are not built, and what stands in for them is not where `cargo build` puts programs. All other crates are
+    // those of `cargo build`. Those of the workspace have other names, because another program compiles them.
     if !options.has_target_folder {
         cargo.arg("--target-dir").arg(project.target.join("visa"));
-    }
-    // Nothing is run. The library is built once, and no debug information is looked at.
-    cargo.arg("--config=profile.dev.debug=0");
-    for package in ["std", "rules", "chip", "clock", "report"] {
-        cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.opt-level=0"));
+        if let Some(build) = &project.build {
+            cargo.env("CARGO_BUILD_BUILD_DIR", build);
+        }
     }
     cargo.args(&options.of_build);
+    if !options.has_targets {
+        cargo.arg("--all-targets");
+    }
     if std::env::var_os("RUSTC_WORKSPACE_WRAPPER").is_none()
         && let Ok(program) = std::env::current_exe()
     {

@@ -5,10 +5,11 @@ use std::process::Command;
 
 /// The arguments of the README's calls of the tool, as a shell splits them.
 fn calls_of_the_readme() -> Vec<Vec<String>> {
-    let lines = include_str!("../../README.md").lines();
-    let calls = lines.filter_map(|line| line.split_once("--bin visa -- ").map(|(_, arguments)| arguments));
-    // A call within a sentence ends with a backtick.
-    let calls = calls.map(|arguments| arguments.split('`').next().unwrap_or(arguments));
+    // Lines of a shell, and what is between backticks: every other part of a line.
+    let parts = include_str!("../../../README.md").lines().flat_map(|line| line.split('`'));
+    let calls = parts.filter_map(|part| part.strip_prefix("visa "));
+    // Commands that are only named have no arguments.
+    let calls = calls.filter(|call| !call.starts_with("check") && call.split_whitespace().count() > 1);
     // The traces that the call before them writes are recorded.
     let recorded = |word: &str| match word {
         "trace.json" => "tests/cli/before.json".to_string(),

@@ -2,12 +2,12 @@
 
 use super::arguments::Once;
 use super::{EXPLAIN_HELP, Output, Refusal};
-use furiosa_visa_std::engine::fetch::FetchRequest;
-use furiosa_visa_std::explain::{explain_fetch, explain_read};
-use furiosa_visa_std::mapping::Expr;
-use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
-use furiosa_visa_std::scalar::ElementType;
-use furiosa_visa_std::sequencer::{Window, check_windows};
+use furiosa_visa_rules::engine::fetch::FetchRequest;
+use furiosa_visa_rules::explain::{explain_fetch, explain_read};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::sequencer::{Window, check_windows};
 
 /// The most elements of a stream: its number of bits must fit a `usize`.
 const MAX_STREAM: usize = 1 << if usize::BITS < 64 { 26 } else { 40 };

@@ -2,7 +2,7 @@
 
 use super::arguments::{Once, shown};
 use super::{HTML_HELP, Output, Refusal, traces};
-use furiosa_visa_std::clock::page;
+use furiosa_visa_report::page;
 use std::path::{Path, PathBuf};
 
 /// `visa html trace.json -o run.html`.

@@ -11,6 +11,7 @@ mod map;
 mod plain;
 mod svg;
 mod table;
+mod topics;
 mod traces;
 
 use std::ffi::OsString;
@@ -53,21 +54,50 @@ impl Output {
 }
 
 const USAGE: &str = "\
-visa: shows what furiosa-visa-std derives from mappings
+visa: what cargo does not know of kernels for furiosa-visa-std
 
-Usage:
+Usage: visa COMMAND, or cargo visa COMMAND
+  visa check [OPTIONS]            what is refused, sizes included, at your line and as `m![…]`
+  visa new NAME [OPTIONS]         a crate with a kernel, its check on the host, a test, and the editor's settings
   visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
                [--dtype TYPE] [--to TYPE] [--sub] [--windows WINDOWS]
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
   visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
   visa diff BEFORE AFTER          two traces, line by line
   visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
-  visa help [TOPIC]        explain, map, html, diff, calibrate, or a chapter of the guide
+  visa help [TOPIC]               a command, or a chapter of the guide
   visa --version
 
 MAPPING is what stands between the brackets of `m![…]`, for example 'A / 32, B # 8'.
 AXES are names and sizes, for example A=64,B=7.
 TRACE, BEFORE and AFTER are files that a program wrote with VISA_TRACE=trace.json.
+";
+
+const CHECK_HELP: &str = "\
+visa check: what the compiler and the library refuse, sizes included, at your line and as `m![…]`
+
+  visa check [--verbose] [--message-format FORMAT] [arguments of cargo build]
+
+  --verbose         what is inside of the library too
+  --message-format  `human`, or `json` as cargo writes it, for editors. In rust-analyzer, set
+                    \"rust-analyzer.check.overrideCommand\":
+                        [\"cargo\", \"visa\", \"check\", \"--message-format=json\", \"--all-targets\"]
+
+Checks all targets: programs, tests, examples, benches; name some, as `--lib` or `--test NAME`, to check no others. Shares
+what is built of other crates with `cargo build`, and leaves programs alone: its own are in `target/visa`.
+Exit codes are those of cargo: 0 accepted, 101 refused.
+";
+
+const NEW_HELP: &str = "\
+visa new: a crate with a kernel that runs
+
+  visa new NAME [--path LIBRARY | --version VERSION]
+
+  --path LIBRARY     the folder of the library; by default the one that this program was installed from
+  --version VERSION  the version of the library in the registry
+
+Makes the folder NAME with a kernel, its check on the host, a test, and the settings of the editor. Nothing is downloaded.
+Exit codes: 0 made, 101 refused.
 ";
 
 const EXPLAIN_HELP: &str = "\
@@ -144,7 +174,7 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
-/// Runs the tool. `arguments` are the arguments after the name of the program.
+/// Runs a command that answers with text. `arguments` are the arguments after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {
         Ok(output) => output,
@@ -167,9 +197,12 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("html") => html::command(parser),
             Some("map") => map::command(parser),
             Some("help") => help::command(parser),
+            // What they do is not said in text; only their help comes here.
+            Some("check") => Ok(Output::text(CHECK_HELP)),
+            Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`explain`, `map`, `html`, `diff`, `calibrate` and `help`";
+                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

@@ -1,9 +1,9 @@
 //! Options and mappings of a command.
 
 use super::Refusal;
-use furiosa_visa_std::mapping::Expr;
-use furiosa_visa_std::mapping::parse::{Axes, parse_mapping};
-use furiosa_visa_std::scalar::ElementType;
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_rules::scalar::ElementType;
 use std::ffi::{OsStr, OsString};
 
 /// The most bytes of an argument: far more than an acceptable mapping needs, but few enough to read at once.

@@ -1,8 +1,6 @@
 //! Runs the tool `visa` in this process.
 
-#[path = "../../src/bin/visa/tool/mod.rs"]
-pub mod tool;
-
+pub use cargo_visa::tool;
 use std::ffi::OsString;
 
 /// Runs the tool in this process.

@@ -7,7 +7,7 @@
 
 use super::table::{printable, table};
 use super::{DIFF_HELP, Output, Refusal, traces};
-use furiosa_visa_std::clock::trace::{Run, RunOperation};
+use furiosa_visa_report::trace::{Run, RunOperation};
 use std::collections::BTreeMap;
 
 /// Steps of a critical path that are printed.

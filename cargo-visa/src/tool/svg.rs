@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::map::Layout;
-use furiosa_visa_std::mapping::Expr;
+use furiosa_visa_rules::mapping::Expr;
 use std::fmt::Write;
 
 /// The most cells that are drawn. More cells are too small to see, and slow down viewers.

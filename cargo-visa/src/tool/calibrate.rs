@@ -11,7 +11,8 @@
 
 use super::arguments::{Once, shown};
 use super::{CALIBRATE_HELP, Output, Refusal};
-use furiosa_visa_std::clock::{Number, Numbers, page};
+use furiosa_visa_clock::{Number, Numbers};
+use furiosa_visa_report::page;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
 //! `visa help`: the usage of the tool, and the chapters of the guide.
 
 use super::plain::plain;
+use super::topics::{CHAPTERS, Chapter};
 use super::{
-    CALIBRATE_HELP, DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, Output, Refusal, USAGE, arguments,
+    CALIBRATE_HELP, CHECK_HELP, DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, NEW_HELP, Output, Refusal,
+    USAGE, arguments,
 };
-use furiosa_visa_std::guide::{CHAPTERS, Chapter};
-use furiosa_visa_std::text::distance;
+use furiosa_visa_rules::text::distance;
 
 /// Number of topics that a refusal names.
 const NEAREST: usize = 3;
@@ -16,6 +17,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let lexopt::Arg::Value(name) = &argument else { return Err(argument.unexpected().into()) };
     let shown = arguments::shown(name);
     let text = match name.to_str() {
+        Some("check") => CHECK_HELP.to_string(),
+        Some("new") => NEW_HELP.to_string(),
         Some("explain") => EXPLAIN_HELP.to_string(),
         Some("map") => MAP_HELP.to_string(),
         Some("html") => HTML_HELP.to_string(),
@@ -62,7 +65,7 @@ fn unknown(name: &str) -> String {
     let names: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
     format!(
         "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help \
-         explain`, `map`, `html`, `diff` and `calibrate`",
+         check`, `new`, `explain`, `map`, `html`, `diff` and `calibrate`",
         names.join(", ")
     )
 }

@@ -3,7 +3,7 @@
 use super::Refusal;
 use super::arguments::shown;
 use super::table::printable;
-use furiosa_visa_std::clock::trace::{MOST_BYTES, Run};
+use furiosa_visa_report::trace::{MOST_BYTES, Run};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};

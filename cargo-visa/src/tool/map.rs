@@ -2,8 +2,8 @@
 
 use super::arguments::Once;
 use super::{MAP_HELP, Output, Refusal, grid, svg};
-use furiosa_visa_std::mapping::parse::{index_at, members};
-use furiosa_visa_std::mapping::{Axis, Expr};
+use furiosa_visa_rules::mapping::parse::{index_at, members};
+use furiosa_visa_rules::mapping::{Axis, Expr};
 use std::path::PathBuf;
 
 /// The most cells per row that a user may request.

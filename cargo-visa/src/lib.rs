@@ -1,0 +1,59 @@
+//! `visa` and `cargo visa`: what cargo does not know of kernels. One program under two names.
+//!
+//! * `visa check` shows at the user's line, and in the user's notation, what the library refuses. Editors use it in the
+//!   place of `cargo check`, which does not see sizes.
+//! * `visa new` makes a crate with a kernel that runs.
+//! * The other commands read mappings as `m![…]` does, show what is derived from them, compare traces, and print the
+//!   guide: [`tool`].
+//!
+//! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
+//! written, 2 if the input is refused.
+
+#![deny(clippy::unwrap_used)]
+
+mod check;
+mod new;
+mod notation;
+pub mod tool;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Runs the command that the arguments of this program name.
+pub fn main() -> ExitCode {
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if std::env::var_os(check::wrapper::VARIABLE).is_some() {
+        return check::wrapper::run(&arguments);
+    }
+    // Cargo starts `cargo-visa visa …`.
+    if arguments.first().is_some_and(|first| first == "visa") {
+        arguments.remove(0);
+    }
+    let command = arguments.first().and_then(|command| command.to_str());
+    let is_asked = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+    let done = match command {
+        Some("check") if !is_asked => check::run(&arguments[1..]),
+        Some("new") if !is_asked => new::run(lexopt::Parser::from_args(&arguments[1..])),
+        _ => return printed(tool::run(arguments)),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(101)
+    })
+}
+
+fn printed(output: tool::Output) -> ExitCode {
+    let mut code = output.code;
+    if let Some((path, content)) = &output.file
+        && let Err(error) = std::fs::write(path, content)
+    {
+        // A message that cannot be printed has no reader, so the error is ignored.
+        let _ = writeln!(std::io::stderr(), "error: `{}` cannot be written: {error}", path.display());
+        code = 1;
+    }
+    // The reader of a pipe may close it early, as `head` does, which is no mistake of this program.
+    let _ = std::io::stdout().write_all(output.stdout.as_bytes());
+    let _ = std::io::stderr().write_all(output.stderr.as_bytes());
+    ExitCode::from(code)
+}
