@@ -167,7 +167,7 @@ impl SystemHandle {
     #[track_caller]
     pub(crate) fn begin_tensor(&self, region: &Region, operation: &'static str) {
         let location = Location::caller();
-        let (kernel, _) = self.kernel(operation);
+        let kernel = self.kernel(operation);
         let result = self.with(|system| {
             system.enter_kernel(kernel);
             system.begin_tensor(region, operation, location)
@@ -178,29 +178,28 @@ impl SystemHandle {
     #[track_caller]
     fn execute(&self, operation: Operation) {
         let command = Command { operation, location: Location::caller() };
-        let (kernel, inside) = self.kernel(command.operation.name());
+        let kernel = self.kernel(command.operation.name());
         stop_if_interrupted();
         let (result, notes) = self.with(|system| {
             system.enter_kernel(kernel);
             let result = system.execute(&command);
             let notes = system.untold_notes();
             self.0.counters.command(|| system.clock().launch_cycles());
-            // No end of a launch waits for it.
-            (if inside { result } else { result.and_then(|()| system.flush()) }, notes)
+            (result, notes)
         });
         warn(&notes);
         super::fault::or_raise(result);
     }
 
-    /// The kernel that gives a command, and whether the end of a launch waits for it.
+    /// The kernel that gives a command.
     #[track_caller]
-    fn kernel(&self, operation: &'static str) -> (KernelCall, bool) {
+    fn kernel(&self, operation: &'static str) -> KernelCall {
         if super::fault::or_raise(super::fault::uses(self, operation)) {
-            return (super::fault::kernel(), true);
+            return super::fault::kernel();
         }
         match self.launch_of_another_thread(operation, Location::caller()) {
-            Ok(None) => (super::fault::kernel(), false),
-            Ok(Some(kernel)) => (kernel, true),
+            Ok(None) => super::fault::kernel(),
+            Ok(Some(kernel)) => kernel,
             // The launch reports it.
             Err(fault) => std::panic::resume_unwind(Box::new(fault)),
         }
@@ -267,11 +266,6 @@ impl SystemHandle {
     /// True if both are the same system.
     pub(super) fn is(&self, other: &SystemHandle) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Waits for everything that was given.
-    pub(super) fn flush(&self) -> Result<(), Fault> {
-        self.with(System::flush)
     }
 }
 
@@ -568,6 +562,12 @@ impl Context {
     #[cfg(test)]
     pub(super) fn kept(&self) -> super::system::Kept {
         self.main.system.with(System::kept)
+    }
+
+    /// The system, for tests that give commands to it.
+    #[doc(hidden)]
+    pub fn with_system<T>(&mut self, work: impl FnOnce(&mut System) -> T) -> T {
+        self.main.system.with(work)
     }
 
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.

@@ -5,7 +5,6 @@
 //! | `VISA_CHIPS` | [`SimOptions::chips`] | a number from 1 to 8, or `any`: as many as the program uses |
 //! | `VISA_CHECKS` | [`SimOptions::checks`] | `all`, `none`, or names of [`CheckOptions`] with commas between them: `bounds,alignment` checks these alone, `-stale_reads` all but this one; `sdk` refuses what users [report](crate::chip::SdkReport) to go wrong with the vendor's SDK, which is noted otherwise, and takes no rule away; `-sdk` does not note it |
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
-//! | `VISA_ORDER` | [`SimOptions::order`] | `program`, `early` (DMA first), `late` (DMA last), `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
 //! | `VISA_PADDING` | [`SimOptions::padding`] | `zero_wins`, `strict` |
@@ -36,8 +35,7 @@
 
 use super::output::{Output, Told, say};
 use crate::chip::{
-    Addresses, Check, CheckOptions, Compute, ComputePath, ExecutionOrder, FreshMemory, PaddingRule,
-    SdkReports, SimOptions,
+    Addresses, Check, CheckOptions, Compute, ComputePath, FreshMemory, PaddingRule, SdkReports, SimOptions,
 };
 use crate::clock::{Channels, Numbers, Profile};
 use crate::spec::MAX_CHIPS;
@@ -69,7 +67,6 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHIPS", allowed: allowed_chips, set: set_chips },
     Variable { name: "VISA_CHECKS", allowed: allowed_checks, set: set_checks },
     Variable { name: "VISA_MEMORY", allowed: || either(&MEMORY), set: set_memory },
-    Variable { name: "VISA_ORDER", allowed: || either(&ORDERS), set: set_order },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
     Variable { name: "VISA_PADDING", allowed: || either(&PADDING), set: set_padding },
@@ -257,12 +254,6 @@ type Words<T, const N: usize> = [(&'static str, T); N];
 
 const MEMORY: Words<FreshMemory, 3> =
     [("poison", FreshMemory::Poison), ("zero", FreshMemory::Zero), ("random", FreshMemory::Random)];
-const ORDERS: Words<ExecutionOrder, 4> = [
-    ("program", ExecutionOrder::Program),
-    ("early", ExecutionOrder::EarlyDma),
-    ("late", ExecutionOrder::LateDma),
-    ("random", ExecutionOrder::Random),
-];
 const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
 const PADDING: Words<PaddingRule, 2> =
     [("zero_wins", PaddingRule::ZeroWins), ("strict", PaddingRule::Strict)];
@@ -287,11 +278,6 @@ fn chosen<T: Copy>(words: &[(&str, T)], value: &str, what: &str) -> Result<T, St
 
 fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.options.fresh_memory = chosen(&MEMORY, value, "nothing that memory is made of")?;
-    Ok(())
-}
-
-fn set_order(settings: &mut Settings, value: &str) -> Result<(), String> {
-    settings.options.order = chosen(&ORDERS, value, "no order of commands")?;
     Ok(())
 }
 
@@ -533,21 +519,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_order_and_seed() {
+    fn memory_and_seed() {
         let memory = |value| set("VISA_MEMORY", value).map(|options| options.fresh_memory);
         assert_eq!(memory("poison"), Ok(FreshMemory::Poison));
         assert_eq!(memory("zero"), Ok(FreshMemory::Zero));
         assert_eq!(memory("random"), Ok(FreshMemory::Random));
         let message = memory("zeros").expect_err("one s too many");
         let expected = "VISA_MEMORY=zeros: `zeros` is nothing that memory is made of; help: set it to `poison`, `zero` or `random`, \
-                        or unset it";
-        assert_eq!(message, expected);
-        let order = |value| set("VISA_ORDER", value).map(|options| options.order);
-        for (value, expected) in ["program", "early", "late", "random"].into_iter().zip(ExecutionOrder::ALL) {
-            assert_eq!(order(value), Ok(expected));
-        }
-        let message = order("dma").expect_err("no order");
-        let expected = "VISA_ORDER=dma: `dma` is no order of commands; help: set it to `program`, `early`, `late` or `random`, \
                         or unset it";
         assert_eq!(message, expected);
         let seed = |value| set("VISA_SEED", value).map(|options| options.seed);

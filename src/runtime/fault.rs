@@ -89,14 +89,9 @@ impl InsideLaunch {
         Self { before: KERNEL.replace(kernel), used: USED.replace(own), system }
     }
 
-    /// Waits for everything that the kernel gave.
-    ///
-    /// # Errors
-    /// The fault of a command that was given earlier, or of one that another thread of the kernel gave.
-    pub(super) fn flush(&self) -> Result<(), Fault> {
-        let Some(used) = USED.with_borrow(Option::clone) else { return Ok(()) };
-        let refused = used.fault_of_threads();
-        used.flush().and(refused.map_or(Ok(()), Err))
+    /// The fault of a command that another thread of the kernel gave.
+    pub(super) fn fault_of_threads(&self) -> Option<Fault> {
+        USED.with_borrow(|used| used.as_ref().and_then(SystemHandle::fault_of_threads))
     }
 }
 

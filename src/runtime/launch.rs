@@ -7,7 +7,7 @@ use super::fault::{InsideLaunch, next_launch, two_contexts};
 use super::kernel_chips::{self, TensorChips};
 use super::late::when_late;
 use super::needs_await::NeedsAwait;
-use crate::chip::{Fault, FaultKind};
+use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::scalar::{Opt, Scalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9};
 use core::future::{Future, poll_fn};
@@ -272,20 +272,15 @@ where
     let output = poll_fn(|task| {
         let inside = InsideLaunch::enter(call, system.as_ref());
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
-        // Also where the kernel waits for something else, so that no other thread goes on with what it gave.
-        let flushed = inside.flush();
+        let of_threads = inside.fault_of_threads();
         drop(inside);
-        // A fault of a command that was given earlier comes first.
-        match (polled, flushed) {
-            (Ok(poll), Ok(())) => poll.map(Ok),
-            (Ok(_), Err(fault)) => Poll::Ready(Err(fault)),
-            (Err(payload), flushed) => match payload.downcast::<Fault>() {
-                Ok(fault) => Poll::Ready(flushed.and(Err(*fault))),
-                // The end of a scope panics where one of its threads was refused.
-                Err(other) => match flushed {
-                    Err(fault) if fault.kind == FaultKind::Unordered => Poll::Ready(Err(fault)),
-                    _ => resume_unwind(other),
-                },
+        match (polled, of_threads) {
+            (Ok(poll), None) => poll.map(Ok),
+            // The end of a scope panics where one of its threads was refused.
+            (_, Some(fault)) => Poll::Ready(Err(fault)),
+            (Err(payload), None) => match payload.downcast::<Fault>() {
+                Ok(fault) => Poll::Ready(Err(*fault)),
+                Err(other) => resume_unwind(other),
             },
         }
     })

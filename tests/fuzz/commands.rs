@@ -6,7 +6,7 @@ use crate::reference::shadow::{
 };
 use crate::reference::switch::Switching;
 use crate::reference::transpose::Matrices;
-use furiosa_visa_std::chip::{ExecutionOrder, Fault, SimOptions, System};
+use furiosa_visa_std::chip::{Fault, SimOptions, System};
 use furiosa_visa_std::clock::trace::TraceWriter;
 use furiosa_visa_std::clock::{KernelCall, Report};
 use furiosa_visa_std::command::{
@@ -401,8 +401,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(order: ExecutionOrder, seed: u64) -> Machine {
-        let options = SimOptions { chips: Some(1), order, seed, ..SimOptions::default() };
+    pub fn new() -> Machine {
+        let options = SimOptions { chips: Some(1), ..SimOptions::default() };
         Machine { system: System::new(options), launches: 0 }
     }
 
@@ -413,22 +413,15 @@ impl Machine {
 
     /// What has run. A trace is complete then.
     pub fn finish(mut self) -> Report {
-        // What was refused has told so before.
-        let _ = self.system.flush();
         self.system.report()
     }
 
-    /// Does an operation. `now`: its values are looked at before the next one is given.
-    pub fn give(&mut self, operation: &Operation, now: bool) -> Result<Vec<Element>, Fault> {
-        self.execute(given(operation), now)
+    /// Does an operation.
+    pub fn give(&mut self, operation: &Operation) -> Result<Vec<Element>, Fault> {
+        self.execute(given(operation))
     }
 
-    /// Looks at the values of everything that was given.
-    pub fn settle(&mut self) -> Result<(), Fault> {
-        self.system.flush()
-    }
-
-    fn execute(&mut self, given: Given, now: bool) -> Result<Vec<Element>, Fault> {
+    fn execute(&mut self, given: Given) -> Result<Vec<Element>, Fault> {
         let here = Location::caller();
         match given {
             Given::Upload(host, buffer) => self.system.upload(&host, &buffer, here).map(|()| Vec::new()),
@@ -437,9 +430,6 @@ impl Machine {
             }
             Given::Command(operation) => {
                 self.system.execute(&Command { operation: *operation, location: here })?;
-                if now {
-                    self.system.flush()?;
-                }
                 Ok(Vec::new())
             }
             Given::Inspect(inspection, kind) => {
@@ -462,7 +452,7 @@ impl Machine {
     ) -> Option<Result<Vec<Element>, Fault>> {
         let mut given = given(operation);
         spoil(&mut given, broken, random)?;
-        Some(self.execute(given, true))
+        Some(self.execute(given))
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::commands::Machine;
 use crate::reference::random::Random;
 use crate::sequences::Operations;
-use furiosa_visa_std::chip::ExecutionOrder;
 use furiosa_visa_std::clock::dma::Coverage;
 use furiosa_visa_std::clock::record::Timing;
 use furiosa_visa_std::clock::{Record, Report};
@@ -215,13 +214,13 @@ fn channels_serve_all_bytes(record: &Record) -> Result<(), String> {
 
 /// One sequence, and what ran.
 pub fn run(random: &mut Random) -> Result<Vec<Record>, String> {
-    let mut machine = Machine::new(ExecutionOrder::ALL[random.below(4)], random.seed);
+    let mut machine = Machine::new();
     let out = Shared::default();
     machine.trace(out.clone());
     let mut operations = Operations::new(random);
     for _ in 0..random.between(4, 14) {
         // A command that is refused has not run: it is in neither.
-        let _ = machine.give(&operations.next(random), false);
+        let _ = machine.give(&operations.next(random));
     }
     let report = machine.finish();
     report.records.iter().try_for_each(channels_serve_all_bytes)?;

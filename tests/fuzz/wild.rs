@@ -4,7 +4,7 @@
 use crate::reference::random::Random;
 use crate::reference::switch::Switching;
 use crate::{commands, wild_vector};
-use furiosa_visa_std::chip::{Check, CheckOptions, ExecutionOrder, FreshMemory, SimOptions, System};
+use furiosa_visa_std::chip::{Check, CheckOptions, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates, Emission,
     Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection, Interleave,
@@ -594,11 +594,10 @@ fn system(random: &mut Random) -> System {
             checks = checks.with(check, random.chance(50));
         }
     }
-    let order = random.pick(&ExecutionOrder::ALL);
     let fresh_memory = random.pick(&[FreshMemory::Poison, FreshMemory::Zero, FreshMemory::Random]);
     let chips = random.pick(&[None, Some(1), Some(2)]);
     let seed = random.seed;
-    System::new(SimOptions { chips, checks, order, fresh_memory, seed, ..SimOptions::default() })
+    System::new(SimOptions { chips, checks, fresh_memory, seed, ..SimOptions::default() })
 }
 
 /// Writes numbers where the tensors lie.
@@ -638,7 +637,6 @@ fn look(system: &mut System) -> Result<HostBuffer, String> {
     let staging = Region::whole(Memory::Hbm, 1 << 30, FillId::ANY, staging);
     let all = transfer(&[(1024, inside(1), inside(1))]);
     system.enter_kernel(furiosa_visa_std::clock::KernelCall::default());
-    system.flush().map_err(|fault| fault.to_string())?;
     let operation =
         Operation::Dma(Box::new(Dma { source, destination: staging, transfer: all, pcie: false }));
     // Refused where other contexts are at work: then there is nothing to see.
@@ -763,11 +761,6 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
             }
         }
     }
-    let late = system.flush();
     // The clock has to make something of whatever was accepted.
-    let report = system.report().to_string();
-    match (late, report.is_empty()) {
-        (_, true) => Err("no report".to_string()),
-        _ => Ok(done),
-    }
+    if system.report().to_string().is_empty() { Err("no report".to_string()) } else { Ok(done) }
 }

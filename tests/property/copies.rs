@@ -88,7 +88,7 @@ fn copied(random: &mut Random, element: ElementType, given: Given<'_>) -> Result
         |((memory, dims), address, fill)| region(&shape(memory, element, &borrowed(dims)), address, fill),
     );
     let [before, after] = [source.1, destination.1].map(borrowed);
-    let mut machine = Machine::new(true, random.seed);
+    let mut machine = Machine::new(true);
     let there = fill_padding(random, element, &before, &values);
     machine.write(&from, FillId(2), &there);
     let old = garbage(random, element, expected.len());

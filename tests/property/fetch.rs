@@ -267,7 +267,7 @@ fn execute(
         write.entries.push(Entry { size, stride });
     }
     let own: Axes = case.axes.iter().filter(|(name, _)| name != "I").cloned().collect();
-    let mut stage = Stage::new(strict, random.seed, &Map::One);
+    let mut stage = Stage::new(strict, &Map::One);
     let bits = u32::MAX >> (32 - stages.stored.bits());
     let element_bytes = stages.stored.bits().div_ceil(8);
     let addresses = [4096 + 24, (128 * 1024 + random.below(9) * element_bytes) as u64];

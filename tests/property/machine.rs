@@ -3,7 +3,7 @@
 use crate::bridge::expr;
 use crate::reference::mapping::Map;
 use crate::reference::numbers::{ElementType as Reference, Number};
-use furiosa_visa_std::chip::{Addresses, CheckOptions, ComputePath, ExecutionOrder, SimOptions, System};
+use furiosa_visa_std::chip::{Addresses, CheckOptions, ComputePath, SimOptions, System};
 use furiosa_visa_std::clock::KernelCall;
 use furiosa_visa_std::command::{
     Command, Dma, FillId, Footprint, HostBuffer, HostTransfer, IndexedDma, Memory, Operation, Region, Step,
@@ -142,20 +142,17 @@ pub fn asked_path() -> Option<ComputePath> {
 }
 
 impl Machine {
-    /// A fresh system. `strict`: a contraction refuses elements that nobody wrote. `seed` selects the order in which
-    /// commands take effect, which changes no result.
-    pub fn new(strict: bool, seed: u64) -> Machine {
-        Machine::with(strict, seed, Addresses::AsGiven, None)
+    /// A fresh system. `strict`: a contraction refuses elements that nobody wrote.
+    pub fn new(strict: bool) -> Machine {
+        Machine::with(strict, Addresses::AsGiven, None)
     }
 
     /// A system whose tensors lie as it is told, and which computes with the given instructions, or with those that are asked
     /// for.
-    pub fn with(strict: bool, seed: u64, addresses: Addresses, path: Option<ComputePath>) -> Machine {
+    pub fn with(strict: bool, addresses: Addresses, path: Option<ComputePath>) -> Machine {
         let checks = CheckOptions { uninitialised: strict, ..CheckOptions::default() };
         let path = path.or_else(asked_path);
-        let order = ExecutionOrder::ALL[seed as usize % ExecutionOrder::ALL.len()];
-        let system =
-            System::new(SimOptions { checks, addresses, order, seed, path, ..SimOptions::default() });
+        let system = System::new(SimOptions { checks, addresses, path, ..SimOptions::default() });
         let apart = addresses == Addresses::Separate;
         Machine { system, looks: 0, apart, staged: STAGING, waiting: Vec::new() }
     }
@@ -293,8 +290,8 @@ fn what_is_written_is_read() {
     let maps = ["1 # 2", "1 # 2", "A", "B # 7"].map(|text| Map::parse(text, axes));
     let dims: Vec<&Map> = maps.iter().collect();
     let types = [ElementType::I4, ElementType::I8, ElementType::Bf16, ElementType::F32];
-    for (seed, element) in types.into_iter().enumerate() {
-        let mut machine = Machine::new(true, seed as u64);
+    for element in types {
+        let mut machine = Machine::new(true);
         let mask = u32::MAX >> (32 - element.bits());
         for memory in [Memory::Hbm, Memory::Dm] {
             let dims = if memory == Memory::Hbm { &dims[2..] } else { &dims[..] };

@@ -146,7 +146,7 @@ fn moved(random: &mut Random, case: &Case, element: ElementType, transfer: &Tran
     let tensor = random_codes(random, element, &case.axes);
     let values = place(&tensor, &before);
     let expected = dma(&before, &values, &after)?;
-    let mut machine = Machine::new(true, random.seed);
+    let mut machine = Machine::new(true);
     let source = fill_padding(random, element, &before, &values);
     machine.write(&from, FillId(2), &source);
     let old = garbage(random, element, expected.len());
@@ -361,7 +361,7 @@ fn host_transfers() {
             initialised: Some(stored.iter().map(Option::is_some).collect()),
         };
         let outcome = (|| {
-            let mut machine = Machine::new(true, random.seed);
+            let mut machine = Machine::new(true);
             let expected = place(&tensor, &maps);
             let old = garbage(random, element, expected.len());
             machine.write(&there, FillId(7), &old);

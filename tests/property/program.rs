@@ -323,8 +323,8 @@ pub struct Stage {
 
 impl Stage {
     /// Slices are the positions of `live`, padded to 256. For the rest see [`Machine::new`].
-    pub fn new(strict: bool, seed: u64, live: &Map) -> Stage {
-        Stage::with(Machine::new(strict, seed), live)
+    pub fn new(strict: bool, live: &Map) -> Stage {
+        Stage::with(Machine::new(strict), live)
     }
 
     /// A stage with a machine.
@@ -408,7 +408,6 @@ impl Stage {
     pub fn result(&mut self, element: Reference, region: &Region) -> Result<Vec<Cell>, String> {
         let elements = region.footprint.elements;
         let part = self.part(region, elements + BEYOND);
-        self.machine.system.flush().map_err(|fault| fault.to_string())?;
         let cells = self.machine.read(&part);
         let mut result = Vec::new();
         for slice in cells.chunks(elements + BEYOND) {
@@ -438,8 +437,7 @@ pub fn run(
 ) -> Result<Option<Vec<Cell>>, String> {
     let computation = &case.contraction;
     let element = computation.element;
-    let mut stage =
-        Stage::with(Machine::with(strict, random.seed, addresses, Some(path)), &computation.prefix[0]);
+    let mut stage = Stage::with(Machine::with(strict, addresses, Some(path)), &computation.prefix[0]);
     // Where addresses do not matter, all tensors are given the same one.
     let [data_at, weights_at, result_at] = match addresses {
         Addresses::AsGiven => [DATA, WEIGHTS, RESULT],
@@ -463,11 +461,7 @@ pub fn run(
         Addresses::AsGiven => Some(sums_padding(&mut stage, case, plan, (&data, &trf))?),
         Addresses::Separate => None,
     };
-    let given = stage
-        .machine
-        .give(unit)
-        .and_then(|()| stage.machine.system.flush().map_err(|fault| fault.to_string()));
-    match (given, refused) {
+    match (stage.machine.give(unit), refused) {
         (Err(text), Some(true) | None) if text.contains("contraction: padding summed: ") => Ok(None),
         (Err(text), _) => Err(text),
         (Ok(()), Some(true)) => Err("it sums padding, but is not refused".to_string()),

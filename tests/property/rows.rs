@@ -263,7 +263,7 @@ fn rows_go_where_the_index_says(third: u64) {
         }
 
         let [from_table, from_index, from_side] = case.shapes(element);
-        let mut machine = Machine::new(true, random.seed);
+        let mut machine = Machine::new(true);
         let place = region(&from_table, 64, FillId(1));
         let index_at = region(
             &from_index,

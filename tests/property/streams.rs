@@ -152,7 +152,7 @@ impl Pass {
         // A copy may have holes; what is converted must all be there.
         let copies = self.stored == self.streamed && self.streamed == self.committed;
         let complete = codes.cells.len() == self.axes.iter().map(|(_, size)| size).product::<usize>();
-        let mut stage = Stage::new(copies || complete, random.seed, &self.slice);
+        let mut stage = Stage::new(copies || complete, &self.slice);
         // Dead positions before the tensor are read as well.
         let source = stage.put(random, self.stored, &self.memory, 64 * 1024 + 24, &codes);
         let target = stage.target(self.committed, &self.destination, 256 * 1024);

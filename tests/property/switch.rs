@@ -354,7 +354,7 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
         return Ok(0);
     };
     let codes: MathTensor<u32> = random_codes(random, element, &held);
-    let mut machine = Machine::new(false, random.seed);
+    let mut machine = Machine::new(false);
     let (chip, cluster) = (Map::One, Map::One.pad(2));
     let place_in = |machine: &mut Machine, slice: &Map, inside: &Map, address: u64| {
         let fill = machine.system.next_fill();
@@ -380,7 +380,6 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
         )
     };
     machine.pass(unit)?;
-    machine.system.flush().map_err(|fault| fault.to_string())?;
     let found = machine.read(&first_cluster(target));
     let numbers = MathTensor {
         axes: codes.axes.clone(),

@@ -371,7 +371,7 @@ fn tiles_move_into_tiles() {
         let values = place(&tensor, &whole);
         // Ragged tiles have padding of the tensor, which nobody wrote.
         let moving = dma(&part, &cut(&sizes(&maps[0]), &values, &from.before), &part_there)?;
-        let mut machine = Machine::new(true, random.seed);
+        let mut machine = Machine::new(true);
         let first = source.region(element, &source.whole(), 64, FillId(2));
         let second = target.region(element, &target.whole(), 1 << 17, FillId(3));
         machine.write(&first, FillId(2), &values);
@@ -476,7 +476,7 @@ fn commits_into_tiles() {
         if !(before * element.bits()).is_multiple_of(64) {
             return Ok(());
         }
-        let mut stage = Stage::new(false, random.seed, &Map::One);
+        let mut stage = Stage::new(false, &Map::One);
         let memory = Map::sequence(&[time.clone(), packet.clone()]);
         let codes = random_codes(random, library_type(element), &axes);
         let source = stage.put(random, element, &memory, 64 * 1024 + 24, &codes);

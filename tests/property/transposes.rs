@@ -114,7 +114,7 @@ impl Case {
         let lanes = self.element.per_flit();
         let window = 64 / self.element.bits();
         let kept = repad(&strip(&self.out_packet), window);
-        let mut stage = Stage::new(true, random.seed, &self.slice);
+        let mut stage = Stage::new(true, &self.slice);
         let memory = Map::sequence(&[self.time.clone(), self.packet.clone()]);
         let target = Map::sequence(&[self.out_time.clone(), kept]);
         let source = stage.put(random, self.element, &memory, 24, &codes);

@@ -50,7 +50,7 @@ impl Load {
         let element = library_type(self.element);
         let mut codes = random_codes(random, element, &self.axes);
         codes.cells.retain(|_, _| random.chance(97));
-        let mut stage = Stage::new(true, random.seed, &self.slice);
+        let mut stage = Stage::new(true, &self.slice);
         let memory = Map::sequence(&[self.time.clone(), self.packet.clone()]);
         let source = stage.put(random, self.element, &memory, 24, &codes);
         let (time, packet) = (expr(&self.time), expr(&self.packet));

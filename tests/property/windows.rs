@@ -466,7 +466,7 @@ fn execute(case: &Case, random: &mut Random, stored: ElementType) -> Result<bool
     }
     let held = case.memory.axes();
     let own: Axes = case.axes.iter().filter(|(name, _)| held.contains_key(name)).cloned().collect();
-    let mut stage = Stage::new(true, random.seed, &Map::One);
+    let mut stage = Stage::new(true, &Map::One);
     let bits = u32::MAX >> (32 - stored.bits());
     let tensor = MathTensor::from_fn(&borrowed(&own), |_, _| (random.bits() >> 32) as u32 & bits);
     // Loops over dead positions may start before the tensor.

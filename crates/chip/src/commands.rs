@@ -1,19 +1,18 @@
 //! A command from its call to its effect.
 //!
 //! ```text
-//!   execute ── form ── dma, tensor_unit: the rules, one after the other ── order ── effect: now, or see `order::deferred`
+//!   execute ── form ── dma, tensor_unit: the rules, one after the other ── order ── effect
 //!                 └─ Fault: nothing was done                                            └─ what was written is noted
 //! ```
 
 use super::checks::bounds::{Call, in_bounds, in_memory};
 use super::execute::{Pass, PassOptions, indexed};
-use super::memory::fills::{Covered, FillLog, Origin, Write};
+use super::memory::fills::{Covered, Origin, Write};
 use super::memory::separate::Placed;
 use super::{Chips, Compute, Fault, SdkReports, checks, execute};
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    Command, ContextKind, Dma, IndexedDma, Memory, MemoryKind, Operation, Place, Region, Sink, TensorUnit,
-    UnitCopy, Use,
+    Command, ContextKind, Dma, IndexedDma, Memory, Operation, Place, Region, Sink, TensorUnit, UnitCopy, Use,
 };
 use std::borrow::Cow;
 
@@ -28,9 +27,6 @@ pub(super) enum Beginning {
     Part,
 }
 
-/// Writes into each memory that came before a command.
-pub(super) type Written = [u64; MemoryKind::ALL.len()];
-
 impl Chips {
     /// Executes a command. Gives the command for the clock: the same, with the rows that an index named.
     ///
@@ -38,27 +34,21 @@ impl Chips {
     ///
     /// A [`Fault`] if the command breaks one of the rules that [`ChipOptions::checks`](super::ChipOptions::checks) turns
     /// on, if a register file tensor does not fit, or if the engine cannot compute with the types. Memory is then as it was
-    /// before. [`ExecutionOrder`](super::ExecutionOrder) says what other orders than that of the program change about this.
+    /// before.
     pub fn execute<'a>(&mut self, command: &'a Command) -> Result<Cow<'a, Command>, Fault> {
         let mut executed = Cow::Borrowed(command);
-        let accepted = checks::form::operation(&command.operation, command.location).and_then(|()| {
-            if self.options.checks.sdk == SdkReports::Fault {
-                self.copies.check(command)?;
+        checks::form::operation(&command.operation, command.location)?;
+        if self.options.checks.sdk == SdkReports::Fault {
+            self.copies.check(command)?;
+        }
+        match &command.operation {
+            Operation::Dma(dma) => self.dma(dma, command.location)?,
+            Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location)?,
+            Operation::UnitCopy(copy) => self.unit_copy(copy, command.location)?,
+            Operation::Indexed(dma) => {
+                let operation = Operation::Indexed(Box::new(self.indexed(dma, command.location)?));
+                executed = Cow::Owned(Command { operation, ..*command });
             }
-            match &command.operation {
-                Operation::Dma(dma) => self.dma(dma, command.location),
-                Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location),
-                Operation::UnitCopy(copy) => self.unit_copy(copy, command.location),
-                Operation::Indexed(dma) => {
-                    let operation = Operation::Indexed(Box::new(self.indexed(dma, command.location)?));
-                    executed = Cow::Owned(Command { operation, ..*command });
-                    Ok(())
-                }
-            }
-        });
-        if let Err(fault) = accepted {
-            // The fault of an earlier command comes first.
-            return self.flush().and(Err(fault));
         }
         if self.options.checks.sdk != SdkReports::Off {
             self.copies.note(command, &mut self.notes);
@@ -153,16 +143,11 @@ impl Chips {
         if self.options.checks.dma_overwrites {
             checks::dma_overwrite::check(core::slice::from_ref(dma), self.separate.is_some(), call)?;
         }
-        let context = dma.context();
-        self.in_order(context, uses, location)?;
+        self.in_order(dma.context(), uses, location)?;
         let place = Place::Region(dma.destination);
         let beginning = self.beginning(&place, || dma.covers());
-        match self.options.compute {
-            Compute::Values if self.explorer.defers() => {
-                self.defer(context, uses, Operation::Dma(Box::new(dma.clone())), beginning, location);
-            }
-            Compute::Values => self.transfer(dma, beginning),
-            Compute::ShapesOnly => {}
+        if self.options.compute == Compute::Values {
+            self.transfer(dma, beginning);
         }
         let moves = core::slice::from_ref(&dma.transfer);
         let covered = Covered::by_moves(dma.transfer.moves_as_many(&dma.destination), moves);
@@ -185,13 +170,8 @@ impl Chips {
         self.in_order(copy.context, uses, location)?;
         let place = copy.writes().place;
         let beginning = self.beginning(&place, || copy.covers());
-        match self.options.compute {
-            Compute::Values if self.explorer.defers() => {
-                let operation = Operation::UnitCopy(Box::new(copy.clone()));
-                self.defer(copy.context, uses, operation, beginning, location);
-            }
-            Compute::Values => self.copy_units(copy, beginning),
-            Compute::ShapesOnly => {}
+        if self.options.compute == Compute::Values {
+            self.copy_units(copy, beginning);
         }
         let covered = Covered::by_moves(beginning != Beginning::Part, &copy.moves);
         let from = [Place::Region(copy.source)];
@@ -199,7 +179,7 @@ impl Chips {
         Ok(())
     }
 
-    /// Moves rows by an index. What was given before takes effect first, in whatever order: the index is read now.
+    /// Moves rows by an index.
     fn indexed(
         &mut self,
         dma: &IndexedDma,
@@ -227,19 +207,18 @@ impl Chips {
         let mut covered = Covered::Whole;
         let mut listed = dma.clone();
         if self.options.compute == Compute::Values {
-            self.flush()?;
             let (hbm, units) = (&mut self.hbm, &mut self.units);
             let apart = self.separate.as_mut().map(|separate| separate.indexed(dma, hbm, units));
             let placed = apart.as_ref().unwrap_or(dma);
             let keys = dma.keys();
             let values = indexed::read_index(&placed.index, &keys, hbm, units);
-            let (logs, written) = (&self.logs, self.logs.each_ref().map(FillLog::count));
+            let logs = &self.logs;
             let origin = |place: &Place, at, byte| match (apart.is_some(), place.fill().is_bare()) {
                 (true, true) => Origin::of_bare_handle(),
                 (true, false) => Origin::unknown(),
                 (false, _) => {
                     let memory = place.memory() as usize;
-                    logs[memory].origin(at, byte, written[memory])
+                    logs[memory].origin(at, byte)
                 }
             };
             let list = checks::indexed::rows(dma, &keys, &values, &checks, origin, call)?;
@@ -281,21 +260,11 @@ impl Chips {
             self.check_read(read.place, Call { operation: read.operation, location })?;
         }
         self.grow(unit.chips());
-        let now = values && !self.explorer.defers();
         let beginning = self.beginning(&written.place, || unit.covers());
-        let pass = if now { Some(self.pass(unit, beginning, self.writes(), location)?) } else { None };
-        let context = unit.context();
-        self.in_order(context, uses.iter().copied(), location)?;
-        match pass {
-            Some(pass) => pass.run(&mut self.units, &mut self.exchanged),
-            None if values => self.defer(
-                context,
-                uses.iter().copied(),
-                Operation::TensorUnit(Box::new(unit.clone())),
-                beginning,
-                location,
-            ),
-            None => {}
+        let pass = if values { Some(self.pass(unit, beginning, location)?) } else { None };
+        self.in_order(unit.context(), uses.iter().copied(), location)?;
+        if let Some(pass) = pass {
+            pass.run(&mut self.units, &mut self.exchanged);
         }
         let from: Vec<Place> = unit.fetch.sources().copied().map(Place::Region).collect();
         let covered = match &unit.sink {
@@ -325,17 +294,11 @@ impl Chips {
         execute::run_unit_copy(placed.as_ref().unwrap_or(copy), beginning == Beginning::Part, hbm, units);
     }
 
-    /// Number of writes so far, in each memory.
-    pub(crate) fn writes(&self) -> Written {
-        self.logs.each_ref().map(FillLog::count)
-    }
-
-    /// A pass that uses nothing that nobody wrote, prepared. `written`: the writes before it.
+    /// A pass that uses nothing that nobody wrote, prepared.
     pub(crate) fn pass<'a>(
         &mut self,
         unit: &'a TensorUnit,
         beginning: Beginning,
-        written: Written,
         location: &'static Location<'static>,
     ) -> Result<Pass<'a>, Fault> {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
@@ -355,7 +318,7 @@ impl Chips {
                 (true, false) => Origin::unknown(),
                 (false, _) => {
                     let memory = place.memory() as usize;
-                    logs[memory].origin(at, byte, written[memory])
+                    logs[memory].origin(at, byte)
                 }
             })?;
         }

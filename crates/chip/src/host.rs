@@ -28,7 +28,6 @@ impl Chips {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation: "to_hbm", location };
-        self.flush()?;
         checks::form::host(transfer, true, call)?;
         self.check_same_system(&Place::Region(transfer.region), call)?;
         checks::access::uploaded(transfer, &self.options.checks, call)?;
@@ -60,7 +59,6 @@ impl Chips {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "to_host", location };
-        self.flush()?;
         checks::form::host(transfer, false, call)?;
         self.check_same_system(&Place::Region(transfer.region), call)?;
         self.host_transfer(&transfer.region, call)?;
@@ -78,7 +76,7 @@ impl Chips {
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the tensor leaves its memory, or if something that was given before is refused.
+    /// A [`Fault`] if the tensor leaves its memory.
     pub fn begin_tensor(
         &mut self,
         region: &Region,
@@ -86,8 +84,6 @@ impl Chips {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         let call = Call { operation, location };
-        // Who wrote these bytes before has done so.
-        self.flush()?;
         self.admit(region, call)?;
         // Apart from each other, each tensor has bytes that nobody wrote.
         if self.options.compute == Compute::Values && self.separate.is_none() {
@@ -120,7 +116,6 @@ impl Chips {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
-        self.flush()?;
         checks::form::inspection(inspection, call)?;
         let place = match inspection.source {
             RegisterFile::Trf(region) => Place::Trf(region),

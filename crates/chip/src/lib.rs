@@ -24,7 +24,6 @@ pub use furiosa_visa_rules::command::{
     SdkReport, SdkReports, TrfCell, TrfLayout,
 };
 pub use memory::fresh::FreshMemory;
-pub use order::explore::ExecutionOrder;
 
 use checks::sdk::Copies;
 use core::panic::Location;
@@ -36,8 +35,7 @@ use memory::fills::FillLog;
 use memory::separate::{ENDLESS_BYTES, Separate};
 use memory::{Fresh, Hbm, Unit};
 use order::OrderLog;
-use order::deferred::{Deferred, Late};
-use order::explore::Explorer;
+pub use order::waits_for;
 use systems::SystemNumber;
 
 /// The chips of a system, and the rules that they check. The fields are those of `SimOptions` that are not about time.
@@ -59,9 +57,7 @@ pub struct ChipOptions {
     pub addresses: Addresses,
     /// The value that an unwritten element reads as.
     pub fresh_memory: FreshMemory,
-    /// The order in which the commands of a kernel take effect.
-    pub order: ExecutionOrder,
-    /// Selects the values of [`FreshMemory::Random`], and the order of [`ExecutionOrder::Random`].
+    /// Selects the values of [`FreshMemory::Random`].
     pub seed: u64,
 }
 
@@ -106,8 +102,6 @@ pub struct Chips {
     order: OrderLog,
     /// With [`Addresses::Separate`], which bytes are whose.
     separate: Option<Separate>,
-    explorer: Explorer<Deferred>,
-    late: Option<Late>,
     /// The tensors that hold the same in both clusters.
     copies: Copies,
     notes: Vec<SdkNote>,
@@ -141,8 +135,6 @@ impl Chips {
             logs: Default::default(),
             order: OrderLog::default(),
             separate: (options.addresses == Addresses::Separate).then(Separate::default),
-            explorer: Explorer::new(options.order, options.seed),
-            late: None,
             copies: Copies::default(),
             notes: Vec::new(),
         };
@@ -173,7 +165,6 @@ impl Chips {
 
     /// Has everything that was given before end before what is given later begins.
     pub fn barrier(&mut self) {
-        self.flush_quietly();
         self.order.barrier();
     }
 

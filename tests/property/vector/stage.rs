@@ -159,7 +159,7 @@ pub fn run_and_compare(
     end: &Snapshot,
 ) -> Result<(), String> {
     let whole = data.stream.iter().chain(data.vrf.iter().flatten()).all(Option::is_some);
-    let mut stage = Stage { machine: Machine::new(whole, random.seed), slices: chain.shape.slice.size() };
+    let mut stage = Stage { machine: Machine::new(whole), slices: chain.shape.slice.size() };
     for (region, cells) in prepared.regions.iter().zip(&data.vrf) {
         stage.load(region, cells)?;
     }
@@ -229,7 +229,6 @@ pub fn run_and_compare(
     })
     .map_err(|error| error.to_string())?;
     stage.machine.pass(unit(commit_sink(target, &plan, &live)))?;
-    stage.machine.system.flush().map_err(|fault| fault.to_string())?;
     let found = stage.machine.read(&stage.part(target));
     let table = joint_table(&end.shape.dims());
     for (k, index) in table.iter().enumerate() {

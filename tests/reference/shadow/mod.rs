@@ -38,9 +38,8 @@ pub struct Shadow {
 pub type Outcome = Result<Vec<Element>, BTreeSet<Rule>>;
 
 impl Shadow {
-    /// Does an operation, or says which rules it breaks. `waits`: a pass that is refused for its values has been accepted
-    /// before, and noted.
-    pub fn give(&mut self, operation: &Operation, waits: bool) -> Outcome {
+    /// Does an operation, or says which rules it breaks.
+    pub fn give(&mut self, operation: &Operation) -> Outcome {
         let mut broken = BTreeSet::new();
         let handles = operation.handles();
         if handles.iter().any(|(_, fill)| (FOREIGN..BARE).contains(fill)) {
@@ -165,7 +164,7 @@ impl Shadow {
                 Ok(Vec::new())
             }
             Operation::Indexed(own) => self.rows(own),
-            Operation::Pass(pass) => self.pass(pass, waits),
+            Operation::Pass(pass) => self.pass(pass),
             Operation::InspectTrf { from, moved, elements } => {
                 let Some(file) = self.registers(from, &mut broken) else { return Err(broken) };
                 self.registers_stale(&file, &mut broken);

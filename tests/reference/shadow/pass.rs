@@ -37,7 +37,7 @@ impl Pass {
 }
 
 impl Shadow {
-    pub(super) fn pass(&mut self, pass: &Pass, waits: bool) -> Outcome {
+    pub(super) fn pass(&mut self, pass: &Pass) -> Outcome {
         let mut broken = BTreeSet::new();
         self.fetched_well(pass, &mut broken);
         let mut file = None;
@@ -103,8 +103,7 @@ impl Shadow {
         }
         let reads = file.iter().map(|file| file.used(false));
         let uses = [used(&pass.from, false)].into_iter().chain(reads).chain([end.to.clone()]).collect();
-        let refused = !broken.is_empty();
-        if refused && !waits {
+        if !broken.is_empty() {
             // Also out of order: either may be said.
             let done = self.done.clone();
             if let Err(more) = self.in_order(usize::from(pass.sub), uses) {
@@ -123,11 +122,6 @@ impl Shadow {
         self.note_bytes(end.to.fill, end.to.memory, &end.live, &units);
         if let Sink::Trf { to } = &pass.sink {
             self.loaded_as.extend(end.live.iter().map(|&byte| (byte, to.kind)));
-        }
-        if refused {
-            // The tensor began when the pass was accepted. No byte changes.
-            self.begin_bytes(end.to.fill, end.to.memory, &[], &[]);
-            return Err(broken);
         }
         self.begin_bytes(end.to.fill, end.to.memory, &begins.0, &begins.1);
         for (unit, bytes, value) in stores {

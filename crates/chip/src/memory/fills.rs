@@ -267,14 +267,8 @@ impl FillLog {
         (self.writes.len(), self.fillings.len())
     }
 
-    /// The number of writes so far.
-    pub(crate) fn count(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Reason why a byte of a unit was uninitialised after `count` writes: it was unwritten, or its writer copied
-    /// uninitialised elements.
-    pub(crate) fn origin(&self, at: Coordinates, byte: u64, count: u64) -> Origin {
+    /// Reason why a byte of a unit is uninitialised: it was unwritten, or its writer copied uninitialised elements.
+    pub(crate) fn origin(&self, at: Coordinates, byte: u64) -> Origin {
         let holds = |write: &&Logged| {
             let extents = write.place.extents();
             let mut found = false;
@@ -295,8 +289,6 @@ impl FillLog {
         let found = of_it.copied().find(|write| write.wrote(at, byte) != Some(false)).or(last);
         match found {
             None => Origin { clause: "which was never written".to_string(), written: None },
-            // It may have removed the earlier writer from the log.
-            Some(write) if write.sequence > count => Origin::unknown(),
             Some(write) => Origin { clause: write.why(at, byte), written: Some(write.location) },
         }
     }
@@ -382,17 +374,14 @@ mod tests {
         let source = region(1, 4096, 64, 1, 1);
         log.record(Write::of(region(2, 0, 64, 3, 8), &[source]), "DMA", here());
         log.record(Write::of(region(3, 4, 1, 1, 1), &[]), "to_hbm", here());
-        let clause = |slice, byte| log.origin(Coordinates::of_slice(slice), byte, 2).clause;
+        let clause = |slice, byte| log.origin(Coordinates::of_slice(slice), byte).clause;
         let copied = "which DMA copied from DM 4096..4160, where it was uninitialised";
         assert_eq!((clause(0, 2), clause(300, 8)), (copied.to_string(), copied.to_string()));
         assert_eq!(clause(0, 3), "which was never written", "padding");
         assert_eq!(clause(0, 64), "which was never written", "behind the tensor");
         assert_eq!(clause(512, 2), "which was never written", "another chip");
         assert_eq!(clause(0, 4), "which to_hbm wrote as uninitialised");
-        assert!(log.origin(Coordinates::of_slice(0), 2, 2).written.is_some());
-        // A later write does not count, and may hide the earlier writer.
-        assert_eq!(log.origin(Coordinates::of_slice(0), 4, 1), Origin::unknown());
-        assert_eq!((log.origin(Coordinates::of_slice(0), 2, 1).clause, log.count()), (copied.to_string(), 2));
+        assert!(log.origin(Coordinates::of_slice(0), 2).written.is_some());
     }
 
     #[test]

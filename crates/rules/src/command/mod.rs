@@ -81,6 +81,26 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The tensors that it reads, then the one that it writes.
+    pub fn uses(&self) -> Vec<Use> {
+        match self {
+            Operation::Dma(dma) => vec![dma.reads(), dma.writes()],
+            Operation::TensorUnit(unit) => unit.reads().chain([unit.writes()]).collect(),
+            Operation::UnitCopy(copy) => vec![copy.reads(), copy.writes()],
+            Operation::Indexed(indexed) => [&indexed.reads()[..], &[indexed.writes()]].concat(),
+        }
+    }
+
+    /// The context that does it.
+    pub fn context(&self) -> ContextKind {
+        match self {
+            Operation::Dma(dma) => dma.context(),
+            Operation::TensorUnit(unit) => unit.context(),
+            Operation::UnitCopy(copy) => copy.context,
+            Operation::Indexed(indexed) => indexed.context(),
+        }
+    }
+
     /// Name of the call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or the name of a [`CopyCall`] or
     /// [`IndexedCall`].
     pub fn name(&self) -> &'static str {

@@ -10,16 +10,13 @@
 //! bytes with its own, one of them written, where the handles tell the scheduler so. Each operation has a clock: how many
 //! operations of each context happen before it.
 
-pub(super) mod deferred;
-pub(super) mod explore;
-
 use super::checks::bounds::Call;
 use super::memory::by_bytes::ByBytes;
 use core::ops::Range;
 use core::panic::Location;
 use furiosa_visa_rules::command::place::{Hull, first_shared, spans_cover, spans_meet};
 use furiosa_visa_rules::command::{
-    CONTEXTS, CheckOptions, ContextKind, Fault, FaultKind, FillId, MemoryKind, Use,
+    CONTEXTS, CheckOptions, ContextKind, Fault, FaultKind, FillId, MemoryKind, Operation, Use,
 };
 
 /// Per context, how many of its operations have happened.
@@ -51,6 +48,15 @@ pub(crate) struct OrderLog {
     clocks: [Clock; CONTEXTS],
     accesses: [[ReadsAndWrites; MemoryKind::ALL.len()]; CONTEXTS],
     noted: u64,
+}
+
+/// True if the chip has an operation wait for an earlier one: both are of one context, or their tensors share bytes, one of
+/// them written, and the handles tell the scheduler so. All orders of a kernel that keep to this are legal.
+pub fn waits_for(later: &Operation, earlier: &Operation) -> bool {
+    let touches = |operation: &Operation| operation.uses().into_iter().map(Touch::new).collect::<Vec<_>>();
+    let before = touches(earlier);
+    let waits = |touch: &Touch| before.iter().any(|old| touch.is_ordered_after(old));
+    later.context() == earlier.context() || touches(later).iter().any(waits)
 }
 
 /// An operation that may run, to be noted when it has.
