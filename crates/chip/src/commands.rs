@@ -264,7 +264,7 @@ impl Chips {
         let pass = if values { Some(self.pass(unit, beginning, location)?) } else { None };
         self.in_order(unit.context(), uses.iter().copied(), location)?;
         if let Some(pass) = pass {
-            pass.run(&mut self.units, &mut self.exchanged);
+            pass.run(&mut self.units, &mut self.switched);
         }
         let from: Vec<Place> = unit.fetch.sources().copied().map(Place::Region).collect();
         let covered = match &unit.sink {

@@ -27,7 +27,7 @@ pub use memory::fresh::FreshMemory;
 
 use checks::sdk::Copies;
 use core::panic::Location;
-use execute::Exchanged;
+use execute::Switched;
 use execute::path::Path;
 use furiosa_visa_rules::command::{FillId, MemoryKind};
 use furiosa_visa_rules::spec::{CLUSTERS, ChipKind, DM_BYTES, HBM_BYTES, MAX_CHIPS, SLICES, VRF_BYTES};
@@ -95,8 +95,8 @@ pub struct Chips {
     newest: FillId,
     hbm: Vec<Hbm>,
     units: Vec<Unit>,
-    /// Packets of the last exchange between slices.
-    exchanged: Exchanged,
+    /// Packets of the last switch between slices.
+    switched: Switched,
     /// Writes and their calls, per memory.
     logs: [FillLog; MemoryKind::ALL.len()],
     order: OrderLog,
@@ -131,7 +131,7 @@ impl Chips {
             newest: FillId(0),
             hbm: Vec::new(),
             units: Vec::new(),
-            exchanged: Exchanged::default(),
+            switched: Switched::default(),
             logs: Default::default(),
             order: OrderLog::default(),
             separate: (options.addresses == Addresses::Separate).then(Separate::default),

@@ -439,9 +439,9 @@ fn in_its_slices(
         written.chips >= other.chips && written.clusters >= other.clusters && written.slices >= other.slices
     };
     // A slice that fetches nothing may receive packets of others.
-    let exchanges = unit.switch.is_some();
+    let switches = unit.switch.is_some();
     let whole = region.footprint.clusters == CLUSTERS && region.footprint.slices == SLICES;
-    if unit.fetch.sources().all(covers) && (whole || !exchanges) {
+    if unit.fetch.sources().all(covers) && (whole || !switches) {
         return Ok(());
     }
     let live = LiveRows::new(guard, 4, width);
@@ -457,7 +457,7 @@ fn in_its_slices(
     };
     let mut slices = (0..unit.chips() * CLUSTERS * SLICES).map(Coordinates::of_slice);
     let found = slices.find(|&at| {
-        let has_stream = exchanges || unit.fetch.sources().any(|source| spans(source, at));
+        let has_stream = switches || unit.fetch.sources().any(|source| spans(source, at));
         !spans(region, at) && has_stream && is_written(at)
     });
     match found {

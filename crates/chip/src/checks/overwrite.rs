@@ -8,7 +8,7 @@
 //!   flit              0   1   2   3      committed to bytes 32.., 64.., …: over what is fetched next
 //! ```
 //!
-//! A slice of an exchange commits packets of other slices. It is certain to have fetched only those of
+//! A slice of a switch commits packets of other slices. It is certain to have fetched only those of
 //! its packets that were emitted before, in the slice whose packets come last.
 
 mod register_file;

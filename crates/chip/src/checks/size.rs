@@ -29,9 +29,9 @@ fn needed(unit: &TensorUnit) -> u128 {
         Sink::Commit { .. } | Sink::Trf { .. } => 0,
     };
     let lanes = (end.time as u128).saturating_mul(end.lanes as u128).saturating_add(moved);
-    // Exchanged elements are kept for all slices at once, each with a mark that it was written.
+    // Switched elements are kept for all slices at once, each with a mark that it was written.
     let flits = unit.collect.map_or(1, |collect| collect.flits) as u128;
-    let exchanged = unit.switch.as_ref().map_or(0, |_| {
+    let switched = unit.switch.as_ref().map_or(0, |_| {
         let slices = (unit.chips() * CLUSTERS * SLICES) as u128;
         (unit.fetch.time as u128).saturating_mul(flits).saturating_mul(slices)
     });
@@ -44,7 +44,7 @@ fn needed(unit: &TensorUnit) -> u128 {
         (steps as u128, BYTES_PER_STEP),
         (collected as u128, BYTES_PER_FLIT),
         (lanes, BYTES_PER_LANE),
-        (exchanged, bytes_per_flit),
+        (switched, bytes_per_flit),
     ];
     terms.into_iter().fold(0, |sum: u128, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)))
 }

@@ -42,7 +42,7 @@ impl Pass<'_> {
                     );
                     return fault(message);
                 }
-                let (at, flit) = self.before_exchange(at, flit);
+                let (at, flit) = self.before_switch(at, flit);
                 let (source, element, bytes) = self.fetched_from(flit, lane);
                 let place = Place::Region(source);
                 let Origin { clause, written } = origin(&place, at, bytes.start);
@@ -68,9 +68,9 @@ impl Pass<'_> {
     }
 
     /// The slice that fetched a flit, and the number of the flit there.
-    fn before_exchange(&self, at: Coordinates, flit: usize) -> (Coordinates, usize) {
-        let Some(exchange) = &self.exchange else { return (at, flit) };
-        let (at, step) = exchange.source(at, flit / self.flits);
+    fn before_switch(&self, at: Coordinates, flit: usize) -> (Coordinates, usize) {
+        let Some(switch) = &self.switch else { return (at, flit) };
+        let (at, step) = switch.source(at, flit / self.flits);
         (at, step * self.flits + flit % self.flits)
     }
 
@@ -128,7 +128,7 @@ impl Pass<'_> {
             format!("step {}, cell {}{element}", position[0], position[1])
         };
         let of_what = sum.map_or(String::new(), |sum| format!(" with {}", place(sum)));
-        let (source_at, flit) = self.before_exchange(at, flit);
+        let (source_at, flit) = self.before_switch(at, flit);
         let added = lane >= self.fetched_lanes(flit);
         let (mask, packet) =
             (&self.command.fetch.mask, flit % self.flits * self.fetch.padded() / self.flits + lane);

@@ -54,7 +54,7 @@ impl Pass<'_> {
     fn straight_load(&self) -> Option<Load> {
         let (region, file) = self.sink.register_file()?;
         let is_plain = planes::plane_type(region.element).is_none() && self.fetch.output() == region.element;
-        if !self.copies() || self.exchange.is_some() || !is_plain {
+        if !self.copies() || self.switch.is_some() || !is_plain {
             return None;
         }
         let (packets, bytes) = pieces(&self.fetch)?;

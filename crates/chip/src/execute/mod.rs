@@ -1,8 +1,8 @@
 //! Values: the effect of a command on the bytes of the memories.
 //!
 //! A pass through the Tensor Unit runs slice by slice, on several threads with the feature `parallel`. In a slice,
-//! blocks of packets go through the stages; the end of the stream is written after everything was read. For passes that
-//! exchange packets between slices, see [`exchange`].
+//! blocks of packets go through the stages; the end of the stream is written after everything was read. For passes through
+//! the Switch Engine, see [`switch`].
 
 mod adapter;
 mod cast;
@@ -13,7 +13,6 @@ mod commit;
 )]
 mod contraction;
 mod dma;
-mod exchange;
 mod faults;
 mod fetch;
 mod host;
@@ -25,6 +24,7 @@ mod packets;
 pub(crate) mod path;
 mod prefetch;
 mod straight;
+mod switch;
 mod transpose;
 mod vector;
 
@@ -41,8 +41,6 @@ use commit::SinkPlan;
 use contraction::{ContractionBuffers, ContractionPlan, PaddingOptions};
 use core::ops::Range;
 use core::panic::Location;
-pub(crate) use exchange::Exchanged;
-use exchange::{Exchange, Sent};
 use fetch::{FetchBuffers, FetchPlan};
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{Cast, Place, Sink, TensorUnit, Vector};
@@ -50,6 +48,8 @@ use furiosa_visa_rules::mapping::{Guard, gcd};
 use furiosa_visa_rules::scalar::ElementType;
 use packets::Packets;
 use path::Path;
+pub(crate) use switch::Switched;
+use switch::{Sent, SwitchPlan};
 use transpose::TransposePlan;
 use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 
@@ -91,10 +91,10 @@ pub(crate) struct Pass<'a> {
     flits: usize,
     /// Per slice: true if it fetches, because a source can hold an element there.
     senders: Vec<bool>,
-    /// Per slice: true if it has a stream after the exchange.
+    /// Per slice: true if it has a stream after the switch.
     receivers: Vec<bool>,
     /// Sources of the packets of a slice. `None`: the slice itself.
-    exchange: Option<Exchange>,
+    switch: Option<SwitchPlan>,
     contraction: Option<ContractionPlan>,
     /// Packets of the first engine after fetch in DM, if they need not be fetched into a buffer. The engine is the
     /// Switch Engine, the contraction, or the Vector Engine.
@@ -164,14 +164,14 @@ impl<'a> Pass<'a> {
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
         let contraction =
             command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
-        let exchange = command.switch.as_ref().map(|switch| Exchange::new(switch, &fetch));
-        let piece = match (&exchange, &contraction) {
+        let switch = command.switch.as_ref().map(|switch| SwitchPlan::new(switch, &fetch));
+        let piece = match (&switch, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),
             (None, Some(contraction)) => contraction.whole_packets(command.fetch.time * flits),
             (None, None) => command.vector.is_some().then(|| command.fetch.time * fetch.packet_bytes()),
         };
         let packets = piece.and_then(|bytes| fetch.packets(bytes));
-        let contraction = match (contraction, &packets, &exchange) {
+        let contraction = match (contraction, &packets, &switch) {
             (Some(contraction), Some(packets), None) => Some(contraction.in_place(&packets.starts)),
             (contraction, ..) => contraction,
         };
@@ -186,12 +186,12 @@ impl<'a> Pass<'a> {
         };
         let sink = SinkPlan::new(&placed.unit.sink, placed.files.written, end.time, end.lanes);
         let senders = senders(command, units);
-        let receivers = match &exchange {
+        let receivers = match &switch {
             None => senders.clone(),
-            Some(exchange) => {
+            Some(switch) => {
                 // A sum between slices takes parts of slices that do not hold its result.
                 let crosses = vector.as_ref().is_some_and(VectorPlan::crosses_slices);
-                receivers(command, exchange, crosses, units)
+                receivers(command, switch, crosses, units)
             }
         };
         // Slices without a stream write nothing.
@@ -209,7 +209,7 @@ impl<'a> Pass<'a> {
             flits,
             senders,
             receivers,
-            exchange,
+            switch,
             contraction,
             packets,
             vector,
@@ -219,9 +219,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Number of packets of a stream after the exchange.
+    /// Number of packets of a stream after the switch.
     fn steps(&self) -> usize {
-        self.exchange.as_ref().map_or(self.command.fetch.time, Exchange::steps)
+        self.switch.as_ref().map_or(self.command.fetch.time, SwitchPlan::steps)
     }
 
     /// Tells if the pass computes with its elements. If not, it copies them, uninitialised ones too.
@@ -231,15 +231,15 @@ impl<'a> Pass<'a> {
     }
 
     /// Runs all slices. Everything has been checked.
-    pub(crate) fn run(&self, units: &mut [Unit], exchanged: &mut Exchanged) {
+    pub(crate) fn run(&self, units: &mut [Unit], switched: &mut Switched) {
         let crossing = self.vector.as_ref().filter(|vector| vector.crosses_slices());
         // If the rest of a tensor becomes uninitialised, its slice must be read completely before anything is written.
         let plain = !self.sink.is_beginning();
-        match (crossing, &self.exchange) {
-            (Some(vector), _) => self.run_across(vector, units, exchanged.rows()),
+        match (crossing, &self.switch) {
+            (Some(vector), _) => self.run_across(vector, units, switched.rows()),
             (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
             (None, Some(_)) => {
-                let sent = self.sent_rows(units, exchanged.rows());
+                let sent = self.sent_rows(units, switched.rows());
                 self.run_slices(sent.as_ref(), units);
             }
             (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
@@ -249,11 +249,10 @@ impl<'a> Pass<'a> {
             let others = units.iter_mut().enumerate().filter(|(number, _)| !self.receivers[*number]);
             others.for_each(|(number, unit)| self.sink.begin(Coordinates::of_slice(number), unit));
         }
-        exchanged.trim();
+        switched.trim();
     }
 
-    /// Runs slices that exchange nothing after the Switch Engine. `sent`: the packets of all slices, if they exchange
-    /// packets there.
+    /// Runs slices that do not meet after the Switch Engine. `sent`: the packets of all slices, if there is a switch.
     fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
         self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
     }
@@ -330,10 +329,10 @@ impl<'a> Pass<'a> {
     /// Runs a slice.
     ///
     /// ```text
-    ///   fetch ──▶ exchange ──▶ contract, cast … sink
+    ///   fetch ──▶ switch ──▶ contract, cast … sink
     /// ```
     ///
-    /// All slices are only read up to the exchange. Without an exchange, block after block goes through all phases.
+    /// All slices are only read up to the switch. Without a switch, block after block goes through all phases.
     /// With one, a slice gathers all its packets at once.
     fn run_slice(&self, at: Coordinates, unit: &mut Unit, sent: Option<&Sent<'_>>, buffers: &mut Buffers) {
         self.begin(at, unit, buffers);
@@ -350,7 +349,7 @@ impl<'a> Pass<'a> {
         buffers.whole[0].clear(self.fetch.output());
         if let Some(contraction) = &self.contraction {
             // Packets that are taken in place are prefetched while weights are laid out.
-            if let (Some(packets), None) = (&self.packets, &self.exchange) {
+            if let (Some(packets), None) = (&self.packets, &self.switch) {
                 prefetch::pages(unit.dm.bytes(), packets.range.clone());
                 contraction.ask(unit.dm.bytes());
             }
@@ -374,9 +373,9 @@ impl<'a> Pass<'a> {
         self.contraction.is_none() && self.vector.is_some()
     }
 
-    /// The time steps of each block. All of them form one block if `at_once` is set or if packets are exchanged.
+    /// The time steps of each block. All of them form one block if `at_once` is set or if packets are switched.
     fn blocks(&self, at_once: bool) -> impl Iterator<Item = Range<usize>> + use<> {
-        let at_once = at_once || self.exchange.is_some();
+        let at_once = at_once || self.switch.is_some();
         let whole = at_once.then_some(0..self.steps());
         let blocks = (!at_once).then(|| self.fetch.blocks());
         whole.into_iter().chain(blocks.into_iter().flatten())
@@ -391,8 +390,8 @@ impl<'a> Pass<'a> {
         block: Range<usize>,
         (buffers, stream): (&mut FetchBuffers, &mut Row),
     ) {
-        match (sent, &self.exchange) {
-            (Some(sent), Some(exchange)) => exchange.gather(at, sent, stream),
+        match (sent, &self.switch) {
+            (Some(sent), Some(switch)) => switch.gather(at, sent, stream),
             _ => self.fetch.run(&unit.dm, block, buffers, stream),
         }
     }
@@ -444,8 +443,7 @@ impl<'a> Pass<'a> {
 
     /// The stream that enters the Vector Engine, if all of it lies in DM as it would be fetched.
     fn stream_in_place<'u>(&self, unit: &'u Unit) -> Option<&'u [u8]> {
-        let range =
-            self.packets.as_ref().filter(|_| self.gathers() && self.exchange.is_none())?.range.clone();
+        let range = self.packets.as_ref().filter(|_| self.gathers() && self.switch.is_none())?.range.clone();
         let whole = unit.dm.all_initialised(range.clone());
         whole.then(|| &unit.dm.bytes()[range])
     }
@@ -465,7 +463,7 @@ impl<'a> Pass<'a> {
 
     /// Runs all phases before the end at once, if a contraction may take its packets in place. Returns false otherwise.
     fn contract_in_place(&self, at: Coordinates, unit: &Unit, buffers: &mut Buffers) -> bool {
-        let (Some(contraction), Some(packets), None) = (&self.contraction, &self.packets, &self.exchange)
+        let (Some(contraction), Some(packets), None) = (&self.contraction, &self.packets, &self.switch)
         else {
             return false;
         };
@@ -529,12 +527,12 @@ fn senders(command: &TensorUnit, units: usize) -> Vec<bool> {
     (0..units).map(|unit| takes_part(Coordinates::of_slice(unit))).collect()
 }
 
-/// Per slice of `units`: true if it has a stream after an exchange. It receives packets, and the end of the stream can
+/// Per slice of `units`: true if it has a stream after a switch. It receives packets, and the end of the stream can
 /// hold an element there. `crosses`: another slice may use its stream.
-fn receivers(command: &TensorUnit, exchange: &Exchange, crosses: bool, units: usize) -> Vec<bool> {
+fn receivers(command: &TensorUnit, switch: &SwitchPlan, crosses: bool, units: usize) -> Vec<bool> {
     let (Sink::Commit { guard, .. } | Sink::Trf { guard, .. } | Sink::Vrf { guard, .. }) = &command.sink;
     let receives = |at: Coordinates| {
-        at.chip < command.chips() && exchange.reaches(at) && (crosses || may_be_live(guard, at))
+        at.chip < command.chips() && switch.reaches(at) && (crosses || may_be_live(guard, at))
     };
     (0..units).map(|unit| receives(Coordinates::of_slice(unit))).collect()
 }

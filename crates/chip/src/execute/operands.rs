@@ -30,11 +30,11 @@ impl Pass<'_> {
             padding || !read.as_ref().is_some_and(|read| self.is_initialised(&units[number], read))
         };
         // Slices whose stream must be inspected to decide.
-        let open: Vec<bool> = if let Some(exchange) = &self.exchange {
+        let open: Vec<bool> = if let Some(switch) = &self.switch {
             let takes_part = |number: &usize| self.senders[*number] || self.receivers[*number];
             let mut receivers = (0..units.len()).filter(|&number| self.receivers[number]);
             let open = (0..units.len()).filter(takes_part).any(is_open)
-                || !receivers.all(|number| exchange.gets_from(Coordinates::of_slice(number), &self.senders));
+                || !receivers.all(|number| switch.gets_from(Coordinates::of_slice(number), &self.senders));
             self.receivers.iter().map(|receives| *receives && open).collect()
         } else {
             (0..units.len()).map(|number| self.receivers[number] && is_open(number)).collect()

@@ -47,7 +47,7 @@ impl Pass<'_> {
     /// The moves of elements. `None`: the pass does more than move elements.
     fn straight(&self) -> Option<Straight> {
         let computes = self.contraction.is_some() || self.vector.is_some() || self.cast.is_some();
-        if computes || self.exchange.is_some() {
+        if computes || self.switch.is_some() {
             return None;
         }
         let live = self.fetch.live_bytes(self.flits)?;

@@ -23,23 +23,14 @@ pub struct VectorRow {
 ///
 /// ```
 /// use furiosa_visa_std::command::{StreamShape, Vector, VectorStep};
-
 /// use furiosa_visa_std::explain::explain_vector;
-
 /// use furiosa_visa_std::mapping::Guard;
-
 /// use furiosa_visa_std::prelude::*;
-
 /// use furiosa_visa_std::scalar::ElementType;
-
 /// let mut program = Vector::new(ElementType::F32, Guard::always(5));
-
 /// program.steps = vec![VectorStep::Split, VectorStep::Concat];
-
 /// let stream = StreamShape { element: ElementType::F32, time: 6, lanes: 8 };
-
 /// println!("{}", explain_vector(&program, stream));
-
 /// ```
 ///
 /// ```text

@@ -12,9 +12,9 @@ use furiosa_visa_rules::spec::{ChipKind, DM_BYTES};
 use furiosa_visa_rules::testing::{config, walked_by_definition};
 
 mod contraction;
-mod exchange;
 mod register_files;
 mod straight;
+mod switch;
 
 fn here() -> &'static Location<'static> {
     Location::caller()

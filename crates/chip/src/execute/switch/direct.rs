@@ -1,4 +1,4 @@
-//! An exchange that only moves packets: from the DM of their source to the DM of their destination.
+//! A switch that only moves packets: from the DM of their source to the DM of their destination.
 //!
 //! The DM of every slice is cut in two, into sent and received bytes, so that each slice can be written while all are
 //! read.
@@ -6,7 +6,7 @@
 use super::super::Pass;
 use super::super::packets::{Cut, Packets};
 use super::flits::{Flit, Receiver, TOGETHER};
-use super::{Exchange, Spots};
+use super::{Spots, SwitchPlan};
 use crate::memory::Unit;
 use core::ops::Range;
 use furiosa_visa_rules::command::place::Coordinates;
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 /// Sources and destinations of packets, the same in all slices.
 struct Direct<'a> {
-    exchange: &'a Exchange,
+    switch: &'a SwitchPlan,
     from: &'a Packets,
     to: Packets,
     cut: Cut,
@@ -37,33 +37,33 @@ impl Pass<'_> {
     /// The moves of packets. `None`: not all packets are written unchanged, or to bytes that are read or written
     /// otherwise.
     fn direct(&self, units: &[Unit]) -> Option<Direct<'_>> {
-        let (Some(exchange), Some(from), true) = (&self.exchange, &self.packets, self.copies()) else {
+        let (Some(switch), Some(from), true) = (&self.switch, &self.packets, self.copies()) else {
             return None;
         };
-        let to = self.sink.packets(exchange.element, exchange.bytes)?;
+        let to = self.sink.packets(switch.element, switch.bytes)?;
         let cut = Cut::between(&from.range, &to.range)?;
-        if to.starts.len() != exchange.steps || !self.sends_in_place(units) {
+        if to.starts.len() != switch.steps || !self.sends_in_place(units) {
             return None;
         }
-        let written = to.joined(exchange.bytes)?;
+        let written = to.joined(switch.bytes)?;
         let gets = |(number, unit): (usize, &Unit)| {
             let at = Coordinates::of_slice(number);
             if !self.receivers[number] || !self.sink.takes(at)? {
                 return Some(false);
             }
-            let (source, _) = exchange.first_source(at)?;
-            let complete = !exchange.any_missing(source, &self.senders) && to.range.end <= unit.dm.capacity();
+            let (source, _) = switch.first_source(at)?;
+            let complete = !switch.any_missing(source, &self.senders) && to.range.end <= unit.dm.capacity();
             complete.then_some(true)
         };
         let slices = units.iter().enumerate().map(gets).collect::<Option<_>>()?;
-        Some(Direct { exchange, from, to, cut, written, slices })
+        Some(Direct { switch, from, to, cut, written, slices })
     }
 }
 
 impl Direct<'_> {
     /// Moves all packets. `end`: end of the bytes of DM that this pass and later ones write.
     fn run(&self, senders: &[bool], units: &mut [Unit], end: usize) {
-        let Self { exchange, from, to, cut, written, slices } = self;
+        let Self { switch, from, to, cut, written, slices } = self;
         let (mut sent, mut got) = (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()));
         for (number, unit) in units.iter_mut().enumerate() {
             if slices[number] {
@@ -78,20 +78,20 @@ impl Direct<'_> {
         let from = Spots { starts: &first, is_even: from.is_even };
         let to = Spots { starts: &place, is_even: to.is_even };
         let flits: Vec<&[Flit]> = sent.iter().map(|bytes| from.flits(bytes)).collect();
-        let takes_flits = exchange.takes_flits(&from, &to);
+        let takes_flits = switch.takes_flits(&from, &to);
         let gather = |(chunk, outputs): (usize, &mut [Option<&mut [u8]>])| {
             let receivers = outputs.iter_mut().enumerate().filter_map(|(k, output)| {
-                let source = exchange.first_source(Coordinates::of_slice(chunk * TOGETHER + k))?;
+                let source = switch.first_source(Coordinates::of_slice(chunk * TOGETHER + k))?;
                 Some((source, output.as_deref_mut()?))
             });
             if takes_flits {
                 let receivers =
                     receivers.map(|(source, bytes)| Receiver { source, output: to.flits_mut(bytes) });
-                exchange.copy_flits(&flits, &mut receivers.collect::<Vec<_>>());
+                switch.copy_flits(&flits, &mut receivers.collect::<Vec<_>>());
             } else {
                 receivers.for_each(|(source, output)| {
-                    exchange.for_each_run(source, |slice, packet, place| {
-                        exchange.copy((sent[slice], &from, packet), (output, &to, place));
+                    switch.for_each_run(source, |slice, packet, place| {
+                        switch.copy((sent[slice], &from, packet), (output, &to, place));
                     });
                 });
             }

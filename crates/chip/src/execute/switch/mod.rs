@@ -10,9 +10,9 @@
 //!
 //! | the pass | packets go |
 //! |---|---|
-//! | reads, exchanges and writes whole packets | from DM to DM: [`direct`] |
+//! | reads, switches and writes whole packets | from DM to DM: [`direct`] |
 //! | reads whole packets and computes | from DM to buffers of some slices at a time, which then commit theirs |
-//! | computes before the exchange, or writes over its sources | to buffers of all slices before any is written |
+//! | computes before the switch, or writes over its sources | to buffers of all slices before any is written |
 
 mod direct;
 mod flits;
@@ -56,9 +56,9 @@ struct Spots<'a> {
     is_even: bool,
 }
 
-/// The exchange of a pass.
+/// The switch of a pass.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct SwitchPlan {
     switch: Switch,
     /// The slices from which a slice receives packets.
     sources: Vec<Offset>,
@@ -77,17 +77,17 @@ pub(super) struct Exchange {
     starts: Vec<u32>,
 }
 
-/// Bytes of packets whose memory is kept for the next exchange.
+/// Bytes of packets whose memory is kept for the next switch.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// Bytes of packets that a thread gathers before they are committed, for at most 16 slices. They stay in its cache.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// The packets of all slices that the last exchange fetched. The next one uses their memory again, unless it is large.
+/// The packets of all slices that the last switch fetched. The next one uses their memory again, unless it is large.
 #[derive(Debug, Default)]
-pub(crate) struct Exchanged(Vec<Row>);
+pub(crate) struct Switched(Vec<Row>);
 
-impl Exchanged {
+impl Switched {
     /// The rows, to be fetched again.
     pub(super) fn rows(&mut self) -> &mut Vec<Row> {
         &mut self.0
@@ -101,7 +101,7 @@ impl Exchanged {
     }
 }
 
-/// The packets of all slices before an exchange, made by [`Sent::new`].
+/// The packets of all slices before a switch, made by [`Sent::new`].
 #[derive(Debug)]
 pub(super) struct Sent<'a> {
     /// The bytes of each slice. Slices that send nothing have none.
@@ -123,8 +123,8 @@ impl<'a> Sent<'a> {
     }
 }
 
-impl Exchange {
-    /// Prepares the exchange of packets that `fetch` reads and collects.
+impl SwitchPlan {
+    /// Prepares the switch of packets that `fetch` reads and collects.
     pub(super) fn new(switch: &Switch, fetch: &FetchPlan) -> Self {
         let mut step = 1;
         let mut loops: Vec<Gather> = (switch.time_digits.iter().rev())
@@ -286,9 +286,9 @@ impl Pass<'_> {
     }
 
     /// The packets of all slices: in DM if they can be gathered there, else fetched to `rows`. `None`: nothing is
-    /// exchanged.
+    /// switched.
     pub(super) fn sent<'a>(&'a self, units: &'a [Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
-        self.exchange.as_ref()?;
+        self.switch.as_ref()?;
         match &self.packets {
             Some(packets) if self.sends_in_place(units) => Some(self.sent_in_place(units, packets)),
             _ => self.sent_rows(units, rows),
@@ -305,7 +305,7 @@ impl Pass<'_> {
 
     /// Fetches the packets of all slices.
     pub(super) fn sent_rows<'a>(&'a self, units: &[Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
-        let exchange = self.exchange.as_ref()?;
+        let switch = self.switch.as_ref()?;
         let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
             row.clear(self.fetch.output());
             if self.senders[number] {
@@ -329,14 +329,14 @@ impl Pass<'_> {
             rows.iter().map(Row::bytes).collect(),
             rows.iter().map(Row::flags).collect(),
             rows.iter().map(|row| row.len() > 0 && row.flags().is_none()).collect(),
-            Spots { starts: &exchange.starts, is_even: true },
+            Spots { starts: &switch.starts, is_even: true },
         ))
     }
 
     /// Runs all slices with packets gathered from DM, some slices at a time. Returns false if a packet would be
     /// overwritten, or cannot be gathered.
     pub(super) fn run_in_place(&self, units: &mut [Unit]) -> bool {
-        let (Some(exchange), Some(packets)) = (&self.exchange, &self.packets) else { return false };
+        let (Some(switch), Some(packets)) = (&self.switch, &self.packets) else { return false };
         if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
             return false;
         }
@@ -344,7 +344,7 @@ impl Pass<'_> {
         let threads = rayon::current_num_threads();
         #[cfg(not(feature = "parallel"))]
         let threads = 1;
-        let bytes = exchange.steps * exchange.bytes;
+        let bytes = switch.steps * switch.bytes;
         let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, 16 * threads);
         let mut gathered: Vec<Buffers> = (0..batch).map(|_| Buffers::default()).collect();
         let mut all = || {

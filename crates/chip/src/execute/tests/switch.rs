@@ -53,7 +53,7 @@ fn filled(time: usize) -> Chips {
 }
 
 #[test]
-fn every_cluster_exchanges_by_itself() {
+fn every_cluster_switches_by_itself() {
     let mut system = filled(3);
     let mut command = copy(transpose(3), 0, 4096);
     if let Operation::TensorUnit(unit) = &mut command.operation {
@@ -262,9 +262,9 @@ fn slices_without_a_tensor_get_packets_too() {
     assert!(peek(&system, 4, 4096, I8, 32).1.iter().all(|&written| !written));
 }
 
-/// Slices that send nothing have no packets, even if they sent some in the previous exchange.
+/// Slices that send nothing have no packets, even if they sent some in the previous switch.
 #[test]
-fn packets_of_the_last_exchange_are_gone() {
+fn packets_of_the_last_switch_are_gone() {
     let mut system = filled(1);
     // The packets of all slices are converted, so that they are fetched to rows.
     let stream = fetch(region(0, 0, I8, 256, 8), I32, &[(8, 1)], 1, 8);

@@ -1,4 +1,4 @@
-//! Packets of one flit that lie evenly in the source and destination slices. Most exchanges move such packets.
+//! Packets of one flit that lie evenly in the source and destination slices. Most switches move such packets.
 //!
 //! Each run comes from another slice, so its bytes are rarely in the cache. The loops are made for that:
 //!
@@ -8,7 +8,7 @@
 //! | packets of two sources that go side by side are written together | whole lines of the cache are written |
 //! | some slices receive packets at a time | the packets of a source for neighbouring slices lie together |
 
-use super::{Exchange, Gather, Offset, Spots};
+use super::{Gather, Offset, Spots, SwitchPlan};
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
 pub(super) type Flit = [u8; FLIT_BYTES];
@@ -42,8 +42,8 @@ impl Spots<'_> {
     }
 }
 
-impl Exchange {
-    /// Tells if [`Exchange::copy_flits`] copies such packets. Runs without gaps are copied as a whole instead.
+impl SwitchPlan {
+    /// Tells if [`SwitchPlan::copy_flits`] copies such packets. Runs without gaps are copied as a whole instead.
     pub(super) fn takes_flits(&self, from: &Spots<'_>, to: &Spots<'_>) -> bool {
         let stay_together = self.run.time == 1 && self.run.step == 1;
         self.bytes == FLIT_BYTES && from.is_even && to.is_even && !stay_together
@@ -133,8 +133,8 @@ mod tests {
 
     const SLICES: usize = 12;
 
-    /// An exchange of runs of `size` packets from `count` sources, side by side or one run after the other.
-    fn exchange(random: &mut SmallRng) -> (Exchange, usize) {
+    /// A switch of runs of `size` packets from `count` sources, side by side or one run after the other.
+    fn switch(random: &mut SmallRng) -> (SwitchPlan, usize) {
         let (count, runs, size) =
             (random.random_range(1..8), random.random_range(1..4), random.random_range(1..21));
         let every = random.random_range(1..4);
@@ -147,7 +147,7 @@ mod tests {
         };
         let source = |k| Offset { slice: k, time: k % 3, step: k * step };
         let run = |k| Offset { slice: 0, time: k * size * every, step: k * next };
-        let exchange = Exchange {
+        let switch = SwitchPlan {
             switch: Switch::forwarding(256, 1),
             sources: (0..count).map(source).collect(),
             runs: (0..runs).map(run).collect(),
@@ -158,7 +158,7 @@ mod tests {
             bytes: FLIT_BYTES,
             starts: Vec::new(),
         };
-        (exchange, runs * size * every)
+        (switch, runs * size * every)
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         let seed = 41;
         let mut random = SmallRng::seed_from_u64(seed);
         for case in 0..400 {
-            let (exchange, packets) = exchange(&mut random);
+            let (switch, packets) = switch(&mut random);
             let all: Vec<Vec<Flit>> = (0..SLICES)
                 .map(|_| {
                     let sends = random.random_range(0..8) > 0;
@@ -182,13 +182,13 @@ mod tests {
             let mut outputs = vec![blank.clone(); receivers.len()];
             let mut expected = outputs.clone();
             for (&(slice, time), output) in receivers.iter().zip(&mut expected) {
-                for (source, run, k) in exchange.sources.iter().flat_map(|source| {
-                    let size = exchange.run.size;
-                    exchange.runs.iter().flat_map(move |run| (0..size).map(move |k| (source, run, k)))
+                for (source, run, k) in switch.sources.iter().flat_map(|source| {
+                    let size = switch.run.size;
+                    switch.runs.iter().flat_map(move |run| (0..size).map(move |k| (source, run, k)))
                 }) {
-                    let packet = time + source.time + run.time + k * exchange.run.time;
+                    let packet = time + source.time + run.time + k * switch.run.time;
                     if let Some(flit) = sent[slice + source.slice].get(packet) {
-                        output[source.step + run.step + k * exchange.run.step] = *flit;
+                        output[source.step + run.step + k * switch.run.step] = *flit;
                     }
                 }
             }
@@ -197,8 +197,8 @@ mod tests {
                 .zip(&mut outputs)
                 .map(|(&source, output)| Receiver { source, output })
                 .collect();
-            exchange.copy_flits(&sent, &mut all);
-            assert!(outputs == expected, "seed {seed}, case {case}: {exchange:?} to {receivers:?}");
+            switch.copy_flits(&sent, &mut all);
+            assert!(outputs == expected, "seed {seed}, case {case}: {switch:?} to {receivers:?}");
         }
     }
 }
