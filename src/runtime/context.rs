@@ -384,8 +384,7 @@ pub(crate) fn dma_of_kernel(operation: &'static str) -> DmaContext<{ Dma::Tensor
     DmaContext { system }
 }
 
-/// A simulated system and the contexts that work on it. Program order is execution order, unless [`SimOptions::order`]
-/// says otherwise.
+/// A simulated system and the contexts that work on it. Program order is execution order.
 ///
 /// A tensor belongs to the context that it was made on: another one refuses its handle, also where the first one has
 /// ended, because other bytes lie at its addresses there. A launch runs on the parts of one context, in one thread.
