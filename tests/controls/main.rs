@@ -13,8 +13,8 @@ mod copies;
 mod environment;
 mod fresh;
 mod order;
+mod orders;
 mod padding;
-mod replay;
 mod rows;
 mod sdk;
 mod separate;
@@ -24,6 +24,9 @@ mod tutorial;
 mod uninitialised;
 mod windows;
 mod writes;
+
+#[path = "../replay/mod.rs"]
+mod replay;
 
 use furiosa_visa_std::chip::{Check, CheckOptions, Fault, FaultKind};
 use furiosa_visa_std::prelude::*;

@@ -1,12 +1,13 @@
 //! Operations of the model as commands of the library, as they are or broken in a way that leaves them no meaning.
 
+use crate::orders::{Order, reordered};
 use crate::reference::random::Random;
 use crate::reference::shadow::{
     self, Copied, Element, Kind, Move, Operation, Registers, Sink, Sums, Tensor, Tile,
 };
 use crate::reference::switch::Switching;
 use crate::reference::transpose::Matrices;
-use furiosa_visa_std::chip::{Fault, SimOptions, System};
+use furiosa_visa_std::chip::{CheckOptions, Fault, SimOptions, System};
 use furiosa_visa_std::clock::trace::TraceWriter;
 use furiosa_visa_std::clock::{KernelCall, Report};
 use furiosa_visa_std::command::{
@@ -394,16 +395,55 @@ fn given(operation: &Operation) -> Given {
     }
 }
 
+/// A second system, which does what the first one has accepted in another order that the chip may take.
+struct Twin {
+    system: System,
+    order: Order,
+    waiting: Vec<command::Operation>,
+}
+
+impl Twin {
+    fn new(order: Order) -> Twin {
+        // The first system has checked everything, and knows of each tensor which command wrote it first.
+        let checks = CheckOptions::NONE;
+        let system = System::new(SimOptions { chips: Some(1), checks, ..SimOptions::default() });
+        Twin { system, order, waiting: Vec::new() }
+    }
+
+    /// Does everything that waits.
+    fn settle(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let order = reordered(&waiting.iter().collect::<Vec<_>>(), self.order);
+        for at in order {
+            let command = Command { operation: waiting[at].clone(), location: Location::caller() };
+            self.system.execute(&command).unwrap_or_else(|fault| panic!("{:?}: {fault}", self.order));
+        }
+    }
+}
+
+/// Refuses elements that differ from those in the order of the program. Elements that nobody wrote may be anything.
+fn same_in_any_order(order: Order, elements: &[Element], others: &[Element]) {
+    assert_eq!(elements.len(), others.len());
+    for (k, (element, other)) in elements.iter().zip(others).enumerate() {
+        assert!(
+            element.is_none() || element == other,
+            "element {k} in the order {order:?}: {other:?}, not {element:?}"
+        );
+    }
+}
+
 /// The system under test.
 pub struct Machine {
     system: System,
+    twin: Twin,
     launches: u64,
 }
 
 impl Machine {
-    pub fn new() -> Machine {
+    /// `order`: that of a second system, which must have the same values.
+    pub fn new(order: Order) -> Machine {
         let options = SimOptions { chips: Some(1), ..SimOptions::default() };
-        Machine { system: System::new(options), launches: 0 }
+        Machine { system: System::new(options), twin: Twin::new(order), launches: 0 }
     }
 
     /// Writes a trace of everything that follows.
@@ -421,23 +461,46 @@ impl Machine {
         self.execute(given(operation))
     }
 
+    /// Has the second system do what it was given.
+    pub fn settle(&mut self) {
+        self.twin.settle();
+    }
+
     fn execute(&mut self, given: Given) -> Result<Vec<Element>, Fault> {
-        let here = Location::caller();
+        let (here, twin) = (Location::caller(), &mut self.twin);
         match given {
-            Given::Upload(host, buffer) => self.system.upload(&host, &buffer, here).map(|()| Vec::new()),
+            Given::Upload(host, buffer) => {
+                self.system.upload(&host, &buffer, here)?;
+                twin.settle();
+                twin.system.upload(&host, &buffer, here)?;
+                Ok(Vec::new())
+            }
             Given::Download(host, kind) => {
-                self.system.download(&host, here).map(|buffer| unpack(kind, &buffer))
+                let elements = unpack(kind, &self.system.download(&host, here)?);
+                twin.settle();
+                let others = unpack(kind, &twin.system.download(&host, here)?);
+                same_in_any_order(twin.order, &elements, &others);
+                Ok(elements)
             }
             Given::Command(operation) => {
-                self.system.execute(&Command { operation: *operation, location: here })?;
+                let command = Command { operation: *operation, location: here };
+                self.system.execute(&command)?;
+                twin.waiting.push(command.operation);
                 Ok(Vec::new())
             }
             Given::Inspect(inspection, kind) => {
-                self.system.inspect(&inspection, here).map(|buffer| unpack(kind, &buffer))
+                let elements = unpack(kind, &self.system.inspect(&inspection, here)?);
+                twin.settle();
+                let others = unpack(kind, &twin.system.inspect(&inspection, here)?);
+                same_in_any_order(twin.order, &elements, &others);
+                Ok(elements)
             }
             Given::Launch => {
                 self.launches += 1;
-                self.system.enter_kernel(KernelCall { number: self.launches, name: "next" });
+                let kernel = KernelCall { number: self.launches, name: "next" };
+                self.system.enter_kernel(kernel);
+                twin.settle();
+                twin.system.enter_kernel(kernel);
                 Ok(Vec::new())
             }
         }

@@ -289,6 +289,18 @@ impl Operations {
             let look = self.inspect_vrf(random);
             self.script.push(look);
         }
+        if let Operation::Pass(Pass { from, sums: Some(sums), .. }) = &operation
+            && (sums.weights.fill == 0 || sums.weights.fill >= BARE)
+            && from.elements.is_multiple_of(32 / from.kind.bytes())
+            && random.chance(60)
+        {
+            // Registers that are read through a bare handle are loaded again, often by the other context.
+            let mut load = self.load(random, from);
+            if let Operation::Pass(Pass { sink: Sink::Trf { to }, .. }) = &mut load {
+                to.part = sums.weights.part;
+            }
+            self.script.push(load);
+        }
         operation
     }
 

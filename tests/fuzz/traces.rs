@@ -1,6 +1,7 @@
 //! Traces of random sequences: the slices add up to the report, and every part lies inside its operation.
 
 use crate::commands::Machine;
+use crate::orders::Order;
 use crate::reference::random::Random;
 use crate::sequences::Operations;
 use furiosa_visa_std::clock::dma::Coverage;
@@ -214,7 +215,7 @@ fn channels_serve_all_bytes(record: &Record) -> Result<(), String> {
 
 /// One sequence, and what ran.
 pub fn run(random: &mut Random) -> Result<Vec<Record>, String> {
-    let mut machine = Machine::new();
+    let mut machine = Machine::new(Order::Program);
     let out = Shared::default();
     machine.trace(out.clone());
     let mut operations = Operations::new(random);

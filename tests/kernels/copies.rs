@@ -1,5 +1,6 @@
 //! Shuffles and parallel copies as a kernel writes them: values, addresses, faults, order and time.
 
+use crate::replay::{in_other_orders, kept};
 use crate::{Cluster, assert_same, block_on, code, init};
 use furiosa_visa_std::chip::{Addresses, Fault, FaultKind};
 use furiosa_visa_std::clock::record::Timing;
@@ -66,7 +67,7 @@ macro_rules! rotations {
                 all.to_hbm(&mut ctx.tdma, 1 << 20)
             }
 
-            /// Whatever the addresses are.
+            /// Whatever the addresses are, and in every order that the chip may take.
             #[test]
             fn values_go_round() {
                 let values = numbers($chips, $chips * 256 * 32);
@@ -76,17 +77,21 @@ macro_rules! rotations {
                         let mut ctx = Context::with(SimOptions { addresses, ..SimOptions::default() });
                         let host = HostTensor::<i32, m![$axis, A, B]>::from_buf(init(&values));
                         let x: X = host.to_hbm(&mut ctx.pdma, 0).await;
-                        let in_dm = launch(through_dm, (&mut *ctx, &x)).await;
-                        let in_hbm = launch(through_hbm, (&mut *ctx, &x)).await;
-                        for (once, twice) in [in_dm, in_hbm] {
-                            for (found, order) in [(once, $once), (twice, $twice)] {
-                                let found = found.to_host::<m![$axis, A, B]>(&mut ctx.pdma).await.to_buf();
-                                assert_same(&found, &rows(&values, of, &order));
-                            }
+                        let in_dm = kept(&mut ctx, |ctx| block_on(launch(through_dm, (ctx, &x))));
+                        let in_hbm = kept(&mut ctx, |ctx| block_on(launch(through_hbm, (ctx, &x))));
+                        for ((once, twice), commands) in [in_dm, in_hbm] {
+                            in_other_orders(&mut ctx, &commands, |ctx, _| {
+                                for (found, order) in [(&once, $once), (&twice, $twice)] {
+                                    let found = block_on(found.to_host::<m![$axis, A, B]>(&mut ctx.pdma));
+                                    assert_same(&found.to_buf(), &rows(&values, of, &order));
+                                }
+                            });
                         }
-                        let all = launch(broadcast, (&mut *ctx, &x)).await;
-                        let found = all.to_host::<m![$axis, A, B]>(&mut ctx.pdma).await.to_buf();
-                        assert_same(&found, &rows(&values, of, &[1; $chips]));
+                        let (all, commands) = kept(&mut ctx, |ctx| block_on(launch(broadcast, (ctx, &x))));
+                        in_other_orders(&mut ctx, &commands, |ctx, _| {
+                            let found = block_on(all.to_host::<m![$axis, A, B]>(&mut ctx.pdma)).to_buf();
+                            assert_same(&found, &rows(&values, of, &[1; $chips]));
+                        });
                         assert_eq!(ctx.chips(), $chips);
                     });
                 }

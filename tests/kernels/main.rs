@@ -39,6 +39,9 @@ mod vendor_fetch;
 mod vendor_fetch_adapter;
 mod windows;
 
+#[path = "../replay/mod.rs"]
+mod replay;
+
 use furiosa_visa_std::chip::CheckOptions;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;

@@ -3,6 +3,7 @@
 //! A correctly rounded operation is off by at most half a unit in the last place, `ROUNDOFF` of its result. Bounds
 //! count the roundings in a row, and end with the one of the type that is stored.
 
+use crate::replay::{in_other_orders, kept};
 use crate::{Cluster, block_on, code};
 use furiosa_visa_std::kernels::{
     Plain, QuickGelu, Relu, Silu, add, layer_norm, linear, load_operand, load_weights, multiply, product,
@@ -457,8 +458,15 @@ mod tiles {
             let x = HostTensor::<bf16, m![R, K]>::from_slice(&x).to_hbm(&mut ctx.pdma, AUTO).await;
             let w = HostTensor::<bf16, m![N, K]>::from_slice(&w).to_hbm(&mut ctx.pdma, AUTO).await;
             let mut y = HostTensor::<f32, m![R, N]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
-            launch(tiled, (&mut *ctx, &x, &w, &mut y)).await;
-            (y.to_host::<m![R, N]>(&mut ctx.pdma).await.to_vec(), ctx.report())
+            let ((), commands) = kept(&mut ctx, |ctx| block_on(launch(tiled, (ctx, &x, &w, &mut y))));
+            let report = ctx.report();
+            let found = y.to_host::<m![R, N]>(&mut ctx.pdma).await.to_vec();
+            let orders = in_other_orders(&mut ctx, &commands, |ctx, order| {
+                let again = block_on(y.to_host::<m![R, N]>(&mut ctx.pdma)).to_vec();
+                assert_eq!(again, found, "{order:?}");
+            });
+            assert!(orders > 3, "{orders}");
+            (found, report)
         });
         assert_near(&y, &products(&wide(&x), &wide(&w), K::SIZE), 0.0, 256.0 * 13.0 * ROUNDOFF);
         let of =

@@ -1,5 +1,6 @@
 //! Gathers and scatters as a kernel writes them: values, views, faults with the index's own coordinates, order and time.
 
+use crate::replay::{in_other_orders, kept};
 use crate::{block_on, init};
 use furiosa_visa_std::chip::{Addresses, Fault, FaultKind};
 use furiosa_visa_std::clock::Profile;
@@ -59,13 +60,19 @@ fn gathered(kernel: u32, options: SimOptions, numbers: &[Opt<i32>]) -> Result<Ve
             HostTensor::<i32, m![V, H]>::from_buf(init(&table())).to_hbm(&mut ctx.pdma, 0).await;
         let index: Index =
             HostTensor::<i32, m![S]>::from_buf(numbers.to_vec()).to_hbm(&mut ctx.pdma, 1 << 16).await;
-        let rows = match kernel {
-            0 => try_launch(by_offset, (&mut *ctx, &table, &index)).await,
-            1 => try_launch(by_number, (&mut *ctx, &table, &index)).await,
-            2 => try_launch(by_index_in_dm, (&mut *ctx, &table, &index)).await,
-            _ => try_launch(into_a_view, (&mut *ctx, &table, &index)).await,
-        }?;
-        Ok(rows.to_host::<m![S, H]>(&mut ctx.pdma).await.to_buf())
+        let (rows, commands) = kept(&mut ctx, |ctx| match kernel {
+            0 => block_on(try_launch(by_offset, (ctx, &table, &index))),
+            1 => block_on(try_launch(by_number, (ctx, &table, &index))),
+            2 => block_on(try_launch(by_index_in_dm, (ctx, &table, &index))),
+            _ => block_on(try_launch(into_a_view, (ctx, &table, &index))),
+        });
+        let rows = rows?;
+        let found = rows.to_host::<m![S, H]>(&mut ctx.pdma).await.to_buf();
+        in_other_orders(&mut ctx, &commands, |ctx, order| {
+            let again = block_on(rows.to_host::<m![S, H]>(&mut ctx.pdma)).to_buf();
+            assert_eq!(again, found, "{order:?}");
+        });
+        Ok(found)
     })
 }
 

@@ -93,6 +93,8 @@ fn types_are_those_of_the_engines() {
     assert!(weights(<m![N]>::EXPR, <m![Q]>::EXPR).is_ok());
     refused(weights(<m![N]>::EXPR, <m![Q # 8193]>::EXPR), &["to_trf: ", "65536"]);
     refused(weights(<m![P]>::EXPR, <m![K]>::EXPR), &["to_trf: ", "1, 2, 4, or 8"]);
+    // More bytes than a number of 64 bits counts.
+    refused(weights(<m![N]>::EXPR, <m![Q # 2305843009213693952]>::EXPR), &["to_trf: ", "65536"]);
 }
 
 /// Operands, weights and steps that the compiler refuses by types of tensors and of stages.

@@ -1,6 +1,7 @@
 //! Tensors, and what the host asks of the chip, as far as bytes tell.
 
 use super::Exchange;
+use super::pass::position;
 use super::rows::Indexed;
 use crate::transpose::Matrices;
 use std::collections::BTreeSet;
@@ -395,6 +396,46 @@ impl Operation {
                 [of(&pass.from), end].into_iter().chain(weights).collect()
             }
             Operation::Launch => Vec::new(),
+        }
+    }
+
+    /// Whether it reads or writes places that are no elements of its tensors: behind them, or their padding. Commands that
+    /// follow from types do so for padding only; handles say nothing of such places, so that nothing orders who else uses
+    /// them.
+    pub fn strays(&self) -> bool {
+        let holds = |tensor: &Tensor, at: isize| {
+            usize::try_from(at).is_ok_and(|at| at < tensor.elements && tensor.is_live(at))
+        };
+        match self {
+            Operation::Dma { from, to, moved, .. } => {
+                let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
+                moved.pairs().into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
+            }
+            Operation::Copy { from, to, moves, .. } => {
+                let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
+                all_pairs(moves).into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
+            }
+            Operation::Indexed(own) => own.strays(),
+            Operation::Pass(pass) => {
+                let visits = |tensor, base, loops: &[(usize, isize)]| {
+                    let count = loops.iter().map(|own| own.0).product();
+                    (0..count).any(|number| !holds(tensor, position(base, loops, number)))
+                };
+                let writes = match &pass.sink {
+                    Sink::Commit { to, loops, .. } => visits(to, 0, loops),
+                    Sink::Vrf { to, moved } => {
+                        moved.pairs().into_iter().any(|(_, spot)| !holds(to, spot.1 as isize))
+                    }
+                    Sink::Trf { .. } => false,
+                };
+                let weights = pass.sums.as_ref().is_some_and(|sums| {
+                    sums.weights.live < sums.weights.period
+                        || sums.reach(pass.output) > sums.weights.row_elements
+                });
+                writes || weights || visits(&pass.from, pass.base, &pass.loops)
+            }
+            // The host waits for everything.
+            _ => false,
         }
     }
 }

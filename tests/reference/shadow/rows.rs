@@ -44,6 +44,16 @@ impl Indexed {
             self.rows.pairs().into_iter().flat_map(|(_, side)| self.row(0, side)).map(|(_, b)| b).collect();
         (table, side)
     }
+
+    /// Whether it uses places that are no elements of its tensors.
+    pub(super) fn strays(&self) -> bool {
+        let outside = |tensor: &Tensor, spots: Vec<Spot>| {
+            spots.into_iter().any(|spot| spot.1 >= tensor.elements || !tensor.is_live(spot.1))
+        };
+        let (table, side) = self.spots();
+        let index = self.rows.pairs().into_iter().map(|(a, _)| a).collect();
+        outside(&self.table, table) || outside(&self.side, side) || outside(&self.index, index)
+    }
 }
 
 impl Shadow {
