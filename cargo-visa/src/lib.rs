@@ -12,6 +12,8 @@
 #![deny(clippy::unwrap_used)]
 
 mod check;
+// The library's own, by a link: its texts are printed here.
+mod guide;
 mod new;
 mod notation;
 pub mod tool;

@@ -1,11 +1,11 @@
 //! `visa help`: the usage of the tool, and the chapters of the guide.
 
 use super::plain::plain;
-use super::topics::{CHAPTERS, Chapter};
 use super::{
     CALIBRATE_HELP, CHECK_HELP, DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, NEW_HELP, Output, Refusal,
     USAGE, arguments,
 };
+use crate::guide::{CHAPTERS, Chapter};
 use furiosa_visa_rules::text::distance;
 
 /// Number of topics that a refusal names.

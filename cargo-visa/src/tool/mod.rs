@@ -11,7 +11,6 @@ mod map;
 mod plain;
 mod svg;
 mod table;
-mod topics;
 mod traces;
 
 use std::ffi::OsString;
