@@ -12,9 +12,9 @@ use super::cost::{Channels, Cost, CostClass};
 use super::numbers::{Model, Number};
 use core::fmt;
 use furiosa_visa_rules::command::{
-    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, StreamShape, TensorUnit, Vector,
+    AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit, Vector,
 };
-pub use furiosa_visa_rules::command::{switch_cycles, transpose_cycles};
+pub use furiosa_visa_rules::command::{switch_cycles, transpose_cycles, vector_cycles};
 use furiosa_visa_rules::list::List;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::accessed_run;
@@ -224,12 +224,6 @@ pub const fn tree_latency(element: ElementType) -> u64 {
 /// Cycles of a commit: one write per cycle.
 pub const fn commit_cycles(flits: u64, commit_in_bytes: u64, commit_bytes: u64) -> u64 {
     flits * commit_in_bytes / commit_bytes
-}
-
-/// Cycles of the Vector Engine: every stage takes one packet per cycle, of 8 or of 4 lanes. A split makes twice as many
-/// packets.
-pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
-    vector.packets(before).max().unwrap_or(before.time) as u64
 }
 
 /// Cycles by which the Vector Engine delays a stream: one per arithmetic unit, and one per slice of a group, as a ring

@@ -31,7 +31,7 @@ pub use indexed::{Duplicates, IndexedCall, IndexedDma, RowKey};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{AUTO, Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub use reported::{SdkNote, SdkReport, SdkReports};
-pub use shapes::{StreamShape, StreamShapes, shapes_before_vector};
+pub use shapes::{StreamShape, StreamShapes, shapes_before_vector, vector_cycles};
 pub use short_command::ContiguousLoad;
 pub use switch::{
     Emission, SWITCH_LOOPS, Snoop, SnoopDigit, SnoopLoop, Switch, SwitchLoop, SwitchVariant, TimeGate,

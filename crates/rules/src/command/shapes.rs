@@ -3,6 +3,7 @@
 use super::fetch::Fetch;
 use super::switch::Switch;
 use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
+use super::vector::Vector;
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
 use core::fmt;
@@ -153,6 +154,12 @@ impl fmt::Display for TensorUnit {
         }
         write!(f, "; {sink}")
     }
+}
+
+/// Cycles of the Vector Engine: every stage takes one packet per cycle, of 8 or of 4 lanes. A split makes twice as many
+/// packets.
+pub fn vector_cycles(vector: &Vector, before: StreamShape) -> u64 {
+    vector.packets(before).max().unwrap_or(before.time) as u64
 }
 
 #[cfg(test)]

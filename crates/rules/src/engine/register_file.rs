@@ -34,9 +34,15 @@ pub struct TrfLoadConfig {
 }
 
 impl TrfLoadConfig {
-    /// A tensor of `rows` rows, which lie one behind the other.
+    /// A tensor of `rows` rows, which lie one behind the other. More bytes than can be counted are as many as can be.
     pub const fn new(element: ElementType, rows: usize, row_elements: usize) -> Self {
-        Self { rows, row_elements, bytes: (rows * row_elements * element.bits()).div_ceil(8) }
+        let bits = (rows as u128 * element.bits() as u128).saturating_mul(row_elements as u128);
+        let bytes = bits.div_ceil(8);
+        Self {
+            rows,
+            row_elements,
+            bytes: if bytes > usize::MAX as u128 { usize::MAX } else { bytes as usize },
+        }
     }
 }
 
@@ -76,13 +82,10 @@ pub const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<
     let element = normal!(forms[3], OPERATION, &mut pool, request.row_element);
     let (rows, row_elements, steps) = (row.size(), element.size(), time.size());
     attempt!(check_rows(OPERATION, request.row, rows));
-    let wide = row_elements as u128 * (rows * request.element.bits()) as u128 / 8;
-    let bytes = if wide > spec::TRF_BYTES as u128 {
-        if wide > usize::MAX as u128 { usize::MAX } else { wide as usize }
-    } else {
-        attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements))
-    };
-    let config = TrfLoadConfig { rows, row_elements, bytes };
+    let config = TrfLoadConfig::new(request.element, rows, row_elements);
+    if config.bytes <= spec::TRF_BYTES {
+        attempt!(whole_bytes(OPERATION, request.element, request.row_element, rows * row_elements));
+    }
     attempt!(check_capacity(OPERATION, &config, TrfAddress::Full));
     if rows > steps || !steps.is_multiple_of(rows) {
         refuse!(

@@ -1,6 +1,6 @@
 //! The program of the Vector Engine as a table: its stages, their packets and arithmetic units.
 
-use crate::command::{RngdAlu, StreamShape, Vector, VectorStep};
+use crate::command::{RngdAlu, StreamShape, Vector, VectorStep, vector_cycles};
 use crate::sequencer::write_table;
 use core::fmt;
 
@@ -52,7 +52,7 @@ pub struct VectorExplanation {
     /// Number of arithmetic units in use.
     pub units: usize,
     /// The most packets of a stage: the cycles of the engine.
-    pub cycles: usize,
+    pub cycles: u64,
 }
 
 /// Explains a program for a stream.
@@ -69,8 +69,7 @@ pub fn explain_vector(vector: &Vector, before: StreamShape) -> VectorExplanation
     rows.extend(vector.steps.iter().zip(shapes).map(|(step, shape): (&VectorStep, _)| {
         row(step.to_string(), step.alu().map_or("", |alu| alu.name()), shape)
     }));
-    let cycles = vector.packets(before).max().unwrap_or(before.time);
-    VectorExplanation { rows, units: vector.alus().count(), cycles }
+    VectorExplanation { rows, units: vector.alus().count(), cycles: vector_cycles(vector, before) }
 }
 
 impl fmt::Display for VectorExplanation {
