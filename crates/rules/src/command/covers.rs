@@ -55,28 +55,29 @@ impl Transfer {
 
     /// True if the first run and the last one of each strip begin and end with elements of a tensor.
     fn ends_on_elements(&self, destination: &Region) -> bool {
-        let footprint = &destination.footprint;
-        let mut all = true;
-        if footprint.guard.is_always() {
-            return all;
+        let Footprint { element, elements, guard, .. } = &destination.footprint;
+        if guard.is_always() {
+            return true;
         }
-        Moves::new(self).for_each_strip(
-            footprint.element.bits(),
-            |Strip { destination: to, run, count, .. }| {
-                let at = match destination.memory {
-                    Memory::Hbm => [to.unit, 0, 0],
-                    Memory::Dm | Memory::Vrf => {
-                        let cluster = to.unit / SLICES;
-                        [cluster / CLUSTERS, cluster % CLUSTERS, to.unit % SLICES]
-                    }
-                };
-                let last = to.position + count.saturating_sub(1) * to.stride;
-                for position in [to.position, to.position + run - 1, last, last + run - 1] {
-                    let inside = position < footprint.elements;
-                    all &= inside && footprint.guard.holds(&[at[0], at[1], at[2], position]);
+        // Most strips follow one in the same unit, and most guards do not depend on positions.
+        let (units, positions) = split_units(guard);
+        let (mut all, mut unit) = (true, None);
+        Moves::new(self).for_each_strip(element.bits(), |Strip { destination: to, run, count, .. }| {
+            let at = |position| match destination.memory {
+                Memory::Hbm => [to.unit, 0, 0, position],
+                Memory::Dm | Memory::Vrf => {
+                    let cluster = to.unit / SLICES;
+                    [cluster / CLUSTERS, cluster % CLUSTERS, to.unit % SLICES, position]
                 }
-            },
-        );
+            };
+            if unit.replace(to.unit) != Some(to.unit) {
+                all &= units.holds(&at(0));
+            }
+            let last = to.position + count.saturating_sub(1) * to.stride;
+            all &= [to.position, to.position + run - 1, last, last + run - 1].iter().all(|&position| {
+                position < *elements && (positions.is_always() || positions.holds(&at(position)))
+            });
+        });
         all
     }
 }

@@ -271,6 +271,7 @@ impl Guard {
     }
 
     /// True if the position is live. `variables` holds one value per given variable.
+    #[inline]
     pub fn holds(&self, variables: &[usize]) -> bool {
         debug_assert_eq!(variables.len(), self.variables, "one value per variable");
         let mut values = [0usize; GUARD_SUMS];
