@@ -53,7 +53,7 @@ fn wanted(case: &Case, element: ElementType, dma: &Dma) -> (HashMap<Nibble, Nibb
     let mut moves = HashMap::new();
     for (position, index) in table(&case.destination.1).into_iter().enumerate() {
         let Some(mut index) = index else { continue };
-        index.retain(|name, _| case.axes.iter().any(|(own, _)| own == name));
+        index.retain(|name, _| case.axes.iter().any(|(own, _)| **own == **name));
         let to = nibbles(&dma.destination, &case.destination.1, element, position);
         moves.extend(to.zip(from(sources[&index])));
     }

@@ -235,7 +235,7 @@ fn units_of_moves_to_dm_are_whole() {
                 case.source.1[1] = Map::One;
                 case.destination.1[3] = Map::One;
                 let used = Map::sequence(&case.source.1).axes();
-                case.axes.retain(|(name, _)| used.contains_key(name));
+                case.axes.retain(|(name, _)| used.contains_key(name.as_str()));
                 let lost = |map: &Map| map.axes().keys().any(|name| !used.contains_key(name));
                 if case.destination.1.iter().any(lost) {
                     return Ok(());
@@ -264,7 +264,7 @@ fn units_of_moves_to_dm_are_whole() {
         for (k, cell) in after.0.iter().enumerate() {
             let Some(cell) = cell else { continue };
             let mut cell = cell.clone();
-            cell.retain(|name, _| own.contains(&name.as_str()));
+            cell.retain(|name, _| own.contains(&&**name));
             let Some(&source) = places.get(&cell) else { return Err(format!("nothing at {cell:?}")) };
             let ((there, there_unit, at), (here, here_unit, from_at)) =
                 (place(k, after.1), place(source, before.1));

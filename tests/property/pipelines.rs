@@ -290,7 +290,7 @@ fn pipelines_cover_all_features() {
         let cut = |name: &char| {
             let (outer, inner) = (format!("{name} / 2"), format!("{name} % 2"));
             let place = |text: &str, part: &str| text.find(part);
-            !case.contraction.stream_time.axes().contains_key(&name.to_string())
+            !case.contraction.stream_time.axes().contains_key(name.to_string().as_str())
                 && place(&time, &outer) < place(&time, &inner)
                 && place(&trf, &inner) < place(&trf, &outer)
                 && place(&trf, &inner).is_some()

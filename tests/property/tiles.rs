@@ -7,7 +7,7 @@ use crate::program::{Stage, guard};
 use crate::reference::cases::for_cases;
 use crate::reference::digits::{repad, strip};
 use crate::reference::engines::dma;
-use crate::reference::mapping::{Coordinates, Map, joint_table};
+use crate::reference::mapping::{Coordinates, Map, Name, joint_table};
 use crate::reference::numbers::ElementType as Reference;
 use crate::reference::random::{Axes, Random, random_axes, random_map};
 use crate::reference::tensor::{MathTensor, place};
@@ -533,11 +533,11 @@ fn relabels(before: &[Map], after: &[Map]) -> Result<(), String> {
     }
     let [from, to] = [before, after].map(|dims| joint_table(&dims.iter().collect::<Vec<_>>()));
     // An axis of which only the first coordinate is there is none.
-    let names = |table: &[Option<Coordinates>]| -> BTreeSet<String> {
+    let names = |table: &[Option<Coordinates>]| -> BTreeSet<Name> {
         table.iter().flatten().flat_map(|index| index.keys().cloned()).collect()
     };
     let (old, new) = (names(&from), names(&to));
-    let shared: Vec<&String> = old.intersection(&new).collect();
+    let shared: Vec<&Name> = old.intersection(&new).collect();
     for (k, pair) in from.iter().zip(&to).enumerate() {
         match pair {
             (None, None) => {}
@@ -568,7 +568,7 @@ fn relabels_move_nothing() {
         }
         let ragged = axes.iter().any(|(name, size)| {
             let cut = |part: &Map| matches!(strip(part), Map::Stride(inner, _) | Map::Modulo(inner, _) if inner.size() > *size);
-            parts.iter().chain(&inside).any(|part| cut(part) && part.axes().contains_key(name))
+            parts.iter().chain(&inside).any(|part| cut(part) && part.axes().contains_key(name.as_str()))
         });
         // New names, most of them for each part by itself.
         let mut number = 0;

@@ -7,7 +7,7 @@ use crate::mutations::changed;
 use crate::program::{Stage, guard};
 use crate::reference::cases::for_cases;
 use crate::reference::digits::{repad, strip};
-use crate::reference::mapping::{Map, is_injective, joint_table};
+use crate::reference::mapping::{Map, Name, is_injective, joint_table};
 use crate::reference::numbers::ElementType;
 use crate::reference::random::{Axes, Random};
 use crate::reference::tensor::place;
@@ -274,8 +274,8 @@ fn random_case(random: &mut Random) -> Case {
         }
         // An axis, of which a part was left out, is as long as it was.
         let dims = [&slice, &time, &packet];
-        let used: Vec<String> = dims.iter().flat_map(|dim| dim.axes().into_keys()).collect();
-        names.0.retain(|(name, _)| used.contains(name));
+        let used: Vec<Name> = dims.iter().flat_map(|dim| dim.axes().into_keys()).collect();
+        names.0.retain(|(name, _)| used.iter().any(|used| **used == **name));
         return Case { axes: names.0, element, slice, time, packet, out_time, out_packet };
     }
 }

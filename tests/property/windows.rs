@@ -465,7 +465,7 @@ fn execute(case: &Case, random: &mut Random, stored: ElementType) -> Result<bool
         write.entries.push(Entry { size, stride });
     }
     let held = case.memory.axes();
-    let own: Axes = case.axes.iter().filter(|(name, _)| held.contains_key(name)).cloned().collect();
+    let own: Axes = case.axes.iter().filter(|(name, _)| held.contains_key(name.as_str())).cloned().collect();
     let mut stage = Stage::new(true, &Map::One);
     let bits = u32::MAX >> (32 - stored.bits());
     let tensor = MathTensor::from_fn(&borrowed(&own), |_, _| (random.bits() >> 32) as u32 & bits);

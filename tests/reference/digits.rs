@@ -3,7 +3,7 @@
 //! What a position *means* is decided in [`super::mapping`] alone. The digits answer two questions that meaning
 //! does not: which part of a destination is a broadcast, and where the outermost padding begins.
 
-use super::mapping::{Coordinates, Map, union};
+use super::mapping::{Coordinates, Map, Name, union};
 use std::collections::BTreeMap;
 
 /// One digit: position `k` of it adds `k * weight` to the offset into `node`.
@@ -157,7 +157,7 @@ pub fn repad(map: &Map, n: usize) -> Map {
 
 /// Takes an index to the part of it that a group of dimensions spells: digits that the group lacks become 0.
 pub struct Projection {
-    axes: BTreeMap<String, Vec<(usize, usize)>>,
+    axes: BTreeMap<Name, Vec<(usize, usize)>>,
 }
 
 impl Projection {
@@ -166,7 +166,7 @@ impl Projection {
     /// # Errors
     /// When `dims` hold a part of an expression that cannot be cut into digits of single axes.
     pub fn onto(dims: &[&Map]) -> Result<Projection, String> {
-        let mut axes: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut axes: BTreeMap<Name, Vec<(usize, usize)>> = BTreeMap::new();
         let mut pending: Vec<Digit> = dims.iter().flat_map(|dim| digits(dim)).collect();
         // Highest expression first: a group may come to light only when a group around it is taken apart.
         while let Some(group) = pending.iter().map(|digit| digit.node.clone()).max_by_key(Map::height) {

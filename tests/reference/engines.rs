@@ -7,7 +7,7 @@
 //! (digits of 3 and 5 regrouped), so a refusal by the library is checked with the rules, not with this file.
 
 use super::digits::{Projection, content, repad, unread_digits};
-use super::mapping::{Coordinates, Map, joint_table};
+use super::mapping::{Coordinates, Map, Name, joint_table};
 use super::numbers::{ElementType, Number};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,7 +104,7 @@ pub fn fetch<V: Clone, W: Clone>(
         return Err(format!("fetch: axis dropped: {} / {} of {element}", digit.node, digit.weight));
     }
     let projection = Projection::onto(&source)?;
-    let own_axes: BTreeSet<String> = source.iter().flat_map(|dim| dim.axes().into_keys()).collect();
+    let own_axes: BTreeSet<Name> = source.iter().flat_map(|dim| dim.axes().into_keys()).collect();
     let (held, wanted) = (joint_table(&source), joint_table(&stream));
     let mut result = Vec::new();
     let units = held.chunks(element.size()).zip(values.chunks(element.size()));

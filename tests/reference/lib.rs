@@ -6,6 +6,7 @@
 //! | module | question it answers |
 //! | --- | --- |
 //! | [`mapping`] | which tensor element does a position hold? |
+//! | [`coordinates`] | which element is that? |
 //! | [`digits`] | which digits of which axes does a mapping spell, and where does its outer padding start? |
 //! | [`tensor`] | where do the elements of a tensor lie? |
 //! | [`numbers`] | which number does a code of a narrow type mean, and back? |
@@ -31,6 +32,7 @@
 pub mod adapter;
 pub mod cases;
 pub mod contraction;
+pub mod coordinates;
 pub mod copies;
 pub mod digits;
 pub mod engines;

@@ -5,11 +5,9 @@
 //! first and decoded afterwards, deepest node first. So `[A, B] / 2` together with `[A, B] % 2` is `[A, B]`, also
 //! when the cut runs through `B`.
 
+pub use super::coordinates::{Coordinates, Name};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// Axis name to coordinate, without the axes whose coordinate is 0.
-pub type Coordinates = BTreeMap<String, usize>;
 
 /// A mapping expression.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +17,7 @@ pub enum Map {
     /// A named axis.
     Axis {
         /// Name of the axis.
-        name: String,
+        name: Name,
         /// Number of coordinates.
         size: usize,
     },
@@ -40,7 +38,7 @@ pub enum Map {
 impl Map {
     /// An axis.
     pub fn axis(name: &str, size: usize) -> Map {
-        Map::Axis { name: name.to_string(), size }
+        Map::Axis { name: name.into(), size }
     }
 
     /// `self / n`.
@@ -120,7 +118,7 @@ impl Map {
     }
 
     /// Names and sizes of all axes that occur.
-    pub fn axes(&self) -> BTreeMap<String, usize> {
+    pub fn axes(&self) -> BTreeMap<Name, usize> {
         match self {
             Map::One => BTreeMap::new(),
             Map::Axis { name, size } => BTreeMap::from([(name.clone(), *size)]),
@@ -197,22 +195,26 @@ impl Map {
 
     /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
     /// beyond the node, or in a margin. Axes and `1` send nothing.
-    pub fn cells(&self, position: usize) -> Option<Vec<(&Map, usize)>> {
+    pub fn cells(&self, position: usize) -> Option<impl Iterator<Item = (&Map, usize)>> {
         if position >= self.size() {
             return None;
         }
-        Some(match self {
-            Map::One | Map::Axis { .. } => vec![],
-            Map::Stride(inner, n) => vec![(inner, position * n)],
-            Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => vec![(inner, position)],
+        let cells = match self {
+            Map::One | Map::Axis { .. } => [None, None],
+            Map::Stride(inner, n) => [Some((&**inner, position * n)), None],
+            Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => {
+                [Some((&**inner, position)), None]
+            }
             Map::Margin(before, inner, _) => {
                 let inside = position.checked_sub(*before).filter(|inside| *inside < inner.size())?;
-                vec![(inner, inside)]
+                [Some((&**inner, inside)), None]
             }
             Map::Pair(left, right) => {
-                vec![(left, position / right.size()), (right, position % right.size())]
+                let inner = right.size();
+                [Some((&**left, position / inner)), Some((&**right, position % inner))]
             }
-        })
+        };
+        Some(cells.into_iter().flatten())
     }
 
     /// The tensor index at one position, `None` for padding.
@@ -267,7 +269,7 @@ impl Map {
     fn text(&self, nested: bool) -> String {
         let text = match self {
             Map::One => return "1".to_string(),
-            Map::Axis { name, .. } => return name.clone(),
+            Map::Axis { name, .. } => return name.to_string(),
             Map::Stride(inner, n) => return format!("{} / {n}", inner.text(true)),
             Map::Modulo(inner, n) => return format!("{} % {n}", inner.text(true)),
             Map::Resize(inner, n) => return format!("{} = {n}", inner.text(true)),
@@ -562,7 +564,7 @@ mod tests {
         assert_eq!(live("P # 20 / 4, P # 20 % 4"), 7);
         assert_eq!(live("K = 30"), 24);
         assert_eq!(live("A, B # 5"), 12);
-        assert_eq!(map("P # 20 / 4").eval(1), Some(Coordinates::from([("P".to_string(), 4)])));
+        assert_eq!(map("P # 20 / 4").eval(1), Some(Coordinates::from([("P", 4)])));
     }
 
     #[test]
@@ -594,7 +596,7 @@ mod tests {
         let joint = joint_table(&[&outer, &inner]);
         assert_eq!(joint, map("A, B").table());
         // Position 3 is A = 1, not B = 2 + 1.
-        assert_eq!(joint[3], Some(Coordinates::from([("A".to_string(), 1)])));
+        assert_eq!(joint[3], Some(Coordinates::from([("A", 1)])));
     }
 
     #[test]
@@ -615,7 +617,7 @@ mod tests {
         };
         assert_eq!(live("# 2 + B + # 4"), [2, 3, 4]);
         assert_eq!(map("# 2 + B + # 4").size(), 9);
-        assert_eq!(map("# 2 + B + # 4").eval(3), Some(Coordinates::from([("B".to_string(), 1)])));
+        assert_eq!(map("# 2 + B + # 4").eval(3), Some(Coordinates::from([("B", 1)])));
         assert_eq!(live("# 1 + 1 + # 2"), [1]);
         assert_eq!(live("B + # 2, # 1 + 1"), [1, 3, 5]);
         same("# 1 + [# 2 + B]", "# 3 + B");

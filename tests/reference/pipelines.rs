@@ -134,7 +134,7 @@ impl Pipeline {
 }
 
 fn used(map: &[&Map], axes: &Axes) -> Axes {
-    axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name))).cloned().collect()
+    axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name.as_str()))).cloned().collect()
 }
 
 /// Whether a pair of 4-bit elements of the stream does not share a byte of memory (fetches start
@@ -393,7 +393,7 @@ mod tests {
         weights: &MathTensor<Number>,
         result: &Projection,
     ) -> BTreeMap<Coordinates, f64> {
-        let shared = |index: &Coordinates, axes: &BTreeMap<String, usize>| -> Coordinates {
+        let shared = |index: &Coordinates, axes: &BTreeMap<crate::mapping::Name, usize>| -> Coordinates {
             index.iter().filter(|(name, _)| axes.contains_key(*name)).map(|(n, v)| (n.clone(), *v)).collect()
         };
         let mut groups: BTreeMap<Coordinates, Vec<(&Coordinates, f64)>> = BTreeMap::new();

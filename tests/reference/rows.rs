@@ -8,7 +8,7 @@
 //! `k` are the coordinates of the axes that the index has, `v` those of a row. Values are listed row-major over the
 //! dimensions, `None` for padding and for uninitialised elements.
 
-use super::mapping::{Coordinates, Map, joint_table};
+use super::mapping::{Coordinates, Map, Name, joint_table};
 use std::collections::BTreeMap;
 
 /// Why rows do not move: the first element of the index, row-major, that is wrong.
@@ -47,8 +47,8 @@ type Key = (usize, Coordinates);
 impl Rows<'_> {
     /// The coordinates of an element of row `row` of the table. Zeros are left out.
     fn in_table(&self, at: &Coordinates, row: usize) -> Coordinates {
-        let axes: BTreeMap<String, usize> = self.table.iter().flat_map(|dim| dim.axes()).collect();
-        let own = at.iter().filter(|(name, _)| axes.contains_key(*name) && *name != self.axis.0);
+        let axes: BTreeMap<Name, usize> = self.table.iter().flat_map(|dim| dim.axes()).collect();
+        let own = at.iter().filter(|(name, _)| axes.contains_key(*name) && **name != *self.axis.0);
         let mut found: Coordinates = own.map(|(name, k)| (name.clone(), *k)).collect();
         if row > 0 {
             found.insert(self.axis.0.to_string(), row);
@@ -64,7 +64,7 @@ impl Rows<'_> {
 
     /// The element of the index for a position of the other side: that of the chip of its row, with the same coordinates.
     fn key(&self, places: &BTreeMap<Coordinates, usize>, at: &Coordinates) -> Key {
-        let axes: BTreeMap<String, usize> = self.index[1..].iter().flat_map(|dim| dim.axes()).collect();
+        let axes: BTreeMap<Name, usize> = self.index[1..].iter().flat_map(|dim| dim.axes()).collect();
         let own = at.iter().filter(|(name, _)| axes.contains_key(*name));
         let chip = places[&self.in_table(at, 0)] / self.table[1].size();
         (chip, own.map(|(name, k)| (name.clone(), *k)).collect())

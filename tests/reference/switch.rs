@@ -4,7 +4,7 @@
 //! slices of a sub-ring are emitted in ascending order at every time step, and a slice takes some of them.
 
 use super::digits::{Projection, strip};
-use super::mapping::{Coordinates, Map};
+use super::mapping::{Coordinates, Map, Name};
 use super::random::{Axes, Random};
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ impl Switching {
         must(in_slice.size().is_multiple_of(n1 * n0), "slices are not divisible")?;
         let [s2, s1, s0] = parts(in_slice, n1, n0);
         let new = |tile: &Map| {
-            let known: BTreeMap<String, usize> =
+            let known: BTreeMap<Name, usize> =
                 [in_slice.axes(), in_time.axes()].into_iter().flatten().collect();
             must(!named(tile).iter().any(|name| known.contains_key(name)), "an axis of the tile is not new")
         };
@@ -161,8 +161,8 @@ impl Switching {
 }
 
 /// Axes with more than one value at the positions of a mapping.
-fn named(map: &Map) -> Vec<String> {
-    let mut names: Vec<String> =
+fn named(map: &Map) -> Vec<Name> {
+    let mut names: Vec<Name> =
         map.table().into_iter().flatten().flat_map(|index| index.into_keys()).collect();
     names.sort();
     names.dedup();

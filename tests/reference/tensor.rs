@@ -1,14 +1,14 @@
 //! The mathematical tensor: a partial function from coordinates to values, and its placement in memory or in a
 //! stream (the definition that the guide has in memories_and_dma).
 
-use super::mapping::{Coordinates, Map, joint_table};
+use super::mapping::{Coordinates, Map, Name, joint_table};
 use std::collections::BTreeMap;
 
 /// A partial function from coordinates to values. An index that is absent is uninitialized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MathTensor<V> {
     /// Names and sizes of the axes. Coordinates of other axes do not matter.
-    pub axes: BTreeMap<String, usize>,
+    pub axes: BTreeMap<Name, usize>,
     /// The initialized elements. Zeros are left out of the coordinates.
     pub cells: BTreeMap<Coordinates, V>,
 }
@@ -26,7 +26,7 @@ impl<V: Clone> MathTensor<V> {
         });
         MathTensor {
             cells: cells.collect(),
-            axes: axes.iter().map(|(name, size)| (name.to_string(), *size)).collect(),
+            axes: axes.iter().map(|(name, size)| (Name::from(*name), *size)).collect(),
         }
     }
 

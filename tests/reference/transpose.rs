@@ -230,7 +230,7 @@ mod tests {
             .axes()
             .keys()
             .chain(packet.axes().keys())
-            .map(|name| *AXES.iter().find(|(own, _)| own == name).expect("an axis of the test"))
+            .map(|name| *AXES.iter().find(|(own, _)| **own == **name).expect("an axis of the test"))
             .collect();
         let tensor = MathTensor::from_fn(&axes, |_, k| k);
         let values = place(&tensor, &[&time, &packet]);

@@ -105,7 +105,7 @@ fn padded_anywhere(random: &mut Random) -> Chain {
     let packet = if packet.size() < 8 { packet.pad(8) } else { packet };
     let outer = packet.stride(4);
     let narrow = Map::sequence(&[time.clone(), outer.clone()]);
-    let own = |map: &Map| map.axes().contains_key(&name);
+    let own = |map: &Map| map.axes().contains_key(name.as_str());
     let members = |map: &Map| -> Vec<Map> {
         let (mut rest, mut list) = (map.clone(), Vec::new());
         while let Map::Pair(left, right) = rest {

@@ -61,7 +61,7 @@ struct Builder<'a> {
 
 fn name(axis: &Map) -> String {
     match axis {
-        Map::Axis { name, .. } => name.clone(),
+        Map::Axis { name, .. } => name.to_string(),
         _ => unreachable!("names are given to axes"),
     }
 }
@@ -443,7 +443,7 @@ impl Builder<'_> {
         let outer =
             if back_is_empty && self.random.chance(50) { Map::One.pad(2) } else { self.packet.stride(4) };
         // Which axis the outer part is of matters for a reduce alone.
-        let axis = outer.axes().into_keys().next().filter(|_| !back_is_empty);
+        let axis = outer.axes().into_keys().next().filter(|_| !back_is_empty).map(|name| name.to_string());
         self.time.push(Factor { map: outer, axis });
         self.packet = inner;
         self.steps.push(Step::Split { time: sequence(&self.time), packet: self.packet.clone() });

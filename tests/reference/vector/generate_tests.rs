@@ -72,7 +72,7 @@ fn features(chain: &Chain) -> BTreeSet<String> {
             Step::IntraReduce { op, axis, packet, .. } => {
                 add(format!("{op:?}"));
                 let dims = chain.shape.dims();
-                let inside = dims.map(|dim| u8::from(dim.axes().contains_key(axis)));
+                let inside = dims.map(|dim| u8::from(dim.axes().contains_key(axis.as_str())));
                 add(format!("reduce of slice, time, packet {inside:?}"));
                 add(format!("reduce to {} lanes", packet.elements().min(2)));
                 let spelled = dims.map(|dim| Spelled::of(dim).expect("digits of single axes"));

@@ -8,7 +8,7 @@ use super::operators::{Binary, InterOp, Reading};
 use super::rules::{Broken, Rule, demand};
 use super::valid_count::{Spelled, is_of};
 use crate::digits::Digit;
-use crate::mapping::{Coordinates, Map, joint_table};
+use crate::mapping::{Coordinates, Map, Name, joint_table};
 use crate::numbers::Number;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ pub fn intra(shape: &Shape, axis: &str, time2: &Map, packet2: &Map) -> Result<In
     let live = |dims: [&Map; 2]| joint_table(&dims).into_iter().flatten().collect::<BTreeSet<_>>();
     let (input, found) = (live([&shape.time, &shape.packet]), live([time2, packet2]));
     let names = |set: &BTreeSet<Coordinates>| set.iter().flat_map(|index| index.keys().cloned()).collect();
-    let (before, after): (BTreeSet<String>, BTreeSet<String>) = (names(&input), names(&found));
+    let (before, after): (BTreeSet<Name>, BTreeSet<Name>) = (names(&input), names(&found));
     if let Some(new) = after.difference(&before).next() {
         return Err((Rule::ReduceDivide, format!("axis {new} is not in {shape}")));
     }
@@ -137,7 +137,7 @@ fn cut(digits: Vec<Digit>, cuts: &[Digit]) -> Vec<Digit> {
 ///
 /// # Errors
 /// The rule that is broken.
-pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<String>, Broken> {
+pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<Name>, Broken> {
     demand(slice2.size() == shape.slice.size(), Rule::InterSize, || {
         format!("{slice2} has {} slices, {} has {}", slice2.size(), shape.slice, shape.slice.size())
     })?;
@@ -145,7 +145,7 @@ pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<String>, Br
     let all = [spelled(&shape.slice)?, spelled(&shape.time)?, spelled(slice2)?, spelled(time2)?];
     let cuts = all.concat();
     let [slice, time, out, out_time] = all.map(|digits| cut(digits, &cuts));
-    let known: BTreeMap<String, usize> = shape.dims().iter().flat_map(|dim| dim.axes()).collect();
+    let known: BTreeMap<Name, usize> = shape.dims().iter().flat_map(|dim| dim.axes()).collect();
     let (mut survivors, mut promoted) = (Vec::new(), Vec::new());
     let mut place_is_kept = true;
     for (number, digit) in out.iter().enumerate() {
@@ -170,7 +170,7 @@ pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<String>, Br
     demand(left == out_time, Rule::InterTime, || {
         format!("time {time2} is not {} without the promoted factors", shape.time)
     })?;
-    let reduced: BTreeSet<String> = (slice[survivors.len()..].iter())
+    let reduced: BTreeSet<Name> = (slice[survivors.len()..].iter())
         .filter_map(|digit| if let Map::Axis { name, .. } = &digit.node { Some(name.clone()) } else { None })
         .collect();
     let output = [slice2, time2, &shape.packet];
@@ -184,14 +184,14 @@ pub fn inter(shape: &Shape, slice2: &Map, time2: &Map) -> Result<Vec<String>, Br
 /// The values of a reduce between slices. `from` and `to` are the elements of the positions before and after it.
 pub fn inter_values(
     op: InterOp,
-    reduced: &[String],
+    reduced: &[Name],
     from: (&[Option<Coordinates>], &[Lane]),
     to: &[Option<Coordinates>],
     reading: Reading,
 ) -> Vec<Lane> {
     // Elements of one result, by their coordinates on the reduced axes.
     let mut groups: BTreeMap<Coordinates, BTreeMap<Vec<usize>, Lane>> = BTreeMap::new();
-    let mut axes: BTreeSet<&String> = BTreeSet::new();
+    let mut axes: BTreeSet<&Name> = BTreeSet::new();
     for (index, lane) in from.0.iter().zip(from.1) {
         let Some(index) = index else { continue };
         axes.extend(index.keys());
@@ -284,14 +284,14 @@ mod tests {
         assert_eq!(intra_rule("T", "X", "X", "T", "1 # 4"), None);
     }
 
-    fn inter_rule(slice: &str, time: &str, slice2: &str, time2: &str) -> Result<Vec<String>, Rule> {
+    fn inter_rule(slice: &str, time: &str, slice2: &str, time2: &str) -> Result<Vec<Name>, Rule> {
         let shape = Shape { slice: map(slice), time: map(time), packet: map("L") };
         inter(&shape, &map(slice2), &map(time2)).map_err(|(rule, _)| rule)
     }
 
     #[test]
     fn outputs_of_a_reduce_between_slices() {
-        let j = Ok(vec!["J".to_string()]);
+        let j = Ok(vec![Name::from("J")]);
         assert_eq!(inter_rule("G, J", "V, W", "G, 1 # 4", "V, W"), j);
         assert_eq!(inter_rule("G, J", "V, W", "G, X", "V, W"), j);
         assert_eq!(inter_rule("G, J", "X, W", "G, X", "W"), j);
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(inter_rule("G, J", "X / 2, X % 2, V", "G, X", "V"), j);
         assert_eq!(inter_rule("G, J", "X, V", "G, X / 2, 1 # 2", "X % 2, V"), j);
         assert_eq!(inter_rule("G, J", "V, K", "G, K, 1 # 2", "V"), j);
-        assert_eq!(inter_rule("G, K, Y", "W", "G, 1 # 4", "W"), Ok(vec!["K".to_string(), "Y".to_string()]));
+        assert_eq!(inter_rule("G, K, Y", "W", "G, 1 # 4", "W"), Ok(vec![Name::from("K"), Name::from("Y")]));
         assert_eq!(inter_rule("G, J", "W", "G", "W"), Err(Rule::InterSize));
         assert_eq!(inter_rule("G, J", "V, W", "G, X", "V"), Err(Rule::InterTime));
         assert_eq!(inter_rule("G, J", "V, W", "G, X", "W, V"), Err(Rule::InterTime));
@@ -318,7 +318,7 @@ mod tests {
         let (from, to) = (joint_table(&from), joint_table(&to));
         let lanes: Vec<Lane> = (0..16).map(|k| Lane::Is(Number::Integer(k))).collect();
         let sums =
-            inter_values(InterOp::I32Add, &["J".to_string()], (&from, &lanes), &to, Reading::default());
+            inter_values(InterOp::I32Add, &[Name::from("J")], (&from, &lanes), &to, Reading::default());
         // Slice g, j, step k holds 8g + 2j + k: the sum over j is 32g + 12 + 4k, and Y repeats it.
         let expected = [12, 16, 12, 16, 44, 48, 44, 48].map(|value| Lane::Is(Number::Integer(value)));
         assert_eq!(sums, expected);
@@ -329,7 +329,7 @@ mod tests {
     fn several_axes_are_nested() {
         let from = joint_table(&[&map("Y, K")]);
         let lanes = [i32::MAX, 1, -1, -1].map(|value| Lane::Is(Number::Integer(value)));
-        let names = ["K".to_string(), "Y".to_string()];
+        let names = [Name::from("K"), Name::from("Y")];
         let op = InterOp::I32AddSat;
         let sum = inter_values(op, &names, (&from, &lanes), &[Some(Coordinates::new())], Reading::default());
         // For each K over Y: MAX - 1, and 1 - 1.

@@ -391,7 +391,7 @@ impl<'a> Machine<'a> {
         let ids: Vec<Option<u8>> = match mode {
             BranchMode::Unconditional => vec![Some(0); self.table.len()],
             BranchMode::AxisToggle(axis) => {
-                let known = self.shape.dims().iter().any(|dim| dim.axes().contains_key(axis));
+                let known = self.shape.dims().iter().any(|dim| dim.axes().contains_key(axis.as_str()));
                 demand(known, Rule::BranchAxis, || format!("axis {axis} is not in {}", self.shape))?;
                 let odd = |index: &Coordinates| index.get(axis).copied().unwrap_or(0) % 2;
                 self.table.iter().map(|index| Some((odd(index.as_ref()?) as u8) << 3)).collect()
