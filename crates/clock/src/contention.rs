@@ -14,7 +14,7 @@ use super::banks::{
 use super::cost::Channels;
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
 use super::tensor_unit::{Stage, TensorUnitTime, channel_bytes, fetch_access_bytes, switch_cycles};
-use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
+use super::trf_cache::{TrfReads, TrfStore, store_stalls};
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::command::{Fetch, Region, Sink, TensorUnit};
 use furiosa_visa_rules::error::PlanError;
@@ -61,7 +61,7 @@ pub enum TrfUse {
 impl TrfUse {
     fn of(unit: &TensorUnit) -> Option<Self> {
         match (&unit.contraction, &unit.sink) {
-            (Some(contraction), _) => Some(TrfUse::Reads(Box::new(TrfReads::of(contraction).ok()?))),
+            (Some(contraction), _) => Some(TrfUse::Reads(Box::new(TrfReads::of(contraction)?))),
             (None, Sink::Trf { destination, .. }) => {
                 let bytes = if unit.sub_context { SUB_FETCH_BYTES } else { FETCH_SIZES[0] };
                 Some(TrfUse::Stores(TrfStore::of(destination, TRF_LINE_BYTES.div_ceil(bytes))))
@@ -75,7 +75,7 @@ impl TrfUse {
 /// both had begun together (assumed).
 fn store_delay(waiting: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
     let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (waiting, prior) else { return 0 };
-    trf_traffic(reads, Some(*store)).store_stalls
+    store_stalls(reads, *store)
 }
 
 /// Loops over accesses of `access_bytes` bytes: a contiguous run is cut into accesses.
