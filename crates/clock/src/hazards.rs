@@ -13,7 +13,7 @@
 //! them there. TRF halves are byte ranges of the register file. Tiles in different units, at the same bytes, wait for
 //! each other; tiles at different bytes of a unit do not.
 
-use core::fmt;
+use crate::named::named;
 use core::ops::Range;
 use furiosa_visa_rules::command::{
     CONTEXTS, ContextKind, FillId, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use,
@@ -91,24 +91,15 @@ impl Access {
     }
 }
 
-/// Reason for which an operation waits for another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hazard {
-    /// It reads bytes that the other one writes.
-    ReadAfterWrite,
-    /// It writes bytes that the other one reads.
-    WriteAfterRead,
-    /// It writes bytes that the other one writes.
-    WriteAfterWrite,
-}
-
-impl fmt::Display for Hazard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Hazard::ReadAfterWrite => "read after write",
-            Hazard::WriteAfterRead => "write after read",
-            Hazard::WriteAfterWrite => "write after write",
-        })
+named! {
+    /// Reason for which an operation waits for another one.
+    pub enum Hazard {
+        /// It reads bytes that the other one writes.
+        ReadAfterWrite = "read after write",
+        /// It writes bytes that the other one reads.
+        WriteAfterRead = "write after read",
+        /// It writes bytes that the other one writes.
+        WriteAfterWrite = "write after write",
     }
 }
 

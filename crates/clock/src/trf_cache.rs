@@ -198,7 +198,9 @@ mod tests {
     #[test]
     fn cyclic_sweeps() {
         // Both columns are busy in each cycle with a miss.
-        for (lines, misses) in [(2, 2), (8, 8), (10, 10 + 4 * 4), (14, 14 + 4 * 12), (16, 5 * 16), (40, 5 * 40)] {
+        for (lines, misses) in
+            [(2, 2), (8, 8), (10, 10 + 4 * 4), (14, 14 + 4 * 12), (16, 5 * 16), (40, 5 * 40)]
+        {
             let wide = stalls(&[(5, 0), (lines / 2, 64)], 64, TrfStore { lines_per_row: 256, ..STORE });
             assert_eq!(wide, misses / 2, "{lines} lines");
         }
