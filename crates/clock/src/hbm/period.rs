@@ -9,7 +9,7 @@
 //! algorithm", 1980).
 
 use super::channel::{Channel, ChannelReport};
-use super::detailed::Engine;
+use super::detailed::Head;
 use super::stream::Repeating;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_COMMAND_CYCLE_TICKS};
 
@@ -23,7 +23,7 @@ const TURNS: u64 = 3;
 struct Mark<P> {
     cycle: u64,
     positions: Vec<P>,
-    engines: Vec<Engine>,
+    engines: Vec<Head>,
     /// States that decide the future of the channels, one after another.
     states: Vec<u64>,
     /// End of the state of each channel, and its counts at that time.
@@ -67,7 +67,7 @@ impl<P> Period<P> {
         &mut self,
         cycle: u64,
         streams: &mut [S],
-        engines: &mut [Engine],
+        engines: &mut [Head],
         channels: &mut [Channel],
     ) -> u64 {
         (self.due, self.requests) = (false, 0);
@@ -94,7 +94,7 @@ impl<P> Period<P> {
             }
             engines.iter_mut().for_each(|engine| engine.pass(cycles));
             for (channel, (_, counts)) in channels.iter_mut().zip(&mark.channels) {
-                channel.pass(counts, times, cycles * CORE_CYCLE_TICKS);
+                channel.repeat(counts, times, cycles * CORE_CYCLE_TICKS);
             }
             (self.mark, self.most) = (None, 1);
             return cycles;
@@ -112,7 +112,7 @@ impl<P> Period<P> {
         &mut self,
         cycle: u64,
         streams: &[S],
-        engines: &[Engine],
+        engines: &[Head],
         channels: &mut [Channel],
     ) {
         let mut mark = Mark {
@@ -134,13 +134,7 @@ impl<P> Period<P> {
 
 impl<P> Mark<P> {
     /// Tells if the state before `cycle` is this one, apart from the time.
-    fn is_like(
-        &self,
-        cycle: u64,
-        engines: &[Engine],
-        channels: &mut [Channel],
-        state: &mut Vec<u64>,
-    ) -> bool {
+    fn is_like(&self, cycle: u64, engines: &[Head], channels: &mut [Channel], state: &mut Vec<u64>) -> bool {
         if !engines.iter().zip(&self.engines).all(|(engine, kept)| engine.after(cycle) == *kept) {
             return false;
         }
