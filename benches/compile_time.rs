@@ -1,4 +1,4 @@
-//! What an engine call costs while compiling, in turns of an empty const loop of the same run.
+//! Cost of an engine call while compiling, in turns of an empty const loop of the same run.
 //!
 //! `cargo bench -p furiosa-visa-benches --bench compile_time` takes the library as in a release build, and with
 //! `--profile dev` as in a debug build. The program writes a crate of 200 kernels with sizes of their own, so that no two
@@ -108,7 +108,7 @@ fn work_of_children() -> Option<Duration> {
     Some(Duration::from_millis(10 * (ticks()? + ticks()?)))
 }
 
-/// Compiles a crate and returns how long that took.
+/// Compiles a crate. Returns the time.
 fn compile(library: &Path, name: &str, text: &str) -> Duration {
     let folder = std::env::temp_dir().join(format!("visa-compile-time-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");

@@ -196,7 +196,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("html") => html::command(parser),
             Some("map") => map::command(parser),
             Some("help") => help::command(parser),
-            // What they do is not said in text; only their help comes here.
+            // These commands are run by `main`; here is their help alone.
             Some("check") => Ok(Output::text(CHECK_HELP)),
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {

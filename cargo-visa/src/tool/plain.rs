@@ -7,7 +7,7 @@ const INDENT: &str = "    ";
 /// The most letters of a line of prose. Only a longer word exceeds it.
 const WIDTH: usize = 100;
 
-/// The text without marks that only a browser needs.
+/// The text of a chapter without marks that only a browser needs.
 pub fn plain(markdown: &str) -> String {
     let mut out = String::new();
     let mut prose = String::new();

@@ -176,7 +176,7 @@ pub fn without(mut works: Vec<Work>, places: &[usize]) -> Vec<Work> {
     works
 }
 
-/// Whether two operations touch the same bytes, and one of them writes there.
+/// Tells if two operations touch the same bytes, and one of them writes there.
 pub fn conflict(a: &[Access], b: &[Access]) -> bool {
     a.iter().any(|a| {
         b.iter().any(|b| {
