@@ -8,7 +8,7 @@
 //!   `bf16` is not a 32-bit type …, for `VrfTensor`        the chain around that call     the type itself
 //! ```
 //!
-//! One of them is shown. Those that follow from it are named in a note, so that nothing is silent.
+//! One of them is shown, with a note that names the errors that follow from it.
 
 use super::place::users_span;
 use super::sources::Sources;
@@ -122,7 +122,7 @@ impl TraitError {
     }
 }
 
-/// The errors that are shown, each with those that follow from it.
+/// The errors that are shown, each with the errors that follow from it.
 pub fn folded(errors: Vec<TraitError>) -> Vec<(TraitError, Vec<TraitError>)> {
     // A call says more than the type that it makes.
     let (of_types, of_calls): (Vec<_>, Vec<_>) =

@@ -1,4 +1,4 @@
-//! `cargo visa check`: builds as far as sizes are checked, and shows what is refused at the user's lines.
+//! `cargo visa check`: builds as far as sizes are checked, and shows refusals at the user's lines.
 
 mod arguments;
 mod follow;

@@ -48,7 +48,7 @@ impl Sources {
 
     /// Tells if a file is the user's: of the workspace, and not of the library.
     pub fn is_users(&self, file: &str) -> bool {
-        // `<…>` is what the compiler calls text without a file; `/rustc/…` is the standard library.
+        // `<…>` is text without a file; `/rustc/…` is the standard library.
         if file.is_empty() || file.starts_with('<') || self.is_librarys(file) {
             return false;
         }

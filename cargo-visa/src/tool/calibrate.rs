@@ -110,7 +110,7 @@ struct Compared {
     fitted: Option<(Number, f64)>,
 }
 
-/// The table, and the numbers of the report, with fitted numbers in place of theirs.
+/// The table, and the numbers of the report with fitted ones in their place.
 ///
 /// # Errors
 /// Returns the problem, with the file and the place.

@@ -60,8 +60,8 @@ named! {
     /// The model of time that is used.
     #[derive(Default)]
     pub enum Profile {
-        /// Closed documented formulas only. Anything that they do not state costs nothing, and operations that run at the
-        /// same time do not slow each other down.
+        /// Documented formulas only. Everything else costs nothing, and operations that run at the same time do not slow
+        /// each other down.
         Book = "book",
         /// Banks of DM, paths to them and channels of HBM as they are used. Where nothing is stated,
         /// [`Numbers`](super::Numbers) that users of chips report or that are assumed.

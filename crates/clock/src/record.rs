@@ -164,7 +164,7 @@ pub struct Products {
 /// Use of the Vector Engine by a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorUse {
-    /// Lanes of its narrowest packets: 8, or 4.
+    /// Lanes of its narrowest packets: 8 or 4.
     pub way: usize,
     /// Number of these lanes that hold an element in some packet.
     pub lanes: usize,
@@ -189,7 +189,7 @@ impl VectorUse {
 /// Work of a contraction in each slice, as far as hints use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractionUse {
-    /// Flits of a packet without those that are filling: 1 or 2.
+    /// Flits of a packet, filling excluded: 1 or 2.
     pub flits: usize,
     /// Number of steps.
     pub steps: u64,

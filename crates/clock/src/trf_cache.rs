@@ -88,7 +88,7 @@ impl TrfStore {
 /// ```
 /// use furiosa_visa_std::clock::trf_cache::{TrfReads, TrfStore, store_stalls};
 /// use furiosa_visa_std::sequencer::{Config, Entry};
-/// // Sweeps over 16 lines of 32 bytes, more than the 8 that the cache holds: every read of column 0 or 1 in turn misses.
+/// // Sweeps over 16 lines of 32 bytes, more than the cache holds: every read misses, on columns 0 and 1 in turn.
 /// let mut config = Config::new(32);
 /// config.entries.push(Entry { size: 100, stride: 0 });
 /// config.entries.push(Entry { size: 16, stride: 32 });
@@ -107,7 +107,7 @@ pub fn store_stalls(reads: &TrfReads, store: TrfStore) -> u64 {
     sweep.stalls
 }
 
-/// State before a cycle: it decides all that follows.
+/// State before a cycle, which decides all later cycles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
     /// The line that each entry of the cache holds. Line `n` is bytes `32 * n ..` of the row: column `n % 2`, row
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(stalls(&[(1 << 40, 0), (64, 64)], 64, STORE), 64 << 40);
     }
 
-    /// A store waits for reads that miss: in the first sweep only if the lines fit into the cache.
+    /// A store waits for reads that miss. They do so in the first sweep only if the lines fit into the cache.
     #[test]
     fn cyclic_sweeps() {
         // Both columns are busy in each cycle with a miss.

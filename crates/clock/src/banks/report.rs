@@ -29,8 +29,8 @@ pub struct RequesterReport {
     pub accesses: u64,
     /// The cycle of the last grant.
     pub last_grant_cycle: Option<u64>,
-    /// Cycles in which the requester had an access to make and could not, by cause. The cause is the requester of the
-    /// highest priority that took one of its banks or, for a fetch that is held back, the commit of its context.
+    /// Cycles in which an access of the requester had to wait, by cause. The cause is the requester of the highest
+    /// priority that took one of its banks or, for a fetch that is held back, the commit of its context.
     pub stall_cycles: [u64; UNIT_REQUESTERS],
 }
 

@@ -220,8 +220,7 @@ impl DmaTime {
         self.ticks.div_ceil(CORE_CYCLE_TICKS)
     }
 
-    /// Ticks of the cluster whose slices get copies of the same elements for the longest time, one after another. 0
-    /// without copies.
+    /// Ticks of the slowest cluster, whose slices get copies of the same elements one after another. 0 without copies.
     pub fn copies_ticks(&self) -> u64 {
         if self.rates.copy_ticks.is_none() {
             return 0;

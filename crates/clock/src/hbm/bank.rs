@@ -70,17 +70,17 @@ pub(super) struct Bank {
     pub(super) others: Fifo,
     /// The row that is open or opening, or [`NO_ROW`].
     pub(super) row: u16,
-    /// Commands that are left of the first of the hits. `partial_write` tells if it is a partial write.
+    /// Commands left of the first unit of `hits`. `partial_write` tells if that unit is a partial write.
     pub(super) commands: u8,
     pub(super) partial_write: bool,
-    /// Rank of the first of the hits, from its number and the bank: `64 * number + bank`.
+    /// Rank of the first unit of `hits`, from its number and the bank: `64 * number + bank`.
     pub(super) rank: u64,
     /// The tick from which the row is open.
     pub(super) open_ticks: u64,
 }
 
 impl Bank {
-    /// Prepares the first of the hits, which has not been served yet. `index` is the number of the bank.
+    /// Prepares the first unit of `hits`, which has not been served yet. `index` is the number of the bank.
     #[inline]
     pub(super) fn begin(&mut self, index: usize, units: &[Unit; HBM_QUEUE_UNITS]) {
         let first = &units[usize::from(self.hits.first) % HBM_QUEUE_UNITS];
@@ -103,7 +103,7 @@ pub(super) const fn ranked(rank: u64) -> usize {
 
 /// Banks with a row, open or opening, that has served nothing. Banks with the oldest units come first.
 ///
-/// Only the first bank with an open row matters, the head. Others that open behind it are ignored until it is gone.
+/// Only the head matters, the first bank with an open row. Banks behind it are ignored until it is gone.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     /// Ranks of the banks, in a ring.

@@ -66,15 +66,15 @@ const ELSEWHERE: [[Set; 2]; BANKS] = {
     elsewhere
 };
 
-/// Subsets of `banks` that a command can go to after each of [`GAPS`], after one for the bank `last`: other bank groups
-/// of its slice, other bank groups, all. Each set contains the one before.
+/// Subsets of `banks` that can get a command, after each of [`GAPS`], behind a command for the bank `last`: other bank
+/// groups of its slice, other bank groups, all. Each set contains the one before.
 #[inline]
 const fn after(last: usize, banks: Set) -> [Set; 3] {
     let [in_slice, everywhere] = ELSEWHERE[last % BANKS];
     [banks & in_slice, banks & everywhere, banks]
 }
 
-/// Index of the first of these sets that is not empty, if the last is not empty.
+/// Index of the first non-empty set. The last set must be non-empty.
 #[inline]
 const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
@@ -241,8 +241,8 @@ impl Channel {
         self.arrivals.room = self.queue.free.count_ones() as usize;
     }
 
-    /// Adds to `state` everything that decides the future from `tick` on, with ticks and arrivals counted from there.
-    /// Everything before is settled.
+    /// Adds all values that decide the future from `tick` on to `state`, with ticks and arrivals counted from there.
+    /// Everything before `tick` must be settled.
     pub fn state(&self, tick: u64, state: &mut Vec<u64>) {
         let after = |at: u64| at.saturating_sub(tick);
         // Once tCCD allows a command for any bank, the last bank does not matter.
@@ -327,9 +327,8 @@ impl Channel {
         }
     }
 
-    /// Tells if a unit may enter before its time, because nothing that is decided until it arrives depends on it. Its
-    /// bank waits for it and has to open its row, or is certainly not done with others until then, as each takes at
-    /// least [`HBM_UNIT_TICKS`].
+    /// Tells if a unit may enter before its time, because no decision before its arrival depends on it: its bank has no
+    /// other unit and must open its row, or is busy until then with other units, each for at least [`HBM_UNIT_TICKS`].
     #[inline]
     fn may_enter_early(&self, arrival: &Arrival) -> bool {
         let bank = &self.banks[usize::from(arrival.place.bank) % BANKS];
@@ -403,8 +402,8 @@ impl Channel {
         self.waiting.add(bank.rank, bank.open_ticks);
     }
 
-    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has
-    /// not.
+    /// Banks whose first unit may be served: all banks whose row has served a unit, and the bank with the oldest unit of
+    /// all others.
     #[inline]
     fn candidates(&self) -> Set {
         self.waiting.head().map_or(self.used, |rank| self.used | 1 << ranked(rank))
@@ -425,7 +424,7 @@ impl Channel {
         (least % u64::from(Set::BITS)) as usize
     }
 
-    /// The next command slot that will be used if nothing happens before, and the bank.
+    /// The next command slot that is used if nothing happens before, and its bank.
     #[inline]
     fn next_command(&self) -> (u64, usize) {
         if let Some(held) = self.commands.held {
@@ -443,8 +442,8 @@ impl Channel {
         (tick, self.oldest(sets[wait]))
     }
 
-    /// Follower of a command for a bank if the candidates stay: the ticks until it, and its bank. Selected, not indexed
-    /// (see [`first_of`]): that is 3 % of the time of random units.
+    /// Next command after one for a bank, if the candidates stay: the ticks until it, and its bank. Selected, not indexed
+    /// by [`first_of`]: that saves 3 % of the time of random units.
     #[inline]
     fn follower(&self, bank: usize, candidates: Set) -> (u64, usize) {
         let [in_slice, everywhere, all] = after(bank, candidates);
@@ -453,8 +452,8 @@ impl Channel {
         (gap, self.oldest(set))
     }
 
-    /// Issues a command for a bank, and those after it that are sure. A unit that follows itself goes on, and two that
-    /// follow each other take turns, until one of them is done or something happens at `limit`.
+    /// Issues a command for a bank, and the commands after it that are certain: those of the same unit, or of two units
+    /// in turns, until a unit is done or `limit`, when something else happens.
     #[inline]
     fn issue(&mut self, tick: u64, bank: usize, mut limit: u64) {
         let first = &self.banks[bank % BANKS];
@@ -492,8 +491,8 @@ impl Channel {
         if done {
             self.leave(last, self.now - 1);
         }
-        // The next command is sure, unless it belongs to the unit that is done. One for a bank of another group does
-        // not. Without other candidates, the next unit of the bank takes the turn of the one that is done.
+        // The next command is certain, unless its unit is done. A command for a bank of another group has another unit.
+        // Without other candidates, the next unit of the bank takes the turn of the unit that is done.
         let only = || turns && candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
         if !done || other / HBM_BANKS != bank / HBM_BANKS || only() {
             let next = if last == bank { other } else { bank };
@@ -501,7 +500,7 @@ impl Channel {
         }
     }
 
-    /// Issues the first command of a partial write: nothing else goes until the last one.
+    /// Issues the first command of a partial write. No other command goes until its last one.
     #[cold]
     fn hold(&mut self, tick: u64, bank: usize) {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;

@@ -1,8 +1,8 @@
 //! Search for repetitions.
 //!
-//! Broadcasts read the same bytes again and again: loops without a stride. After some turns the channels do the same in
-//! every turn. If their state, and that of the engines, is that of an earlier turn, then everything in between repeats
-//! as long as the streams repeat, and is passed at once. The result is the same to the tick.
+//! Broadcasts, loops without a stride, read the same bytes again and again. After some turns the channels do the same in
+//! every turn. If channels and engines are in the state of an earlier turn, then everything in between repeats as long as
+//! the streams repeat: it is counted at once. The result is the same to the tick.
 //!
 //! States are compared when a turn begins, at most once per [`REQUESTS`]. The state to compare with is kept for 1, 2,
 //! 4, 8, … comparisons, so that periods of any length are found (R. Brent, "An improved Monte Carlo factorization
@@ -16,7 +16,7 @@ use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_COMMAND_CYCLE
 /// Requests between two comparisons. Keeping a state takes as long as about 20 requests.
 const REQUESTS: u64 = 32;
 
-/// Least number of turns of a loop that are left: with fewer, little can be passed.
+/// Least number of turns that a loop must have left: with fewer, a search saves little.
 const TURNS: u64 = 3;
 
 /// A state that may come again.
@@ -60,8 +60,8 @@ impl<P> Period<P> {
         self.due
     }
 
-    /// Compares the state before `cycle` with the mark. If they are equal, passes the periods that follow. Returns the
-    /// number of cycles that are passed.
+    /// Compares the state before `cycle` with the mark. If they are equal, skips the periods that follow. Returns the
+    /// number of skipped cycles.
     #[cold]
     pub fn pass<S: Repeating<Position = P>>(
         &mut self,

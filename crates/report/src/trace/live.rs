@@ -18,7 +18,7 @@ impl LiveBytes {
         *self.changes.entry(cycle).or_default() += bytes;
     }
 
-    /// Records a use of bytes. Bytes that are written anew were needed up to their last use, and are again from `start`
+    /// Records a use of bytes. Bytes that are written again were needed up to their last use, and are needed from `start`
     /// on.
     pub(super) fn touch(&mut self, bytes: Range<u64>, write: bool, start: u64, end: u64) {
         let keys: Vec<u64> = self
