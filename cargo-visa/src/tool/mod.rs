@@ -173,6 +173,17 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
+/// Help of each command.
+const HELP: [(&str, &str); 7] = [
+    ("check", CHECK_HELP),
+    ("new", NEW_HELP),
+    ("explain", EXPLAIN_HELP),
+    ("map", MAP_HELP),
+    ("html", HTML_HELP),
+    ("diff", DIFF_HELP),
+    ("calibrate", CALIBRATE_HELP),
+];
+
 /// Runs a command that answers with text. `arguments` are the arguments after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {

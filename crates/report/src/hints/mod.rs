@@ -304,19 +304,16 @@ impl Report {
             let Some(saving) = program.saving(&candidate).filter(|saving| *saving >= least) else { continue };
             let line = &program.lines[&candidate.line];
             let (kernel, location, operation) = candidate.line;
-            let Candidate { kind, cause, edit, .. } = candidate;
-            let Line { records, operations, cycles, .. } = line;
-            let (number, operations, cycles) = (records[0].number, *operations, *cycles);
             hints.push(Hint {
-                kind,
+                kind: candidate.kind,
                 kernel,
                 location,
                 operation,
-                number,
-                operations,
-                cycles,
-                cause,
-                edit,
+                number: line.records[0].number,
+                operations: line.operations,
+                cycles: line.cycles,
+                cause: candidate.cause,
+                edit: candidate.edit,
                 saving,
             });
         }
