@@ -1,14 +1,17 @@
-//! How fast the clock is: whole programs, and its models.
+//! Speed of the clock: whole programs, and its models.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench clock` prints chip cycles per second of a program,
 //! requests of 256 bytes per second of the HBM models: a stream of all eight engines, which keeps every channel busy,
 //! and random units, each in another row; and rows per second of a gather.
+
+mod matmul;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::hbm::{Detailed, Estimate, HbmMap, Request, Strided, StridedLoop};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::spec::{HBM_BYTES, HBM_UNIT_BYTES};
+use matmul::{A, B, K, M, N, load, multiply};
 use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
@@ -49,33 +52,16 @@ fn hbm(criterion: &mut Criterion) {
     group.finish();
 }
 
-axes![M = 512, N = 512, K = 2048];
-type Cluster = m![1 # 2];
-type Slice = m![M / 64, N / 16];
-type A = HbmTensor<bf16, m![1], m![M, K]>;
-type B = HbmTensor<bf16, m![1], m![N, K]>;
 type C = HbmTensor<f32, m![1], m![M, N]>;
 
 /// A product, with its transfers.
 #[device(chip = 1)]
 fn product(ctx: &mut Context, a: &A, b: &B) -> C {
-    let a: DmTensor<bf16, m![1], Cluster, Slice, m![M % 64, K]> = a.to_dm(&mut ctx.tdma, 0);
-    let b: DmTensor<bf16, m![1], Cluster, Slice, m![N % 16, K]> = b.to_dm(&mut ctx.tdma, 256 << 10);
-    let weights = (ctx.sub.begin(b.view()))
-        .fetch::<bf16, m![N % 8, N / 8 % 2], m![K]>()
-        .collect::<m![N % 8, N / 8 % 2, K / 16], m![K % 16]>()
-        .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full);
-    (ctx.main.begin(a.view()))
-        .fetch::<bf16, m![M % 64, N / 8 % 2], m![K]>()
-        .collect::<m![M % 64, N / 8 % 2, K / 16], m![K % 16]>()
-        .align::<m![M % 64, N / 8 % 2, K / 32], m![K % 32], _, _>(&weights)
-        .contract::<m![1]>()
-        .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
-        .commit::<m![M % 64, N % 16]>(384 << 10)
-        .to_hbm(&mut ctx.tdma, 1 << 30)
+    let (a, b) = load(ctx, a, b);
+    multiply(ctx, &a, &b).to_hbm(&mut ctx.tdma, 1 << 30)
 }
 
-/// Chip cycles per second of whole programs, and what the clock adds to the computation of values.
+/// Chip cycles per second of whole programs, and the time that the clock adds to the computation of values.
 fn programs(criterion: &mut Criterion) {
     let mut rng = SmallRng::seed_from_u64(1);
     let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));
@@ -147,7 +133,7 @@ fn gather(ctx: &mut Context, table: &Table, ids: &Ids) {
     let _: Rows = table.dma_gather_rows(&mut ctx.tdma, ids, 0);
 }
 
-/// Rows per second of a gather of random rows: its values, and what the clock adds. No list comes again.
+/// Rows per second of a gather of random rows: its values, and the time that the clock adds. No list comes again.
 fn gathers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("gather of 16384 random rows of 256 bytes");
     group.sample_size(10).throughput(Throughput::Elements(S::SIZE as u64));

@@ -1,4 +1,4 @@
-//! What an engine call costs while compiling, in turns of an empty const loop of the same run.
+//! Cost of an engine call while compiling, in turns of an empty const loop of the same run.
 //!
 //! `cargo bench -p furiosa-visa-benches --bench compile_time` takes the library as in a release build, and with
 //! `--profile dev` as in a debug build. The program writes a crate of 200 kernels with sizes of their own, so that no two
@@ -18,10 +18,10 @@ const KERNELS: usize = 200;
 const CALLS: usize = 12;
 /// Turns of the loop.
 const TURNS: usize = 2_000_000;
-/// The most turns that a call may cost. The library took 6 990 when this was written, built for debugging, on a loaded AMD EPYC
-/// where a turn of the loop is 0.65 µs; before, 8 308 there, and 11 400 at commit 7327a87 in a measurement of its own.
+/// Maximum number of turns that a call may cost. Measured for it: 6 990, built for debugging, on a loaded AMD EPYC where a
+/// turn of the loop is 0.65 µs. Earlier versions took 8 308 there, and 11 400 at commit 7327a87.
 const LIMIT: f64 = 7_300.0;
-/// Every crate is compiled so many times; the shortest time counts.
+/// Number of times that each crate is compiled. The shortest time counts.
 const ROUNDS: usize = 3;
 
 /// A crate of `count` kernels.
@@ -108,7 +108,7 @@ fn work_of_children() -> Option<Duration> {
     Some(Duration::from_millis(10 * (ticks()? + ticks()?)))
 }
 
-/// Compiles a crate and returns how long that took.
+/// Compiles a crate. Returns the time.
 fn compile(library: &Path, name: &str, text: &str) -> Duration {
     let folder = std::env::temp_dir().join(format!("visa-compile-time-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");

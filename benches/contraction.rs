@@ -1,11 +1,11 @@
-//! How fast the Contraction Engine is, from DM to DM, beside kernels that need not keep the chip's order of additions.
+//! Speed of the Contraction Engine, from DM to DM, beside kernels that need not keep the chip's order of additions.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction` measures one core. Elements are
 //! multiply-accumulates, so that the throughputs can be divided by each other. The time includes the load of the weights
 //! into the register files.
 //!
-//! `VISA_PATH` forces the instructions, also those of the loop over rows. What the library of products of bytes uses is
-//! forced with its own variable:
+//! `VISA_PATH` forces the instructions, also those of the loop over rows. Another variable forces those of the library of
+//! products of bytes:
 //!
 //! ```sh
 //! VISA_PATH=avx2 GEMMKIT_REQUIRE_ISA=fma RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench contraction
@@ -162,7 +162,7 @@ fn baselines(group: &mut Group<'_>, [m, n, k]: [usize; 3]) {
     assert!(c == products, "both baselines compute the same");
 }
 
-/// The product of [`rows_i8`] in whatever order is fast, on one core.
+/// The product of [`rows_i8`] in any order, on one core.
 fn gemm_i8(c: &mut [i32], a: &[i8], b: &[i8], [m, n, k]: [usize; 3]) {
     let a = gemmkit::MatRef::from_row_major(a, m, k);
     let b = gemmkit::MatRef::from_col_major(b, k, n);
@@ -170,7 +170,7 @@ fn gemm_i8(c: &mut [i32], a: &[i8], b: &[i8], [m, n, k]: [usize; 3]) {
     gemmkit::gemm_i8(1, a, b, 0, c, gemmkit::Parallelism::Serial);
 }
 
-/// `c[m, n] = sum over k of a[m, k] * b[n, k]` in whatever order is fast, on one core.
+/// `c[m, n] = sum over k of a[m, k] * b[n, k]` in any order, on one core.
 #[allow(unsafe_code)] // The crate's one function takes pointers.
 fn gemm_f32(c: &mut [f32], a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) {
     assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the names of baselines begin with.
+/// Prefix of the names of baselines.
 const BASELINE: &str = "baseline: ";
 
 /// The folder in which criterion keeps its figures.
@@ -49,13 +49,13 @@ fn main() {
     read(&figures(), &mut groups);
     for (group, mut figures) in groups {
         figures.sort_by(|one, other| one.0.cmp(&other.0));
-        let (baselines, own): (Vec<_>, Vec<_>) =
+        let (baselines, others): (Vec<_>, Vec<_>) =
             figures.into_iter().partition(|(name, _)| name.starts_with(BASELINE));
         if baselines.is_empty() {
             continue;
         }
         println!("{group}");
-        for (name, time) in own {
+        for (name, time) in others {
             println!("  {name}: {:.3} ms", time / 1e6);
             for (baseline, least) in &baselines {
                 println!("    {:.2} x {}", time / least, &baseline[BASELINE.len()..]);

@@ -1,41 +1,16 @@
-//! How fast the simulated chip is, with baselines of the same machine in the same run.
+//! Speed of the simulated chip, with baselines of the same machine in the same run.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench simulator` measures one core.
+
+mod matmul;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_main};
 use furiosa_visa_std::chip::{Check, CheckOptions, Compute};
 use furiosa_visa_std::prelude::*;
+use matmul::{A, B, Cluster, K, M, N, load, multiply};
 use pollster::block_on;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::hint::black_box;
-
-axes![M = 512, N = 512, K = 2048];
-type Cluster = m![1 # 2];
-/// 64 rows and 16 columns of the result per slice.
-type Slice = m![M / 64, N / 16];
-
-type A = HbmTensor<bf16, m![1], m![M, K]>;
-type B = HbmTensor<bf16, m![1], m![N, K]>;
-type DmA = DmTensor<bf16, m![1], Cluster, Slice, m![M % 64, K]>;
-type DmB = DmTensor<bf16, m![1], Cluster, Slice, m![N % 16, K]>;
-
-fn load(ctx: &mut Context, a: &A, b: &B) -> (DmA, DmB) {
-    (a.to_dm(&mut ctx.tdma, 0), b.to_dm(&mut ctx.tdma, 256 << 10))
-}
-
-fn multiply(ctx: &mut Context, a: &DmA, b: &DmB) -> DmTensor<f32, m![1], Cluster, Slice, m![M % 64, N % 16]> {
-    let weights = (ctx.sub.begin(b.view()))
-        .fetch::<bf16, m![N % 8, N / 8 % 2], m![K]>()
-        .collect::<m![N % 8, N / 8 % 2, K / 16], m![K % 16]>()
-        .to_trf::<m![N % 8], m![N / 8 % 2, K]>(TrfAddress::Full);
-    (ctx.main.begin(a.view()))
-        .fetch::<bf16, m![M % 64, N / 8 % 2], m![K]>()
-        .collect::<m![M % 64, N / 8 % 2, K / 16], m![K % 16]>()
-        .align::<m![M % 64, N / 8 % 2, K / 32], m![K % 32], _, _>(&weights)
-        .contract::<m![1]>()
-        .accumulate::<m![M % 64, N / 8 % 2], m![N % 8]>(AccumulationKind::Interleaved)
-        .commit(384 << 10)
-}
 
 fn product(criterion: &mut Criterion) {
     let macs = (M::SIZE * N::SIZE * K::SIZE) as u64;
@@ -77,8 +52,8 @@ fn product(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What the checks cost: the product with its transfers, without checks, with each of them, with all. What is left of "none"
-/// when no values are computed is all that rules and checks that are turned off can cost.
+/// Cost of the checks: the product with its transfers, without checks, with each of them, with all. The time of "none, no
+/// values" is an upper bound of the cost of rules and of checks that are turned off.
 fn checks(criterion: &mut Criterion) {
     let mut rng = SmallRng::seed_from_u64(1);
     let (a, b) = (HostTensor::<bf16, m![M, K]>::rand(&mut rng), HostTensor::<bf16, m![N, K]>::rand(&mut rng));

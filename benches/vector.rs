@@ -1,4 +1,4 @@
-//! How fast the operators of the Vector Engine are computed, beside plain loops over arrays of the same size.
+//! Speed of the operators of the Vector Engine, beside plain loops over arrays of the same size.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench -p furiosa-visa-benches --bench vector`, then `cargo run -p furiosa-visa-benches --bin
 //! ratios`. A pass also fetches and commits, so that its figures hold more than the operators; `copy` is a pass that does
@@ -171,7 +171,7 @@ fn vector(criterion: &mut Criterion) {
     group.bench_function("pass", |bencher| {
         bencher.iter(|| reduce(ctx, &x, IntraSliceReduceOpF32::Max));
     });
-    // What is no number, and zeros of two signs, do not bother it.
+    // NaN and zeros of two signs are ignored.
     group.bench_function("baseline: a plain loop", |bencher| {
         bencher.iter(|| {
             let mut greatest = [[f32::NEG_INFINITY; 8]; 256];
@@ -180,7 +180,7 @@ fn vector(criterion: &mut Criterion) {
                     greatest
                         .iter_mut()
                         .zip(flit)
-                        .for_each(|(own, x)| *own = if *x > *own { *x } else { *own });
+                        .for_each(|(max, x)| *max = if *x > *max { *x } else { *max });
                 }
             }
             black_box(greatest);

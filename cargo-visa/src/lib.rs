@@ -1,10 +1,10 @@
-//! `visa` and `cargo visa`: what cargo does not know of kernels. One program under two names.
+//! `visa` and `cargo visa`: a companion of cargo for kernels. One program under two names.
 //!
-//! * `visa check` shows at the user's line, and in the user's notation, what the library refuses. Editors use it in the
-//!   place of `cargo check`, which does not see sizes.
+//! * `visa check` shows refusals of the library at the user's line, in the user's notation. Editors use it in the place of
+//!   `cargo check`, which does not see sizes.
 //! * `visa new` makes a crate with a kernel that runs.
-//! * The other commands read mappings as `m![…]` does, show what is derived from them, compare traces, and print the
-//!   guide: [`tool`].
+//! * The other commands read mappings as `m![…]` does, show the configurations that follow from them, compare traces, and
+//!   print the guide: [`tool`].
 //!
 //! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
 //! written, 2 if the input is refused.
@@ -12,7 +12,7 @@
 #![deny(clippy::unwrap_used)]
 
 mod check;
-// The library's own, by a link: its texts are printed here.
+// A link to the module of the library: its texts are printed here.
 mod guide;
 mod new;
 mod notation;

@@ -84,7 +84,7 @@ impl<'t> Parser<'t> {
         (end > 0).then_some(name)
     }
 
-    /// `furiosa_visa_std::mapping::Pair`, without what is in `<…>`.
+    /// `furiosa_visa_std::mapping::Pair`, without its parameters.
     fn path(&mut self) -> Vec<&'t str> {
         let mut path: Vec<&str> = self.identifier().into_iter().collect();
         while let Some(after) = self.rest.strip_prefix("::") {
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
         Some(())
     }
 
-    /// The mapping whose path is at the start, and what follows it.
+    /// The mapping whose path is at the start, and the text behind it.
     fn mapping(mut self, path: &[&str]) -> Option<(Node, &'t str)> {
         let (name, modules) = path.split_last()?;
         let is_library = modules
@@ -116,14 +116,14 @@ impl<'t> Parser<'t> {
 
     fn node(&mut self) -> Option<Node> {
         self.rest = self.rest.trim_start();
-        // What the compiler leaves out of a long type.
+        // The compiler leaves out parts of a long type.
         if self.takes("...").is_some() {
             return Some(Node::atom("…"));
         }
         let path = self.path();
         let name = *path.last()?;
         if !CONSTRUCTORS.contains(&name) {
-            // A type that the user's code names. One with parameters is no mapping of its own.
+            // A type that the user's code names. A type with parameters is no mapping.
             let is_plain = !self.rest.starts_with(['<', ':']);
             let text = if name == "_" { name.to_string() } else { format!("{{ {name} }}") };
             return is_plain.then(|| Node::atom(text));

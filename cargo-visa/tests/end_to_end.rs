@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// What the library says of flits of 16 bytes.
+/// Message of the library about flits of 16 bytes.
 const WORDS: &str = "collect: the output packet `m![K % 8]` of bf16 holds 16 bytes, but a flit holds 32";
 
 /// A folder for a test, empty.
@@ -36,7 +36,7 @@ fn of_a_user<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
     command.env("CARGO", env!("CARGO")).env("CARGO_ENCODED_RUSTFLAGS", flags()).current_dir(folder)
 }
 
-/// Where the compiler finds the library and the executor: beside this test.
+/// Folder with the library and the executor: that of this test.
 fn flags() -> String {
     let test = std::env::current_exe().expect("the test has a path");
     let folder = test.parent().expect("it is in a folder");
@@ -68,7 +68,7 @@ fn a_new_crate_runs_and_is_checked() {
     let project = parent.join("my-kernels");
     let read = |file: &str| std::fs::read_to_string(project.join(file)).expect("it is made");
 
-    // What is made.
+    // The new files.
     let manifest = read("Cargo.toml");
     assert!(manifest.starts_with("[package]\nname = \"my-kernels\"\n"), "{manifest}");
     assert!(
@@ -155,7 +155,7 @@ fn unused(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![K]>) {
     assert_eq!(visa(&project, &["check", "--offline", "--bins"]).status.code(), Some(0));
 }
 
-/// What was built of other crates is not built again.
+/// Crates that were built before are not built again.
 #[test]
 fn a_check_shares_what_cargo_has_built() {
     let project = folder("shared");
@@ -179,7 +179,7 @@ fn a_check_shares_what_cargo_has_built() {
     assert_eq!(text.contains("Compiling helper"), !cargo_shares(&kernels), "{text}");
 }
 
-/// Whether this cargo tells the folder of what is built on the way to programs.
+/// Tells if this cargo names the folder of intermediate artefacts.
 fn cargo_shares(folder: &Path) -> bool {
     let mut cargo = Command::new(env!("CARGO"));
     let arguments = ["metadata", "--no-deps", "--format-version=1", "--offline"];

@@ -4,8 +4,8 @@
 //!   BufTensor<D, Buf>  ──read──▶  StreamTensor<D, Time, Packet>  ──write──▶  BufTensor<D, Buf2>
 //! ```
 //!
-//! These are plain types on the host. The pipeline of the Tensor Unit has its own
-//! [`StreamTensor`](crate::engine::stream::StreamTensor).
+//! These are plain types on the host. The [`StreamTensor`](crate::engine::stream::StreamTensor) of the Tensor Unit is
+//! another type.
 //!
 //! ```
 //! use furiosa_visa_std::prelude::*;
@@ -46,7 +46,7 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
         }
     }
 
-    /// The same, but the call refuses instead of the compiler.
+    /// The same, refused by the call instead of the compiler.
     #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
     #[track_caller]
     fn late(operation: &'static str, indirect: bool) -> BufferConfig {

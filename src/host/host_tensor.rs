@@ -54,13 +54,12 @@ macro_rules! with_codes {
 /// assert_eq!(tensor.into_inner().transpose::<m![B, A]>(false).to_buf()[1], Opt::Init(3));
 /// ```
 ///
-/// The elements are kept in the form that transfers move, packed in their own encoding. So plain values reach the chip,
+/// The elements are kept in the form that transfers move, packed in their encoding. So plain values reach the chip,
 /// and leave it, without a detour over [`Opt`].
 pub struct HostTensor<D: Scalar, Element: M> {
-    /// The elements in the form that transfers move, if each entry of a buffer is an element of its own.
+    /// The elements in the form that transfers move, if the entries of a buffer are different elements.
     packed: OnceLock<HostBuffer>,
-    /// The elements as a mathematical tensor. At least one of the two forms is there; the other one is made of it on
-    /// demand.
+    /// The elements as a mathematical tensor. At least one of the two forms is there; the other one is made on demand.
     inner: OnceLock<Tensor<D, Element>>,
 }
 
@@ -211,7 +210,7 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         Ok(Self::from_entries(Entries::of::<Element>("from_safetensors"), packed))
     }
 
-    /// The elements in their own encoding, in the order of [`Self::to_buf`].
+    /// The elements in their encoding, in the order of [`Self::to_buf`].
     pub(crate) fn to_host_buffer(&self) -> Cow<'_, HostBuffer> {
         if Entries::of::<Element>("to_hbm").are_elements {
             return Cow::Borrowed(self.packed.get_or_init(|| packed_of(&self.as_tensor().to_buf())));

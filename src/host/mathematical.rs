@@ -7,7 +7,7 @@ use crate::mapping::{M, Pool, Term};
 use crate::scalar::{Opt, Scalar};
 use core::fmt;
 use core::marker::PhantomData;
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, Dimension, IxDyn};
 use num_traits::Zero;
 use rand::Rng;
 use rand::distr::{Distribution, StandardUniform};
@@ -37,19 +37,17 @@ pub struct Tensor<D: Scalar, Mapping: M> {
 
 impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
     /// A tensor from its stored elements. Cells that are no index are cleared to `Uninit`.
-    pub(super) fn from_storage(pool: &Pool, layout: &Layout, mut elements: Vec<Opt<D>>) -> Self {
+    pub(super) fn from_storage(pool: &Pool, layout: &Layout, elements: Vec<Opt<D>>) -> Self {
         let guard = layout.storage_guard("Tensor", pool);
+        let mut tensor = Self::from_live_storage(layout, elements);
         if !guard.is_always() {
-            let shape = layout.shape();
-            let mut at = vec![0; shape.len()];
-            for element in &mut elements {
-                if !guard.holds(&at) {
+            for (at, element) in tensor.data.indexed_iter_mut() {
+                if !guard.holds(at.slice()) {
                     *element = Opt::Uninit;
                 }
-                advance(&mut at, &shape);
             }
         }
-        Self::from_live_storage(layout, elements)
+        tensor
     }
 
     /// A tensor from its stored elements, where cells that are no index are `Uninit` already.
@@ -116,16 +114,13 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let mut pool = Pool::new();
         let layout = Layout::new("from_fn", &mut pool, Mapping::EXPR);
         let guard = layout.storage_guard("from_fn", &pool);
-        let (terms, shape) = (layout.terms(), layout.shape());
-        let mut at = IxDyn(&vec![0; shape.len()]);
-        let total: usize = shape.iter().product();
-        let mut elements = Vec::with_capacity(total);
-        for _ in 0..total {
-            let live = guard.is_always() || guard.holds(ndarray::Dimension::slice(&at));
-            elements.push(if live { function(&terms, &at) } else { Opt::Uninit });
-            advance(ndarray::Dimension::slice_mut(&mut at), &shape);
-        }
-        Self::from_live_storage(&layout, elements)
+        let terms = layout.terms();
+        let element = |at: IxDyn| {
+            let live = guard.is_always() || guard.holds(at.slice());
+            if live { function(&terms, &at) } else { Opt::Uninit }
+        };
+        let data = ArrayD::from_shape_fn(IxDyn(&layout.shape()), element);
+        Self { data, mapping: PhantomData }
     }
 
     /// The same element at every index.
@@ -180,17 +175,6 @@ pub(super) fn reversed(transfer: &Transfer) -> Transfer {
         reversed.loops.set(k, transfer_loop);
     }
     reversed
-}
-
-/// Advances to the next index, last axis fastest.
-fn advance(at: &mut [usize], shape: &[usize]) {
-    for (index, size) in at.iter_mut().zip(shape).rev() {
-        *index += 1;
-        if *index < *size {
-            return;
-        }
-        *index = 0;
-    }
 }
 
 impl<D: Scalar, Mapping: M> Clone for Tensor<D, Mapping> {

@@ -1,4 +1,4 @@
-//! Arguments of `cargo visa check`: a few are its own, the others are those of `cargo build`.
+//! Arguments of `cargo visa check`: a few options of the tool, and those of `cargo build`.
 
 use std::ffi::OsString;
 
@@ -16,7 +16,7 @@ const TARGETS: [&str; 10] = [
     "--benches",
 ];
 
-/// How messages are written.
+/// Form of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// As text for people, to the standard error.
@@ -24,22 +24,22 @@ pub enum Format {
     Human,
     /// A JSON object per line, as cargo writes them, to the standard output.
     Json,
-    /// The same, with colours in what is rendered.
+    /// The same, with colours in the member `rendered`.
     ColouredJson,
 }
 
-/// What the command line asks for.
+/// Content of the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `--message-format`
     pub format: Format,
-    /// `--verbose`: what points into the library stays.
+    /// `--verbose`: spans in the library stay.
     pub verbose: bool,
     /// `--color`
     pub colour: Option<String>,
-    /// Whether there is a `--target-dir`.
+    /// True if there is a `--target-dir`.
     pub has_target_folder: bool,
-    /// Whether targets are named. All are checked otherwise.
+    /// True if targets are named. All are checked otherwise.
     pub has_targets: bool,
     /// The arguments of `cargo build`.
     pub of_build: Vec<OsString>,
@@ -48,7 +48,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Sorts arguments. The values of cargo's own options are cargo's business.
+    /// Sorts arguments. Cargo checks the values of its options.
     pub fn parse(arguments: &[OsString]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut rest = arguments.iter();

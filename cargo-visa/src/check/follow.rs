@@ -8,7 +8,7 @@
 //!   `bf16` is not a 32-bit type …, for `VrfTensor`        the chain around that call     the type itself
 //! ```
 //!
-//! One of them is shown. Those that follow from it are named in a note, so that nothing is silent.
+//! One of them is shown, with a note that names the errors that follow from it.
 
 use super::place::users_span;
 use super::sources::Sources;
@@ -86,7 +86,7 @@ impl TraitError {
         Some(format!("{}<{}", self.of_type.as_ref()?, self.subject()?))
     }
 
-    /// Whether another error says that a type of this one cannot be.
+    /// True if it names a type that another error refuses.
     fn names_type_of(&self, other: &Self) -> bool {
         other.refused_type().is_some_and(|refused| {
             self.words.match_indices(&refused).any(|(at, _)| {
@@ -96,31 +96,33 @@ impl TraitError {
         })
     }
 
-    /// Whether it demands of a type what another error of the same file demands of it too.
+    /// True if another error of the same file demands the same of the same type.
     fn repeats(&self, other: &Self) -> bool {
-        let [own, others] = [self, other].map(|error| error.span.as_ref().map(|span| &span.file));
-        self.of_type.is_some() && self.words == other.words && own == others
+        let [file, other_file] = [self, other].map(|error| error.span.as_ref().map(|span| &span.file));
+        self.of_type.is_some() && self.words == other.words && file == other_file
     }
 
-    /// Whether both are about one call: at the same place, or with the same words around it or, about the same type, on
-    /// its line.
+    /// True if both are about one call: at the same place; or, with the same words or about the same type, around it or
+    /// on its line.
     fn is_of_the_call_of(&self, other: &Self) -> bool {
-        let (Some(own), Some(others)) = (&self.span, &other.span) else { return false };
-        let meet = own.is_inside(others) || others.is_inside(own);
+        let (Some(span), Some(other_span)) = (&self.span, &other.span) else { return false };
+        let meet = span.is_inside(other_span) || other_span.is_inside(span);
         let names_subject = other.subject().is_some_and(|subject| self.words.contains(subject));
-        let is_of_line = (&own.file, own.line) == (&others.file, others.line) && names_subject;
+        let is_of_line = (&span.file, span.line) == (&other_span.file, other_span.line) && names_subject;
         let is_alike = without_types(&self.words) == without_types(&other.words);
-        own == others || is_alike && (meet || is_of_line) || self.code == LACKS_METHOD && (meet || is_of_line)
+        span == other_span
+            || is_alike && (meet || is_of_line)
+            || self.code == LACKS_METHOD && (meet || is_of_line)
     }
 
-    /// Whether it follows from another one, which is shown.
+    /// True if it follows from another error, which is shown.
     fn follows_from(&self, other: &Self) -> bool {
         other.code == LACKS_TRAIT
             && (self.names_type_of(other) || self.repeats(other) || self.is_of_the_call_of(other))
     }
 }
 
-/// The errors that are shown, each with those that follow from it.
+/// The errors that are shown, each with the errors that follow from it.
 pub fn folded(errors: Vec<TraitError>) -> Vec<(TraitError, Vec<TraitError>)> {
     // A call says more than the type that it makes.
     let (of_types, of_calls): (Vec<_>, Vec<_>) =
@@ -128,7 +130,7 @@ pub fn folded(errors: Vec<TraitError>) -> Vec<(TraitError, Vec<TraitError>)> {
     let mut shown: Vec<(TraitError, Vec<TraitError>)> = Vec::new();
     let mut later = Vec::new();
     for error in of_calls {
-        // What names a type that cannot be waits until that is known.
+        // An error that names a refused type waits until the refusal of the type is known.
         if of_types.iter().any(|other| error.names_type_of(other)) {
             later.push(error);
         } else {
@@ -150,12 +152,13 @@ fn take(shown: &mut Vec<(TraitError, Vec<TraitError>)>, error: TraitError) {
     }
 }
 
-/// The lines of errors, for a note of another one: `lines 24, 32; line 7 of src/b.rs`. Its own file is not named.
+/// The lines of errors, for a note of the error `first`: `lines 24, 32; line 7 of src/b.rs`. The file of `first` is not
+/// named.
 pub fn lines_beside(first: &TraitError, others: &[TraitError]) -> String {
-    let own = first.span.as_ref().map(|span| &span.file);
+    let known = first.span.as_ref().map(|span| &span.file);
     let mut lines: BTreeMap<Option<&String>, BTreeSet<u64>> = BTreeMap::new();
     for Span { file, line, .. } in others.iter().filter_map(|other| other.span.as_ref()) {
-        lines.entry(Some(file).filter(|file| own != Some(file))).or_default().insert(*line);
+        lines.entry(Some(file).filter(|file| known != Some(file))).or_default().insert(*line);
     }
     let of_file = |(file, lines): (Option<&String>, BTreeSet<u64>)| {
         let plural = if lines.len() == 1 { "" } else { "s" };
@@ -171,12 +174,12 @@ fn type_of_bound(note: &str) -> Option<String> {
     let mut names = path.rsplit("::");
     let name = names.next()?;
     let is_type = name.starts_with(char::is_uppercase) && name.chars().all(char::is_alphanumeric);
-    // What a trait has of its own is no type definition: `Stream::Output`.
+    // An associated type is no type definition: `Stream::Output`.
     let is_of_trait = names.next().is_some_and(|of| of.starts_with(char::is_uppercase));
     (is_type && !is_of_trait).then(|| name.to_string())
 }
 
-/// Words without what is in backticks.
+/// Words without the texts in backticks.
 fn without_types(words: &str) -> String {
     words.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }

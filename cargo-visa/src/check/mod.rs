@@ -1,4 +1,4 @@
-//! `cargo visa check`: builds as far as sizes are checked, and shows what is refused at the user's lines.
+//! `cargo visa check`: builds as far as sizes are checked, and shows refusals at the user's lines.
 
 mod arguments;
 mod follow;
@@ -18,7 +18,7 @@ use std::io::{BufRead as _, BufReader, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-/// What cargo returns when something could not be compiled.
+/// Exit code of cargo if something could not be compiled.
 const FAILED: u8 = 101;
 
 /// Runs the command with its arguments.
@@ -44,7 +44,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
         let line = line.map_err(|error| format!("cargo's messages cannot be read: {error}"))?;
         match serde_json::from_str::<Value>(&line) {
             Ok(value) if value.is_object() => rewriter.push(value).iter().for_each(|line| output.say(line)),
-            // A procedural macro that prints, for example.
+            // For example, the output of a procedural macro that prints.
             _ => output.pass(&line),
         }
     }
@@ -52,11 +52,11 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)))
 }
 
-/// What cargo says of the workspace.
+/// Facts about the workspace, from cargo.
 struct Project {
     sources: Sources,
     target: PathBuf,
-    /// The folder of what is built on the way to programs. `None`: this cargo has none that could be shared.
+    /// The folder of intermediate artefacts. `None`: this cargo has none that could be shared.
     build: Option<PathBuf>,
 }
 
@@ -96,8 +96,8 @@ fn cargo_build(options: &Options, project: &Project, colour: bool) -> Command {
     let mut cargo = cargo();
     cargo.arg("build");
     cargo.arg(format!("--message-format={}", if colour { "json-diagnostic-rendered-ansi" } else { "json" }));
-    // Programs are not built, and what stands in for them is not where `cargo build` puts programs. All other crates are
-    // those of `cargo build`. Those of the workspace have other names, because another program compiles them.
+    // Programs are not built: the files that stand in for them go to another folder than those of `cargo build`. All other
+    // artefacts are shared with it. Crates of the workspace have other names there, because another program compiles them.
     if !options.has_target_folder {
         cargo.arg("--target-dir").arg(project.target.join("visa"));
         if let Some(build) = &project.build {
@@ -116,10 +116,10 @@ fn cargo_build(options: &Options, project: &Project, colour: bool) -> Command {
     cargo
 }
 
-/// Where lines go.
+/// Output of lines.
 struct Output {
     format: Format,
-    /// What has been said: a program and its tests have the same errors.
+    /// Texts that were written: a program and its tests have the same errors.
     said: BTreeSet<String>,
 }
 
@@ -128,7 +128,7 @@ impl Output {
         Self { format, said: BTreeSet::new() }
     }
 
-    // Whoever reads a pipe may close it early; that is no mistake of this program.
+    // The reader of a pipe may close it early, which is no mistake of this program.
     fn pass(&self, line: &str) {
         let _ = writeln!(std::io::stdout(), "{line}");
     }

@@ -31,8 +31,8 @@ pub fn function_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(name)
 }
 
-/// The part of a chain of calls from the last call of a method on: `fetch::<…>()` of `begin(x).fetch::<…>()`. The span
-/// as it is where the method is not called in it.
+/// The part of a chain of calls from the last call of a method on: `fetch::<…>()` of `begin(x).fetch::<…>()`. A span
+/// without a call of the method stays as it is.
 pub fn narrowed(span: &Value, method: &str) -> Value {
     narrow(span, method).unwrap_or_else(|| span.clone())
 }
@@ -48,11 +48,11 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
     }
     // The compiler counts brackets around a call to it: `(ctx.main.begin(x).fetch::<…>())`.
     let is_in_brackets = parts.first()?.first() == Some(&'(');
-    let own = last_call(&parts, method, 0).map(|at| (at, 0));
+    let plain = last_call(&parts, method, 0).map(|at| (at, 0));
     let bracketed = || last_call(&parts, method, 1).filter(|_| is_in_brackets).map(|at| (at, 1));
-    let ((line, column), closing) = own.or_else(bracketed)?;
+    let ((line, column), closing) = plain.or_else(bracketed)?;
 
-    // A line of the text has lost its end, of one byte or two. All but the last reach the end of their line.
+    // Lines of the text have lost their line breaks, of one byte or two. All but the last reach the end of their line.
     let bytes = |part: &[char]| part.iter().map(|c| c.len_utf8()).sum::<usize>();
     let given = number(&span["byte_end"])?.checked_sub(number(&span["byte_start"])?)?;
     let ends = given.checked_sub(parts.iter().map(|part| bytes(part)).sum())?;
@@ -79,10 +79,10 @@ fn narrow(span: &Value, method: &str) -> Option<Value> {
     Some(narrow)
 }
 
-/// Whether a call is in the receiver of another one, given both chains as the compiler marks them: the other one starts
-/// with it, but for brackets around it.
+/// Tells if a call is in the receiver of another one: if the chain of the other one, as the compiler marks it, starts with
+/// the chain of this one, apart from brackets around it.
 pub fn is_of_chain(first: &Value, later: &Value) -> bool {
-    let own = || {
+    let starts_with = || {
         let [start, end] = [&first["byte_start"], &first["byte_end"]].map(Value::as_u64);
         let [later_start, later_end] = [&later["byte_start"], &later["byte_end"]].map(Value::as_u64);
         let between = usize::try_from(start?.checked_sub(later_start?)?).ok()?;
@@ -93,7 +93,7 @@ pub fn is_of_chain(first: &Value, later: &Value) -> bool {
         let is_same_file = first["file_name"] == later["file_name"];
         Some(is_same_file && end? < later_end? && brackets == "(".repeat(between))
     };
-    own().unwrap_or(false)
+    starts_with().unwrap_or(false)
 }
 
 /// The line and column of the name in the last `.name` inside of `brackets` brackets, and outside of strings and comments.

@@ -1,4 +1,4 @@
-//! A diagnostic as text, in the manner of rustc.
+//! A diagnostic as text, as rustc writes it.
 //!
 //! Every span has a row of its own below its line, so that labels never meet.
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Of a span of more lines, only the first and the last ones are shown.
+/// Maximum number of lines of a span. Of a longer span, only the first and the last lines are shown.
 const MAX_LINES: usize = 8;
 
 /// A span, or a line of a span, that is marked.
@@ -190,7 +190,7 @@ fn mark_style(level: &str, mark: &Mark<'_>) -> &'static str {
     if mark.is_primary { Page::style(level) } else { "1;34" }
 }
 
-/// How many columns of a terminal are before a column of a line.
+/// Number of columns of a terminal before a column of a line.
 fn width(line: &str, column: usize) -> usize {
     line.chars().take(column.saturating_sub(1)).map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }

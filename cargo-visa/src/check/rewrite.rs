@@ -12,12 +12,12 @@
 //! These become one error at the user's line. Errors that are all inside of the library follow from one at the user's
 //! line, and are left out where there is one.
 //!
-//! What a refused call returns goes on along its chain, and later calls of the chain are often refused for it. They are
-//! named in a note of the first one, and shown with `--verbose`. Errors of other statements stay.
+//! Later calls of a chain are often refused because of the type that a refused call returns. They are named in a note of
+//! the first one, and shown with `--verbose`. Errors of other statements stay.
 //!
 //! Errors of traits that follow from one another are one error too: see [`super::follow`].
 //!
-//! Of other diagnostics that name the library's types, the words change, and what points into the library is left out.
+//! In other diagnostics that name the library's types, the words change, and spans in the library are left out.
 
 use super::follow::{self, TraitError};
 use super::place::{function_name, is_of_chain, narrowed, users_span};
@@ -27,12 +27,12 @@ use crate::notation;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How diagnostics are shown.
+/// Form of the diagnostics.
 #[derive(Clone, Copy, Default)]
 pub struct Style {
-    /// What points into the library stays, as notes.
+    /// True if spans in the library stay, as notes.
     pub verbose: bool,
-    /// The `rendered` text has colours.
+    /// True if the `rendered` text has colours.
     pub colour: bool,
 }
 
@@ -57,9 +57,9 @@ struct Held {
 /// An error at the user's line, from all errors that say the same there.
 struct Refusal {
     line: Value,
-    /// What was evaluated, once for every instantiation.
+    /// Evaluated constants, one for each instantiation.
     evaluated: Vec<String>,
-    /// Whether it is at a line of the user's.
+    /// True if it is at a line of the user's.
     is_placed: bool,
     /// The call that is refused.
     call: Option<Call>,
@@ -82,7 +82,7 @@ impl Rewriter {
         Self { sources, style, held: BTreeMap::new(), traits: BTreeMap::new() }
     }
 
-    /// Takes a line of cargo, and returns what is to be said now.
+    /// Takes a line of cargo. Returns the lines that are to be shown now.
     pub fn push(&mut self, mut line: Value) -> Vec<Value> {
         match line["reason"].as_str() {
             Some("compiler-message") => self.message(line),
@@ -138,7 +138,7 @@ impl Rewriter {
         vec![line]
     }
 
-    /// Whether a diagnostic points into the library, or names its items.
+    /// Tells if a diagnostic points into the library, or names its items.
     fn is_about_the_library(&self, diagnostic: &Value) -> bool {
         let file_is_librarys =
             |span: &Value| span["file_name"].as_str().is_some_and(|file| self.sources.is_librarys(file));
@@ -171,7 +171,7 @@ impl Rewriter {
                 None => refusals.push(refusal),
             }
         }
-        // What is wrong inside of the library follows from what the user wrote.
+        // Errors inside the library follow from those at the user's lines.
         if refusals.iter().any(|refusal| refusal.is_placed) && !self.style.verbose {
             refusals.retain(|refusal| refusal.is_placed);
         }
@@ -215,7 +215,7 @@ impl Rewriter {
         line
     }
 
-    /// An error at the user's line, with what it evaluated.
+    /// An error at the user's line, with the constant that it evaluated.
     fn refusal(&self, held: Held) -> Refusal {
         let Held { mut line, notes } = held;
         let diagnostic = line["message"].take();
@@ -251,7 +251,7 @@ impl Rewriter {
         Refusal { line, evaluated: vec![evaluated], is_placed, call: call.flatten() }
     }
 
-    /// Where the user asked for a constant that is refused, and the call that did.
+    /// The user's place that asks for a refused constant, and the call there.
     fn place(&self, diagnostic: &Value, notes: &[Value]) -> Option<(Value, Option<Call>)> {
         let primary = |part: &Value| {
             let mut spans = part["spans"].as_array().into_iter().flatten();
@@ -274,7 +274,7 @@ impl Rewriter {
         if !self.style.verbose {
             self.fold(&mut diagnostic);
         }
-        // The compiler's own words for a trait that is not there.
+        // The library has words for a trait that is not there, or the compiler has its usual ones.
         let has_own_words = !diagnostic["message"].as_str().is_some_and(|message| {
             message.starts_with("the trait bound") || message.ends_with("trait bounds were not satisfied")
         });
@@ -310,7 +310,7 @@ impl Rewriter {
         }
     }
 
-    /// Whether a note tells a user more than what the message says. Leaves out its spans in the library.
+    /// Tells if a note says more than the message. Leaves out its spans in the library.
     fn is_of_use(&self, child: &mut Value, has_own_words: bool) -> bool {
         let has_spans = child["spans"].as_array().is_some_and(|spans| !spans.is_empty());
         if has_spans {
@@ -326,7 +326,7 @@ impl Rewriter {
     }
 }
 
-/// Whether a text names a trait that is not there, and nothing else.
+/// Tells if a text names a trait that is not there, and nothing else.
 fn is_of_a_trait(text: &str) -> bool {
     text.starts_with("the trait `") && text.contains("not implemented for")
         || text.starts_with("the following trait bounds were not satisfied")
@@ -335,20 +335,21 @@ fn is_of_a_trait(text: &str) -> bool {
 
 /// Leaves out the calls whose receiver has a call that is refused, and names them in a note of the first one.
 fn fold_chains(refusals: &mut Vec<Refusal>) {
-    let is_behind =
-        |own: &Refusal, chain: &Value| own.call.as_ref().is_some_and(|call| is_of_chain(chain, &call.chain));
+    let is_behind = |refusal: &Refusal, chain: &Value| {
+        refusal.call.as_ref().is_some_and(|call| is_of_chain(chain, &call.chain))
+    };
     let chains: Vec<Value> =
-        refusals.iter().filter_map(|own| own.call.as_ref()).map(|call| call.chain.clone()).collect();
+        refusals.iter().filter_map(|refusal| refusal.call.as_ref()).map(|call| call.chain.clone()).collect();
     let (later, first): (Vec<Refusal>, Vec<Refusal>) =
-        refusals.drain(..).partition(|own| chains.iter().any(|chain| is_behind(own, chain)));
+        refusals.drain(..).partition(|refusal| chains.iter().any(|chain| is_behind(refusal, chain)));
     *refusals = first;
     for first in refusals {
         let Some(call) = &first.call else { continue };
-        let of_chain = later.iter().filter(|own| is_behind(own, &call.chain));
+        let of_chain = later.iter().filter(|refusal| is_behind(refusal, &call.chain));
         let calls: Vec<String> = of_chain
-            .filter_map(|own| {
-                let at = &own.line["message"]["spans"][0]["line_start"];
-                own.call.as_ref().map(|call| format!("`{}` (line {at})", call.method))
+            .filter_map(|refusal| {
+                let at = &refusal.line["message"]["spans"][0]["line_start"];
+                refusal.call.as_ref().map(|call| format!("`{}` (line {at})", call.method))
             })
             .collect();
         let calls_are = match calls.len() {
@@ -366,7 +367,7 @@ fn fold_chains(refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// The note that says where the user's call is.
+/// Tells if a note has the place of the user's call.
 fn is_note_of_the_call(note: &Value) -> bool {
     note["message"].as_str().is_some_and(|message| message.starts_with(CALL))
 }
@@ -385,7 +386,7 @@ fn child(level: &str, message: &str) -> Value {
     json!({ "level": level, "message": message, "code": null, "spans": [], "children": [], "rendered": null })
 }
 
-/// Rewrites the types in all that a diagnostic says. What it suggests to type stays.
+/// Rewrites the types in all texts of a diagnostic. Suggested code stays.
 fn rewrite_texts(diagnostic: &mut Value) {
     let rewrite = |text: &mut Value| {
         if let Some(old) = text.as_str() {

@@ -1,4 +1,4 @@
-//! What the compiler has said of a few programs, and what a user reads.
+//! Messages of the compiler about a few programs, and the text that a user reads.
 //!
 //! `tests/recorded/NAME.jsonl` is what cargo wrote, without what is not looked at; `NAME.txt` beside it is what a user
 //! reads. The programs are those of `tests/ui/refused`, or lie beside the recordings. `TRYBUILD=overwrite` renews the
@@ -103,7 +103,7 @@ fn places_are_those_of_the_programs() {
     assert!(places >= RECORDED.len(), "{places}");
 }
 
-/// What rust-analyzer and other readers of cargo's messages take for granted.
+/// Members that rust-analyzer and other readers of cargo's messages expect.
 #[test]
 fn lines_have_all_that_cargo_writes() {
     for name in RECORDED {
@@ -166,12 +166,12 @@ fn everything_is_there_when_asked_for() {
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
-    // What follows inside of the library, too.
+    // Errors inside the library, too.
     let errors = |verbose| error_lines("kernels_softmax_of_12_columns", verbose).len();
     assert_eq!((errors(false), errors(true)), (1, 2));
 }
 
-/// What is refused behind a refused call of its chain is a note of it. What another chain does wrong stays.
+/// A call that is refused behind a refused call of its chain is named in a note. Errors of other chains stay.
 #[test]
 fn one_error_for_a_chain() {
     assert_eq!(error_lines("one_chain", false), [10, 15]);
@@ -207,7 +207,7 @@ fn targets_that_write_at_the_same_time() {
     assert_eq!(errors[0]["message"]["spans"][0]["label"], Value::Null);
 }
 
-/// What is not about the library passes as it is.
+/// Diagnostics that are not about the library stay as they are.
 #[test]
 fn other_diagnostics_stay() {
     let line = json!({ "reason": "compiler-message", "package_id": "p", "target": { "name": "n" }, "message": {

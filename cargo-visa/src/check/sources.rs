@@ -1,4 +1,4 @@
-//! Whose file a diagnostic points into.
+//! Owner of a file that a diagnostic points into: the user, the library, or another crate.
 
 use std::path::Path;
 
@@ -40,15 +40,15 @@ impl Sources {
         }
     }
 
-    /// Whether a file is the library's.
+    /// Tells if a file is the library's.
     pub fn is_librarys(&self, file: &str) -> bool {
         let file = self.absolute(file);
         self.library.iter().any(|folder| is_below(folder, &file))
     }
 
-    /// Whether a file is the user's: of the workspace, and not of the library.
+    /// Tells if a file is the user's: of the workspace, and not of the library.
     pub fn is_users(&self, file: &str) -> bool {
-        // `<…>` is what the compiler calls text without a file; `/rustc/…` is the standard library.
+        // `<…>` is text without a file; `/rustc/…` is the standard library.
         if file.is_empty() || file.starts_with('<') || self.is_librarys(file) {
             return false;
         }
@@ -69,7 +69,7 @@ impl Sources {
     }
 }
 
-/// Whether a package or crate is the library or a part of it.
+/// Tells if a package or crate is the library or a part of it.
 pub fn is_library(name: &str) -> bool {
     let name = name.replace('-', "_");
     let parts = ["std", "macros", "grammar", "rules", "chip", "clock", "report"];
@@ -86,7 +86,7 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// Whether a path is inside of a folder. The letter of a drive has no case.
+/// Tells if a path is inside a folder. The letter of a drive has no case.
 fn is_below(folder: &str, path: &str) -> bool {
     let same = |a: &str, b: &str| {
         if a.as_bytes().get(1) == Some(&b':') { a.eq_ignore_ascii_case(b) } else { a == b }

@@ -1,4 +1,4 @@
-//! The compiler without what a check does not need.
+//! The compiler without the work that a check does not need.
 //!
 //! Constants of generic code are evaluated where the code is instantiated, which `--emit=metadata` (`cargo check`)
 //! never does. `--emit=mir` does it, and stops before machine code and linking. Cargo is told to start this program in
@@ -8,10 +8,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The variable that says that this program stands in for the compiler.
+/// Variable that is set while this program stands in for the compiler.
 pub const VARIABLE: &str = "CARGO_VISA_COMPILER";
 
-/// Compiles. The arguments are the compiler and its own.
+/// Compiles. The arguments are the compiler and its arguments.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((compiler, arguments)) = arguments.split_first() else {
         return ExitCode::FAILURE;

@@ -20,7 +20,7 @@ const TAKEN: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Where the library comes from.
+/// Source of the library.
 #[derive(Debug, PartialEq, Eq)]
 enum Library {
     /// A folder.

@@ -110,7 +110,7 @@ struct Compared {
     fitted: Option<(Number, f64)>,
 }
 
-/// The table, and the numbers of the report, with fitted numbers in place of theirs.
+/// The table, and the numbers of the report with fitted ones in their place.
 ///
 /// # Errors
 /// Returns the problem, with the file and the place.
@@ -201,7 +201,7 @@ fn span(value: &Value, rate: f64, has_rate: bool) -> Result<Span, String> {
     Ok(Span { operation, line, cycles })
 }
 
-/// True if a span means an operation of the report.
+/// Tells if a span means an operation of the report.
 fn is_meant(span: &Span, operation: &Value) -> bool {
     let location = operation["location"].as_str().unwrap_or("");
     // `kernel.rs:17` means `src/kernel.rs:17:9`.

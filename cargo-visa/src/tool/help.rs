@@ -1,10 +1,7 @@
 //! `visa help`: the usage of the tool, and the chapters of the guide.
 
 use super::plain::plain;
-use super::{
-    CALIBRATE_HELP, CHECK_HELP, DIFF_HELP, EXPLAIN_HELP, HTML_HELP, MAP_HELP, NEW_HELP, Output, Refusal,
-    USAGE, arguments,
-};
+use super::{HELP, Output, Refusal, USAGE, arguments};
 use crate::guide::{CHAPTERS, Chapter};
 use furiosa_visa_rules::text::distance;
 
@@ -16,18 +13,11 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let Some(argument) = parser.next()? else { return Ok(Output::text(format!("{USAGE}\n{}", topics()))) };
     let lexopt::Arg::Value(name) = &argument else { return Err(argument.unexpected().into()) };
     let shown = arguments::shown(name);
-    let text = match name.to_str() {
-        Some("check") => CHECK_HELP.to_string(),
-        Some("new") => NEW_HELP.to_string(),
-        Some("explain") => EXPLAIN_HELP.to_string(),
-        Some("map") => MAP_HELP.to_string(),
-        Some("html") => HTML_HELP.to_string(),
-        Some("diff") => DIFF_HELP.to_string(),
-        Some("calibrate") => CALIBRATE_HELP.to_string(),
-        name => match CHAPTERS.iter().find(|chapter| Some(chapter.name) == name) {
-            Some(chapter) => printed(chapter),
-            None => return Err(unknown(&shown).into()),
-        },
+    let name = name.to_str();
+    let chapter = || CHAPTERS.iter().find(|chapter| Some(chapter.name) == name).map(printed);
+    let text = match HELP.iter().find(|(command, _)| Some(*command) == name) {
+        Some((_, help)) => help.to_string(),
+        None => chapter().ok_or_else(|| unknown(&shown))?,
     };
     match parser.next()? {
         None => Ok(Output::text(text)),

@@ -173,6 +173,17 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
+/// Help of each command.
+const HELP: [(&str, &str); 7] = [
+    ("check", CHECK_HELP),
+    ("new", NEW_HELP),
+    ("explain", EXPLAIN_HELP),
+    ("map", MAP_HELP),
+    ("html", HTML_HELP),
+    ("diff", DIFF_HELP),
+    ("calibrate", CALIBRATE_HELP),
+];
+
 /// Runs a command that answers with text. `arguments` are the arguments after the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Output {
     match command(lexopt::Parser::from_args(arguments)) {
@@ -196,7 +207,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("html") => html::command(parser),
             Some("map") => map::command(parser),
             Some("help") => help::command(parser),
-            // What they do is not said in text; only their help comes here.
+            // These commands are run by `main`; here is their help alone.
             Some("check") => Ok(Output::text(CHECK_HELP)),
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {

@@ -4,10 +4,10 @@
 
 /// Indentation of code.
 const INDENT: &str = "    ";
-/// The most letters of a line of prose. Only a longer word exceeds it.
+/// Maximum number of letters of a line of prose. Only a longer word exceeds it.
 const WIDTH: usize = 100;
 
-/// The text without marks that only a browser needs.
+/// The text of a chapter without marks that only a browser needs.
 pub fn plain(markdown: &str) -> String {
     let mut out = String::new();
     let mut prose = String::new();
@@ -89,7 +89,7 @@ fn goes_on(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with(['|', '#']) && hanging(line) == 0
 }
 
-/// The letters before the first word of an item of a list, by which its other lines are indented. 0 if the line starts
+/// Number of letters before the first word of an item of a list: the indentation of its other lines. 0 if the line starts
 /// no item.
 fn hanging(line: &str) -> usize {
     let digits = line.chars().take_while(char::is_ascii_digit).count();

@@ -1,6 +1,6 @@
 //! Tables in Markdown, and texts that a terminal only shows.
 
-/// Makes a foreign text safe for a terminal: control characters, including line breaks, are written as escapes.
+/// Makes a text of another program safe for a terminal: control characters, including line breaks, become escapes.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The longest file that is read: the most bytes of the operations of a trace, and as much again for the rest.
+/// Maximum number of bytes that are read of a file: those of the operations of a trace, and as many for the rest.
 const MOST_READ: u64 = 2 * MOST_BYTES;
 
 /// Reads a trace from a file.

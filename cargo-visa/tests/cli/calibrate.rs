@@ -41,7 +41,7 @@ fn report(numbers: Numbers) -> (String, [u64; 2]) {
     drop(stream.collect::<m![B / 32], m![B % 32]>().commit::<m![B]>(4096));
     let report = ctx.report();
     let cycles = ["to_dm", "commit"]
-        .map(|name| report.records.iter().find(|own| own.operation == name).expect("it ran").cycles());
+        .map(|name| report.records.iter().find(|record| record.operation == name).expect("it ran").cycles());
     (report.to_json(), cycles)
 }
 

@@ -1,4 +1,4 @@
-//! What the tool prints.
+//! Output of the tool.
 
 use crate::{explain, run};
 use std::process::Command;

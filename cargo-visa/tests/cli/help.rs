@@ -53,7 +53,7 @@ fn code_and_links() {
     let text = run(&["help", "first_kernel"]).stdout;
     assert!(text.contains("\n    fn product(\n        ctx: &mut Context,\n"), "{text}");
     assert!(text.contains("`Context::acquire` makes a simulated system."), "{text}");
-    // What a doctest hides is hidden here.
+    // Lines that a doctest hides are hidden here.
     assert!(CHAPTERS[1].text.contains("\n# let report = ctx.report();\n"));
     assert!(!text.contains("let report = ctx.report();"), "{text}");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What the program does when it runs again; not one of the variables of the library.
+/// Names the work of the program when it runs again. No variable of the library.
 const PART: &str = "CLI_INTERRUPTED_PART";
 
 axes![A = 256, B = 64];
@@ -80,7 +80,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Where a test has failed, it runs still.
+        // After a failed test, the program still runs.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in [&self.trace, &self.page] {
@@ -89,7 +89,7 @@ impl Drop for Program {
     }
 }
 
-/// Whether whoever started the tests has the signals ignored, as `nohup` does: then no handler is installed.
+/// Tells if the tests were started with signals ignored, as by `nohup`: then no handler is installed.
 fn is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -131,8 +131,12 @@ fn what_was_asked_for_is_written() {
     assert_eq!(trace.summary["interrupted"], true);
     let [kernel] = trace.kernels.as_slice() else { panic!("{:?}", trace.kernels) };
     assert_eq!(kernel.makespan().to_string(), cycles.replace(' ', ""));
-    let loads: Vec<u64> =
-        trace.operations.iter().filter(|own| own.operation == "to_dm").map(|own| own.cycles).collect();
+    let loads: Vec<u64> = trace
+        .operations
+        .iter()
+        .filter(|operation| operation.operation == "to_dm")
+        .map(|operation| operation.cycles)
+        .collect();
     assert!(loads.len() >= 100 && loads.iter().sum::<u64>() == kernel.makespan(), "{} loads", loads.len());
 
     let page = std::fs::read_to_string(&program.page).expect("a page was written");
@@ -148,7 +152,7 @@ fn what_was_asked_for_is_written() {
     let end = trace.cycles;
     for name in ["before", "after"] {
         let line = format!("the run {name} was interrupted after {end} cycles");
-        assert!(compared.lines().any(|own| own == line), "{compared}");
+        assert!(compared.lines().any(|other| other == line), "{compared}");
     }
 }
 

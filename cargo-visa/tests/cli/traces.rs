@@ -47,11 +47,11 @@ fn rows(text: &str, parts: &[&str]) -> Vec<Vec<String>> {
 fn cycles(trace: &str, operation: &str, line: &str) -> u64 {
     let trace: Value = serde_json::from_str(trace).expect("it is JSON");
     let events = trace["traceEvents"].as_array().expect("events").iter();
-    let own = events.filter(|event| {
+    let of_line = events.filter(|event| {
         event["args"]["operation"] == operation
-            && event["args"]["line"].as_str().is_some_and(|own| own.ends_with(line))
+            && event["args"]["line"].as_str().is_some_and(|given| given.ends_with(line))
     });
-    own.map(|event| event["dur"].as_u64().expect("a number")).sum()
+    of_line.map(|event| event["dur"].as_u64().expect("a number")).sum()
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn a_line_that_is_new() {
     let trace = trace.to_string();
     for (k, (before, after)) in [(BEFORE, trace.as_str()), (&trace, BEFORE)].into_iter().enumerate() {
         let text = diff(&format!("new-{k}"), before, after).stdout;
-        let own = rows(&text, &["to_dm", "04_timeline.rs:68"]);
+        let loads = rows(&text, &["to_dm", "04_timeline.rs:68"]);
         let expected = [
             ["- → 04_timeline.rs:68", "- → 1", "-", "7", "+7"],
             ["04_timeline.rs:68 → -", "1 → -", "7", "-", "-7"],
         ];
-        assert_eq!([3, 4, 6, 7, 8].map(|cell| own[0][cell].as_str()), expected[k], "{text}");
+        assert_eq!([3, 4, 6, 7, 8].map(|cell| loads[0][cell].as_str()), expected[k], "{text}");
         for line in ["04_timeline.rs:69", "04_timeline.rs:70"] {
             let same = rows(&text, &["to_dm", line, "| HBM "]);
             assert!(same.iter().any(|row| row[3] == line && row[8] == "0"), "{text}");

@@ -14,7 +14,7 @@ use super::banks::{
 use super::cost::Channels;
 use super::dma::{self, DmaOperation, EngineQueue, Medium, Side};
 use super::tensor_unit::{Stage, TensorUnitTime, channel_bytes, fetch_access_bytes, switch_cycles};
-use super::trf_cache::{TrfReads, TrfStore, trf_traffic};
+use super::trf_cache::{TrfReads, TrfStore, store_stalls};
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::command::{Fetch, Region, Sink, TensorUnit};
 use furiosa_visa_rules::error::PlanError;
@@ -61,7 +61,7 @@ pub enum TrfUse {
 impl TrfUse {
     fn of(unit: &TensorUnit) -> Option<Self> {
         match (&unit.contraction, &unit.sink) {
-            (Some(contraction), _) => Some(TrfUse::Reads(Box::new(TrfReads::of(contraction).ok()?))),
+            (Some(contraction), _) => Some(TrfUse::Reads(Box::new(TrfReads::of(contraction)?))),
             (None, Sink::Trf { destination, .. }) => {
                 let bytes = if unit.sub_context { SUB_FETCH_BYTES } else { FETCH_SIZES[0] };
                 Some(TrfUse::Stores(TrfStore::of(destination, TRF_LINE_BYTES.div_ceil(bytes))))
@@ -71,11 +71,11 @@ impl TrfUse {
     }
 }
 
-/// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF, as if
-/// both had begun together (assumed).
+/// Cycles for which the lines of a load wait for a contraction that misses the cache of the TRF, as if both began
+/// together (assumed).
 fn store_delay(waiting: Option<&TrfUse>, prior: Option<&TrfUse>) -> u64 {
     let (Some(TrfUse::Stores(store)), Some(TrfUse::Reads(reads))) = (waiting, prior) else { return 0 };
-    trf_traffic(reads, Some(*store)).store_stalls
+    store_stalls(reads, *store)
 }
 
 /// Loops over accesses of `access_bytes` bytes: a contiguous run is cut into accesses.
@@ -119,8 +119,8 @@ pub(super) fn nest(
     }
 }
 
-/// Loops of an interleaved fetch: after every `positions` positions it goes on in the other tensor, `distance` elements
-/// further. Neither tensor has an axis for this alternation, so a loop without a stride stands in its place.
+/// Loops of an interleaved fetch, which changes to the other tensor, `distance` elements further, after every `positions`
+/// positions. Neither tensor has an axis for this alternation: a loop without a stride stands for it.
 fn in_turn(config: &Config, positions: usize, distance: isize) -> Config {
     let mut inner = 1;
     // Two entries are added. Configurations that the sequencers accept have far fewer entries than the limit.
@@ -231,7 +231,7 @@ impl BankLoad {
 /// Result of two operations that meet at the banks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meeting {
-    /// Cycles by which the one of lower priority ends later.
+    /// Cycles by which the operation of lower priority ends later.
     pub delay: u64,
     /// Banks that served so many accesses in a row that DMA might starve.
     pub starvations: Vec<Starvation>,
@@ -248,8 +248,8 @@ pub const fn yields(one: ContextKind, to: ContextKind) -> bool {
     )
 }
 
-/// Runs an operation beside another one of higher priority. Both begin at the given cycles. Cycles in the result are
-/// counted from the same 0.
+/// Runs an operation beside another one of higher priority, each from its given cycle on. Cycles in the result have the
+/// same origin.
 pub fn meet(waiting: (&BankLoad, u64), other: (&BankLoad, u64)) -> Meeting {
     let BankLoad::Pass { load: prior, begin, trf: prior_trf, .. } = other.0 else {
         return Meeting::default();

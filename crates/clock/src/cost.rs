@@ -1,18 +1,19 @@
 //! Numbers of cycles, each with its certainty.
 
-use core::fmt;
+use crate::named::named;
 
-/// Certainty of a cost. Every number in a report has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CostClass {
-    /// Stated by the vendor's public documentation. The `guide::clock` has it.
-    Documented,
-    /// Follows by arithmetic from stated numbers.
-    Derived,
-    /// Follows from measurements of users on chips. The `guide::clock` has the figures.
-    Reported,
-    /// Chosen by this model: no public source states it.
-    Assumed,
+named! {
+    /// Certainty of a cost. Every number in a report has one.
+    pub enum CostClass {
+        /// Stated by the vendor's public documentation. The `guide::clock` has it.
+        Documented = "documented",
+        /// Follows by arithmetic from stated numbers.
+        Derived = "derived",
+        /// Follows from measurements of users on chips. The `guide::clock` has the figures.
+        Reported = "reported",
+        /// Chosen by this model: no public source states it.
+        Assumed = "assumed",
+    }
 }
 
 impl CostClass {
@@ -29,17 +30,6 @@ impl CostClass {
             CostClass::Reported => 'r',
             CostClass::Assumed => 'a',
         }
-    }
-}
-
-impl fmt::Display for CostClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CostClass::Documented => "documented",
-            CostClass::Derived => "derived",
-            CostClass::Reported => "reported",
-            CostClass::Assumed => "assumed",
-        })
     }
 }
 
@@ -66,36 +56,31 @@ impl Cost {
     }
 }
 
-/// The model of time that is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Closed documented formulas only. Anything that they do not state costs nothing, and operations that run at the
-    /// same time do not slow each other down.
-    Book,
-    /// Banks of DM, paths to them and channels of HBM as they are used. Where nothing is stated,
-    /// [`Numbers`](super::Numbers) that users of chips report or that are assumed.
-    #[default]
-    Detailed,
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Profile::Book => "book",
-            Profile::Detailed => "detailed",
-        })
+named! {
+    /// The model of time that is used.
+    #[derive(Default)]
+    pub enum Profile {
+        /// Documented formulas only. Everything else costs nothing, and operations that run at the same time do not slow
+        /// each other down.
+        Book = "book",
+        /// Banks of DM, paths to them and channels of HBM as they are used. Where nothing is stated,
+        /// [`Numbers`](super::Numbers) that users of chips report or that are assumed.
+        #[default]
+        Detailed = "detailed",
     }
 }
 
-/// Use of the two switch channels of a slice, one per context. No call of the API selects it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Channels {
-    /// Each context has its own channel: flits of 32 bytes.
-    #[default]
-    Single,
-    /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes.
-    /// The sub context waits for it.
-    Dual,
+named! {
+    /// Use of the two switch channels of a slice, one per context. No call of the API selects it.
+    #[derive(Default)]
+    pub enum Channels {
+        /// Each context has its own channel: flits of 32 bytes.
+        #[default]
+        Single = "single",
+        /// A pass of the main context takes both: up to 64 bytes per cycle from DM to the flit buffer, flits of 64 bytes.
+        /// The sub context waits for it.
+        Dual = "dual",
+    }
 }
 
 impl Channels {
@@ -105,15 +90,6 @@ impl Channels {
             Channels::Single => 1,
             Channels::Dual => 2,
         }
-    }
-}
-
-impl fmt::Display for Channels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Channels::Single => "single",
-            Channels::Dual => "dual",
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Times of DMA operations and transfers of the host, for the clock of a system.
 
 use super::cost::{Cost, CostClass, Profile};
-use super::dma::{self, BookHbm, Bound, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
+use super::dma::{self, BookHbm, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
 use super::hbm::{Detailed, HbmMap};
 use super::indexed::indexed_operation;
 use super::numbers::{Model, Number};
@@ -134,18 +134,7 @@ fn describe(operation: &dma::DmaOperation) -> String {
 impl DmaTiming {
     /// Resource that limits it.
     pub fn bound(&self) -> &'static str {
-        match self.time.as_ref().map(|time| time.bound) {
-            None => "elements",
-            Some(Bound::Nothing) => "nothing",
-            Some(Bound::Startup) => "startup",
-            Some(Bound::Engine) => "engine",
-            Some(Bound::Dmn) => "DMN",
-            Some(Bound::Copies) => "copies",
-            Some(Bound::Index) => "index",
-            Some(Bound::Hbm) => "HBM",
-            Some(Bound::Spm) => "SPM",
-            Some(Bound::Pcie) => "PCIe",
-        }
+        self.time.as_ref().map_or("elements", |time| time.bound.name())
     }
 
     /// Engines that take part.

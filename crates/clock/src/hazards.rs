@@ -13,15 +13,15 @@
 //! them there. TRF halves are byte ranges of the register file. Tiles in different units, at the same bytes, wait for
 //! each other; tiles at different bytes of a unit do not.
 
-use core::fmt;
+use crate::named::named;
 use core::ops::Range;
+use furiosa_visa_rules::byte_ranges::ByteRanges;
 use furiosa_visa_rules::command::{
     CONTEXTS, ContextKind, FillId, MemoryKind, Place, Region, TrfAddress, TrfRegion, Use,
 };
 use furiosa_visa_rules::mapping::GuardMappings;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
-use std::collections::BTreeMap;
 
 /// The order in which a kernel gave an operation: 0, 1, …
 pub type OperationNumber = u64;
@@ -91,24 +91,15 @@ impl Access {
     }
 }
 
-/// Reason for which an operation waits for another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hazard {
-    /// It reads bytes that the other one writes.
-    ReadAfterWrite,
-    /// It writes bytes that the other one reads.
-    WriteAfterRead,
-    /// It writes bytes that the other one writes.
-    WriteAfterWrite,
-}
-
-impl fmt::Display for Hazard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Hazard::ReadAfterWrite => "read after write",
-            Hazard::WriteAfterRead => "write after read",
-            Hazard::WriteAfterWrite => "write after write",
-        })
+named! {
+    /// Reason for which an operation waits for another one.
+    pub enum Hazard {
+        /// It reads bytes that the other one writes.
+        ReadAfterWrite = "read after write",
+        /// It writes bytes that the other one reads.
+        WriteAfterRead = "write after read",
+        /// It writes bytes that the other one writes.
+        WriteAfterWrite = "write after write",
     }
 }
 
@@ -125,9 +116,9 @@ pub struct Dependency {
     pub byte: u64,
 }
 
+/// The last writer of some bytes with its context, and their last reader in each context since then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Piece {
-    end: u64,
+struct Users {
     written: Option<(OperationNumber, u8)>,
     read: [Option<OperationNumber>; CONTEXTS],
 }
@@ -135,7 +126,8 @@ struct Piece {
 /// Last writer and last readers of each range of bytes.
 #[derive(Debug, Default)]
 pub struct Hazards {
-    pieces: BTreeMap<(MemoryKind, u64), Piece>,
+    /// The bytes of each of [`MemoryKind::ALL`].
+    memories: [ByteRanges<Users>; MemoryKind::ALL.len()],
 }
 
 impl Hazards {
@@ -149,112 +141,54 @@ impl Hazards {
     ) -> [Option<Dependency>; CONTEXTS] {
         let mut found = [None; CONTEXTS];
         for access in accesses {
-            self.cut(access);
             self.collect(access, &mut found);
         }
         for access in accesses {
-            self.note(operation, context, access);
+            self.memories[access.memory as usize].update(access.bytes.clone(), |_, users| {
+                if access.write {
+                    *users = Users { written: Some((operation, context as u8)), ..Users::default() };
+                } else {
+                    users.read[context as usize] = Some(operation);
+                }
+            });
         }
         found
     }
 
-    /// Cuts and adds pieces so that they begin and end with the access, and cover it.
-    fn cut(&mut self, access: &Access) {
-        let Range { start, end } = access.bytes;
-        if start >= end {
-            return;
-        }
-        for place in [start, end] {
-            let below = self.pieces.range((access.memory, 0)..(access.memory, place)).next_back();
-            if let Some((_, piece)) = below
-                && piece.end > place
-            {
-                let upper = *piece;
-                let key = *below.expect("it is there").0;
-                self.pieces.get_mut(&key).expect("it is there").end = place;
-                self.pieces.insert((access.memory, place), upper);
-            }
-        }
-        let mut gaps = Vec::new();
-        let mut at = start;
-        for ((_, from), piece) in self.pieces.range((access.memory, start)..(access.memory, end)) {
-            if *from > at {
-                gaps.push((at, *from));
-            }
-            at = piece.end;
-        }
-        if at < end {
-            gaps.push((at, end));
-        }
-        for (from, end) in gaps {
-            self.pieces.insert((access.memory, from), Piece { end, ..Piece::default() });
-        }
-    }
-
     fn collect(&self, access: &Access, found: &mut [Option<Dependency>; CONTEXTS]) {
-        let Range { start, end } = access.bytes;
         let mut add = |on: OperationNumber, context: usize, hazard: Hazard, byte: u64| {
             if found[context].is_none_or(|known| known.on < on) {
                 found[context] = Some(Dependency { on, hazard, memory: access.memory, byte });
             }
         };
-        for ((_, byte), piece) in self.pieces.range((access.memory, start)..(access.memory, end)) {
-            if let Some((on, context)) = piece.written {
+        for (bytes, users) in self.memories[access.memory as usize].within(access.bytes.clone()) {
+            if let Some((on, context)) = users.written {
                 let hazard = if access.write { Hazard::WriteAfterWrite } else { Hazard::ReadAfterWrite };
-                add(on, context as usize, hazard, *byte);
+                add(on, context as usize, hazard, bytes.start);
             }
             if access.write {
-                for (context, read) in piece.read.iter().enumerate() {
+                for (context, read) in users.read.iter().enumerate() {
                     if let Some(on) = read {
-                        add(*on, context, Hazard::WriteAfterRead, *byte);
+                        add(*on, context, Hazard::WriteAfterRead, bytes.start);
                     }
                 }
             }
         }
     }
 
-    fn note(&mut self, operation: OperationNumber, context: ContextKind, access: &Access) {
-        // An access before this one may have joined pieces.
-        self.cut(access);
-        let Range { start, end } = access.bytes;
-        let mut joined: Option<((MemoryKind, u64), Piece)> = None;
-        let keys: Vec<_> =
-            self.pieces.range((access.memory, start)..(access.memory, end)).map(|(key, _)| *key).collect();
-        for key in keys {
-            let piece = self.pieces.get_mut(&key).expect("it is there");
-            if access.write {
-                *piece =
-                    Piece { end: piece.end, written: Some((operation, context as u8)), ..Piece::default() };
-            } else {
-                piece.read[context as usize] = Some(operation);
-            }
-            // Equal neighbours become one piece again.
-            let current = *piece;
-            match &mut joined {
-                Some((first, before))
-                    if before.end == key.1 && Piece { end: current.end, ..*before } == current =>
-                {
-                    before.end = current.end;
-                    let first = *first;
-                    self.pieces.remove(&key);
-                    self.pieces.get_mut(&first).expect("it is there").end = current.end;
-                }
-                _ => joined = Some((key, current)),
-            }
+    /// Forgets operations before this one: all of them have ended.
+    pub fn forget_before(&mut self, operation: OperationNumber) {
+        for ranges in &mut self.memories {
+            ranges.retain(|users| {
+                let all = users.written.map(|(on, _)| on).into_iter().chain(users.read.into_iter().flatten());
+                all.max().is_some_and(|last| last >= operation)
+            });
         }
     }
 
-    /// Forgets operations before this one: all of them have ended.
-    pub fn forget_before(&mut self, operation: OperationNumber) {
-        self.pieces.retain(|_, piece| {
-            let users = piece.written.map(|(on, _)| on).into_iter().chain(piece.read.into_iter().flatten());
-            users.max().is_some_and(|last| last >= operation)
-        });
-    }
-
-    /// Number of pieces that are kept.
+    /// Number of pieces of memory that are kept.
     pub fn pieces(&self) -> usize {
-        self.pieces.len()
+        self.memories.iter().map(ByteRanges::len).sum()
     }
 }
 

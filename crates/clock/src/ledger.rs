@@ -113,8 +113,7 @@ pub struct Totals {
     /// Multiplications.
     pub products: u64,
     /// Multiplications that all slices and rows of the chips could have done while contractions ran: cycles of
-    /// contraction times the lanes of the type. The share of whole kernels is in the
-    /// headline of a report.
+    /// contraction times the lanes of the type. The headline of a report has the share of whole kernels.
     pub possible_products: u64,
     /// Bytes of one operand, the stream or the weights, of all multiplications of kernels.
     pub multiplied_bytes: u64,
@@ -139,7 +138,7 @@ pub struct Totals {
     pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
     /// The most DMA engines that one operation used.
     pub dma_engines: usize,
-    /// Number of operations that are neither kept nor counted with others that they repeat.
+    /// Number of operations that are in the sums alone: not kept, and not counted as repeats of others.
     pub left_out: u64,
 }
 
@@ -177,7 +176,7 @@ pub struct Ledger {
     pub notes: Vec<SdkNote>,
     /// Failures that happened, the first [`KEPT`] of them.
     pub faults: Vec<Fault>,
-    /// True if the program was interrupted: the operations are those until then.
+    /// True if the program was interrupted: later operations are missing.
     pub interrupted: bool,
     /// Number of chips of the system. It is set when nothing follows.
     pub chips: usize,
@@ -288,7 +287,7 @@ impl Ledger {
         takes
     }
 
-    /// Adds the result of an operation beside another one, which was called at `place` if that is still known.
+    /// Adds the result of an operation beside another one. `place` is the call of the other one, if it is still known.
     pub fn met(
         &mut self,
         call: Call,

@@ -29,6 +29,7 @@ pub mod hbm;
 pub mod hint;
 pub mod indexed;
 pub mod ledger;
+mod named;
 pub mod numbers;
 pub mod occasions;
 pub mod record;

@@ -8,33 +8,6 @@ use core::fmt;
 use furiosa_visa_rules::spec;
 use serde_json::{Map, Value};
 
-/// A number that a profile may set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Number {
-    /// [`spec::TENSOR_UNIT_ISSUE_CYCLES`].
-    PassIssue,
-    /// [`spec::FETCH_TABLE_CYCLES`].
-    TableFlit,
-    /// [`spec::DM_READ_LATENCY_CYCLES`].
-    DmRead,
-    /// [`spec::CAST_LATENCY_CYCLES`].
-    Cast,
-    /// [`spec::SWITCH_HOP_CYCLES`].
-    SwitchHop,
-    /// [`spec::SWITCH_BITMAP_CYCLES`].
-    SwitchBitmap,
-    /// [`spec::DMN_ACCESS_TICKS`].
-    DmnAccess,
-    /// [`spec::DMA_COPY_CYCLES`].
-    Copy,
-    /// [`spec::DMA_INDEX_CYCLES`].
-    Index,
-    /// [`spec::HBM_REFRESH_PER_MILLE`].
-    HbmRefresh,
-    /// [`spec::SYNCHRONISATION_CYCLES`].
-    Synchronisation,
-}
-
 /// Properties of a number.
 struct Facts {
     name: &'static str,
@@ -46,128 +19,72 @@ struct Facts {
     source: &'static str,
 }
 
-/// Facts in the order of [`Number::ALL`].
-const FACTS: [Facts; Number::ALL.len()] = {
-    use CostClass::{Assumed, Reported};
-    [
-        Facts {
-            name: "pass_issue_cycles",
-            class: Reported,
-            value: spec::TENSOR_UNIT_ISSUE_CYCLES,
-            most: 1 << 16,
-            rule: "command issue",
-            meaning: "cycles between a command of the Tensor Unit and its first fetch",
-            source: "K V158, V306: 7943 and 267 cycles",
-        },
-        Facts {
-            name: "table_flit_cycles",
-            class: Reported,
-            value: spec::FETCH_TABLE_CYCLES,
-            most: 1 << 10,
-            rule: "32 bytes through a table",
-            meaning: "cycles in which 32 bytes are looked up in a table",
-            source: "K V31, V227: 5063, 9263 and 18 263 cycles",
-        },
-        Facts {
-            name: "dm_read_cycles",
-            class: Assumed,
-            value: spec::DM_READ_LATENCY_CYCLES,
-            most: 1 << 10,
-            rule: "DM read",
-            meaning: "cycles until a read of DM delivers",
-            source: "nothing",
-        },
-        Facts {
-            name: "cast_cycles",
-            class: Assumed,
-            value: spec::CAST_LATENCY_CYCLES,
-            most: 1 << 10,
-            rule: "Cast Engine",
-            meaning: "cycles that the Cast Engine delays a stream by",
-            source: "nothing",
-        },
-        Facts {
-            name: "switch_hop_cycles",
-            class: Reported,
-            value: spec::SWITCH_HOP_CYCLES,
-            most: 1 << 6,
-            rule: "ring - 1 hops",
-            meaning: "cycles from a router to the next one of its ring",
-            source: "K V158, V263: 7943 and 1031 cycles",
-        },
-        Facts {
-            name: "switch_bitmap_cycles",
-            class: Reported,
-            value: spec::SWITCH_BITMAP_CYCLES,
-            most: 1 << 16,
-            rule: "sets of the routers",
-            meaning: "cycles in which the routers are set for a custom switch",
-            source: "K V201: 719 cycles",
-        },
-        Facts {
-            name: "dmn_access_ticks",
-            class: Reported,
-            value: spec::DMN_ACCESS_TICKS,
-            most: 1 << 10,
-            rule: "128 bytes through a DMN",
-            meaning: "ticks of 1/3 cycle in which a Data Memory Network moves 128 bytes for DMA",
-            source: "K V341, V344: one cluster, half of the slices",
-        },
-        Facts {
-            name: "copy_cycles",
-            class: Reported,
-            value: spec::DMA_COPY_CYCLES,
-            most: 1 << 16,
-            rule: "copies, slice after slice",
-            meaning: "cycles from the copy for a slice to the one for the next slice, beside its bytes",
-            source: "K V331: 8 bytes to 512 slices",
-        },
-        Facts {
-            name: "index_cycles",
-            class: Reported,
-            value: spec::DMA_INDEX_CYCLES,
-            most: 1 << 16,
-            rule: "index before rows",
-            meaning: "cycles in which a gather or scatter gets its index before it moves rows",
-            source: "K V48: a row gathered, a row scattered",
-        },
-        Facts {
-            name: "hbm_refresh_per_mille",
-            class: Reported,
-            value: spec::HBM_REFRESH_PER_MILLE,
-            most: 1 << 12,
-            rule: "refresh of HBM",
-            meaning: "ticks of refresh for every 1000 ticks in which HBM is used",
-            source: "K V197, V208, V211, V286: long loads",
-        },
-        Facts {
-            name: "synchronisation_cycles",
-            class: Reported,
-            value: spec::SYNCHRONISATION_CYCLES,
-            most: 1 << 20,
-            rule: "clusters meet",
-            meaning: "cycles in which both clusters meet before they load what was stored to HBM",
-            source: "K V280: 600 cycles",
-        },
-    ]
-};
+/// Defines [`Number`] and the facts about each: its constant of [`spec`] and the class of it, the greatest value that a
+/// profile file may give, its key there, the rule that it is part of, its meaning, and the reports that it follows from.
+macro_rules! numbers {
+    ($($Number:ident = $constant:ident, $Class:ident, up to $most:expr, $name:literal, $rule:literal:
+        $meaning:literal, from $source:literal;)+) => {
+        /// A number that a profile may set.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Number {
+            $(#[doc = concat!("[`spec::", stringify!($constant), "`].")] $Number,)+
+        }
+
+        /// Facts in the order of [`Number::ALL`].
+        const FACTS: [Facts; Number::ALL.len()] = [$(Facts {
+            name: $name,
+            class: CostClass::$Class,
+            value: spec::$constant,
+            most: $most,
+            rule: $rule,
+            meaning: $meaning,
+            source: $source,
+        },)+];
+
+        impl Number {
+            /// All numbers.
+            pub const ALL: [Number; [$($name),+].len()] = [$(Number::$Number),+];
+        }
+    };
+}
+
+numbers! {
+    PassIssue = TENSOR_UNIT_ISSUE_CYCLES, Reported, up to 1 << 16, "pass_issue_cycles", "command issue":
+        "cycles between a command of the Tensor Unit and its first fetch",
+        from "K V158, V306: 7943 and 267 cycles";
+    TableFlit = FETCH_TABLE_CYCLES, Reported, up to 1 << 10, "table_flit_cycles", "32 bytes through a table":
+        "cycles in which 32 bytes are looked up in a table",
+        from "K V31, V227: 5063, 9263 and 18 263 cycles";
+    DmRead = DM_READ_LATENCY_CYCLES, Assumed, up to 1 << 10, "dm_read_cycles", "DM read":
+        "cycles until a read of DM delivers",
+        from "nothing";
+    Cast = CAST_LATENCY_CYCLES, Assumed, up to 1 << 10, "cast_cycles", "Cast Engine":
+        "cycles that the Cast Engine delays a stream by",
+        from "nothing";
+    SwitchHop = SWITCH_HOP_CYCLES, Reported, up to 1 << 6, "switch_hop_cycles", "ring - 1 hops":
+        "cycles from a router to the next one of its ring",
+        from "K V158, V263: 7943 and 1031 cycles";
+    SwitchBitmap = SWITCH_BITMAP_CYCLES, Reported, up to 1 << 16, "switch_bitmap_cycles", "sets of the routers":
+        "cycles in which the routers are set for a custom switch",
+        from "K V201: 719 cycles";
+    DmnAccess = DMN_ACCESS_TICKS, Reported, up to 1 << 10, "dmn_access_ticks", "128 bytes through a DMN":
+        "ticks of 1/3 cycle in which a Data Memory Network moves 128 bytes for DMA",
+        from "K V341, V344: one cluster, half of the slices";
+    Copy = DMA_COPY_CYCLES, Reported, up to 1 << 16, "copy_cycles", "copies, slice after slice":
+        "cycles from the copy for a slice to the one for the next slice, beside its bytes",
+        from "K V331: 8 bytes to 512 slices";
+    Index = DMA_INDEX_CYCLES, Reported, up to 1 << 16, "index_cycles", "index before rows":
+        "cycles in which a gather or scatter gets its index before it moves rows",
+        from "K V48: a row gathered, a row scattered";
+    HbmRefresh = HBM_REFRESH_PER_MILLE, Reported, up to 1 << 12, "hbm_refresh_per_mille", "refresh of HBM":
+        "ticks of refresh for every 1000 ticks in which HBM is used",
+        from "K V197, V208, V211, V286: long loads";
+    Synchronisation = SYNCHRONISATION_CYCLES, Reported, up to 1 << 20, "synchronisation_cycles", "clusters meet":
+        "cycles in which both clusters meet before they load what was stored to HBM",
+        from "K V280: 600 cycles";
+}
 
 impl Number {
-    /// All numbers.
-    pub const ALL: [Number; 11] = [
-        Number::PassIssue,
-        Number::TableFlit,
-        Number::DmRead,
-        Number::Cast,
-        Number::SwitchHop,
-        Number::SwitchBitmap,
-        Number::DmnAccess,
-        Number::Copy,
-        Number::Index,
-        Number::HbmRefresh,
-        Number::Synchronisation,
-    ];
-
     const fn facts(self) -> &'static Facts {
         &FACTS[self as usize]
     }

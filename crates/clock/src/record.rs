@@ -164,7 +164,7 @@ pub struct Products {
 /// Use of the Vector Engine by a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorUse {
-    /// Lanes of its narrowest packets: 8, or 4.
+    /// Lanes of its narrowest packets: 8 or 4.
     pub way: usize,
     /// Number of these lanes that hold an element in some packet.
     pub lanes: usize,
@@ -189,7 +189,7 @@ impl VectorUse {
 /// Work of a contraction in each slice, as far as hints use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractionUse {
-    /// Flits of a packet without those that are filling: 1 or 2.
+    /// Flits of a packet, filling excluded: 1 or 2.
     pub flits: usize,
     /// Number of steps.
     pub steps: u64,
@@ -271,49 +271,37 @@ pub struct Record {
     pub configuration: Arc<str>,
 }
 
-/// An operation that has been given but has not run yet.
-#[derive(Clone, Debug)]
-pub(super) struct Given {
-    pub kernel: KernelCall,
-    pub operation: &'static str,
-    pub context: ContextKind,
-    pub location: &'static Location<'static>,
-    pub timing: Timing,
-    pub amount: Amount,
-    pub memories: (Option<MemoryKind>, Option<MemoryKind>),
-    pub accesses: Arc<[Access]>,
-    pub configuration: Arc<str>,
-}
-
-impl Given {
-    pub fn at(self, resources: Resources, load: Arc<BankLoad>, scheduled: Scheduled) -> Record {
-        let Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration } =
-            self;
-        let Scheduled { number, start, end, idle, wait, met } = scheduled;
-        let beside = met.iter().map(|(on, meeting)| (*on, meeting.delay)).collect();
-        Record {
-            number,
+impl Record {
+    /// An operation that has been given and has not run yet. It does nothing so far.
+    pub(super) fn given(kernel: KernelCall, location: &'static Location<'static>) -> Self {
+        Self {
+            number: 0,
             kernel,
-            operation,
-            context,
-            resources,
+            operation: "",
+            context: ContextKind::TensorDma,
+            resources: Resources::default(),
             location,
-            start,
-            end,
-            idle,
-            wait,
-            beside,
-            timing,
-            amount,
-            memories,
-            accesses,
-            load,
-            configuration,
+            start: 0,
+            end: 0,
+            idle: 0,
+            wait: None,
+            beside: Vec::new(),
+            timing: Timing::Host(Cost::documented(0, "")),
+            amount: Amount::default(),
+            memories: (None, None),
+            accesses: Arc::default(),
+            load: Arc::new(BankLoad::Nothing),
+            configuration: Arc::default(),
         }
     }
-}
 
-impl Record {
+    /// The operation after it has run.
+    pub(super) fn at(self, scheduled: Scheduled) -> Self {
+        let Scheduled { number, start, end, idle, wait, met } = scheduled;
+        let beside = met.iter().map(|(on, meeting)| (*on, meeting.delay)).collect();
+        Self { number, start, end, idle, wait, beside, ..self }
+    }
+
     /// Tells if it is a contraction of the sub context, which works only while the main context is idle.
     pub fn sums_in_sub_context(&self) -> bool {
         self.context == ContextKind::Sub && self.amount.products.is_some()

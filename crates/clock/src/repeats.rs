@@ -22,10 +22,10 @@ use std::collections::HashMap;
 /// Maximum number of operations that are alike and kept one by one.
 pub const KEPT_ALIKE: usize = 256;
 
-/// Operations that repeat one that is kept.
+/// Operations that repeat a kept operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeats {
-    /// First of all operations that are alike. It is kept, as are those that follow it before [`Repeats::first`].
+    /// First of all alike operations. It is kept, as are the next ones before [`Repeats::first`].
     pub like: OperationNumber,
     /// Number of operations that are not kept.
     pub count: u64,
@@ -249,7 +249,7 @@ mod tests {
         Access { memory, of: bytes.clone(), bytes, write, tensor: Held::UNKNOWN }
     }
 
-    /// An operation whose line is the one in here, the same for all of them.
+    /// An operation of one line, that in this function.
     fn operation() -> Record {
         let accesses = [access(MemoryKind::Dm, 0, 64, false), access(MemoryKind::Dm, 512, 32, true)];
         let products = Some(Products { count: 8, rows: 2, element: ElementType::I8 });

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Nothing is reordered inside a context; operations of different contexts overlap. Operations wait in a window of
-//! [`WINDOW`]: an operation that is further than that behind an unfinished one has not been given yet (assumed).
+//! [`WINDOW`]: an operation further behind an unfinished one has not been given yet (assumed).
 
 use super::contention::{BankLoad, Meeting, meet, yields};
 use super::hazards::{Access, Dependency, Hazards, OperationNumber};
@@ -194,8 +194,8 @@ impl Schedule {
         self.now
     }
 
-    /// Cycle in which all given operations will have ended, without the cycles that they lose to each other at the
-    /// banks. It decides nothing: operations that are given later may start before it.
+    /// Cycle in which all given operations will have ended, without their delays at the banks. It decides nothing:
+    /// operations that are given later may start before it.
     pub fn outlook(&self) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.slots.len());
         for (number, slot) in (self.first..).zip(&self.slots) {
@@ -278,7 +278,7 @@ impl Schedule {
         self.running.push((end, number));
     }
 
-    /// End of an operation after it has met the operations that go first at the banks. `end` is the one known so far.
+    /// End of an operation with its delays by operations that go first at the banks. `end` is the end known so far.
     fn end_beside_others(&mut self, number: OperationNumber, end: u64) -> u64 {
         let first = self.first;
         let slot = &self.slots[(number - first) as usize];

@@ -4,13 +4,14 @@ mod before;
 
 use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
-use super::dma_timing::{DmaClock, dma_timing, indexed_timing, shuffle_timing};
+use super::dma::{DmaOperation, host_cycles};
+use super::dma_timing::{DmaClock, DmaTiming, dma_timing, indexed_timing, shuffle_timing};
 use super::hazards::{Access, OperationNumber};
 use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::numbers::{Model, Numbers};
 use super::record::{
-    Amount, ContractionUse, Given, Observer, PassUse, Products, Timing, UsedSlices, VectorUse,
+    Amount, ContractionUse, Observer, PassUse, Products, Record, Timing, UsedSlices, VectorUse,
 };
 use super::schedule::{Resource, Resources, Schedule, Work};
 use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
@@ -37,9 +38,9 @@ const REMEMBERED: usize = 8;
 /// A command, or a transfer that the host makes, as it was given.
 #[derive(Clone, Debug)]
 enum Order {
-    Command(Command),
-    Upload(Box<HostTransfer>, &'static Location<'static>),
-    Download(Box<HostTransfer>, &'static Location<'static>),
+    Command(Operation),
+    Upload(Box<HostTransfer>),
+    Download(Box<HostTransfer>),
 }
 
 /// The clock of a system.
@@ -48,12 +49,12 @@ pub struct Clock {
     channels: Channels,
     /// Bytes of HBM that the kernel has stored since both clusters met.
     stored: Vec<Range<u64>>,
-    backlog: VecDeque<(KernelCall, Order)>,
+    backlog: VecDeque<(KernelCall, &'static Location<'static>, Order)>,
     kernel: KernelCall,
     /// First cycle in which an operation of the kernel may start.
     kernel_start: u64,
     schedule: Schedule,
-    given: VecDeque<(OperationNumber, Option<(Given, Resources, Arc<BankLoad>)>)>,
+    given: VecDeque<(OperationNumber, Option<Record>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
     dma: DmaClock,
     ledger: Ledger,
@@ -124,21 +125,21 @@ impl Clock {
 
     /// Takes a command of a kernel.
     pub fn command(&mut self, kernel: KernelCall, command: &Command) {
-        self.order(kernel, Order::Command(command.clone()));
+        self.order(kernel, command.location, Order::Command(command.operation.clone()));
     }
 
     /// Takes a transfer from the host.
     pub fn upload(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
-        self.order(KernelCall::default(), Order::Upload(Box::new(transfer.clone()), location));
+        self.order(KernelCall::default(), location, Order::Upload(Box::new(transfer.clone())));
     }
 
     /// Takes a transfer to the host.
     pub fn download(&mut self, transfer: &HostTransfer, location: &'static Location<'static>) {
-        self.order(KernelCall::default(), Order::Download(Box::new(transfer.clone()), location));
+        self.order(KernelCall::default(), location, Order::Download(Box::new(transfer.clone())));
     }
 
-    fn order(&mut self, kernel: KernelCall, order: Order) {
-        self.backlog.push_back((kernel, order));
+    fn order(&mut self, kernel: KernelCall, location: &'static Location<'static>, order: Order) {
+        self.backlog.push_back((kernel, location, order));
         if self.backlog.len() >= BACKLOG {
             self.work_off();
         }
@@ -192,7 +193,7 @@ impl Clock {
     }
 
     fn work_off(&mut self) {
-        while let Some((kernel, order)) = self.backlog.pop_front() {
+        while let Some((kernel, location, order)) = self.backlog.pop_front() {
             // A launch is awaited, and so is a transfer of the host: nothing overlaps their ends.
             let awaited = !matches!(order, Order::Command(_));
             if kernel != self.kernel || awaited {
@@ -202,32 +203,25 @@ impl Clock {
                 self.stored.clear();
             }
             while self.schedule.is_full() && self.advance() {}
-            if let Order::Command(Command { operation: Operation::TensorUnit(unit), location }) = &order
+            let given = Record::given(kernel, location);
+            if let Order::Command(Operation::TensorUnit(unit)) = &order
                 && let Some(switch) = unit.switch.as_ref().filter(|switch| switch.loads_bitmap())
             {
-                let bitmap = self.bitmap(kernel, unit, switch, location);
+                let bitmap = self.bitmap(unit, switch, given.clone());
                 self.give(bitmap);
             }
-            let (given, resources, load) = match order {
-                Order::Command(Command { operation: Operation::TensorUnit(unit), location }) => {
-                    self.tensor_unit(kernel, &unit, location)
-                }
-                Order::Command(Command { operation: Operation::Dma(dma), location }) => {
-                    self.dma(kernel, &dma, location)
-                }
-                Order::Command(Command { operation: Operation::UnitCopy(copy), location }) => {
-                    self.unit_copy(kernel, &copy, location)
-                }
-                Order::Command(Command { operation: Operation::Indexed(indexed), location }) => {
-                    self.indexed(kernel, &indexed, location)
-                }
-                Order::Upload(transfer, location) => self.host(&transfer, location, true),
-                Order::Download(transfer, location) => self.host(&transfer, location, false),
+            let given = match order {
+                Order::Command(Operation::TensorUnit(unit)) => self.tensor_unit(&unit, given),
+                Order::Command(Operation::Dma(dma)) => self.dma(&dma, given),
+                Order::Command(Operation::UnitCopy(copy)) => self.unit_copy(&copy, given),
+                Order::Command(Operation::Indexed(indexed)) => self.indexed(&indexed, given),
+                Order::Upload(transfer) => from_or_to_host(&transfer, true, given),
+                Order::Download(transfer) => from_or_to_host(&transfer, false, given),
             };
             if self.model.is_detailed() && !awaited {
                 self.meet_before(&given);
             }
-            self.give((given, resources, load));
+            self.give(given);
             if awaited {
                 self.run_out();
             }
@@ -235,13 +229,15 @@ impl Clock {
     }
 
     /// Gives an operation to the schedule.
-    fn give(&mut self, (given, resources, load): (Given, Resources, BankLoad)) {
-        let accesses = given.accesses.clone();
-        let (context, cycles) = (given.context, given.timing.cycles().max(load.cycles()));
-        let load = Arc::new(load);
-        let work = Work { context, resources, accesses, cycles, load: load.clone() };
-        let number = self.schedule.add(work);
-        self.given.push_back((number, Some((given, resources, load))));
+    fn give(&mut self, given: Record) {
+        let number = self.schedule.add(Work {
+            context: given.context,
+            resources: given.resources,
+            accesses: given.accesses.clone(),
+            cycles: given.timing.cycles().max(given.load.cycles()),
+            load: given.load.clone(),
+        });
+        self.given.push_back((number, Some(given)));
     }
 
     /// Ends the next operation. Returns false if there was none.
@@ -249,13 +245,13 @@ impl Clock {
         let Some(scheduled) = self.schedule.advance() else { return false };
         let first = self.given.front().expect("it was given").0;
         let slot = &mut self.given[(scheduled.number - first) as usize];
-        let (ended, resources, load) = slot.1.take().expect("it ends once");
+        let ended = slot.1.take().expect("it ends once");
         for (beside, meeting) in &scheduled.met {
             let running = beside.checked_sub(first).and_then(|k| self.given.get(k as usize)?.1.as_ref());
-            let place = running.map(|(given, ..)| given.location).or_else(|| self.ledger.location(*beside));
+            let place = running.map(|given| given.location).or_else(|| self.ledger.location(*beside));
             self.ledger.met((scheduled.number, ended.operation, ended.location), (*beside, place), meeting);
         }
-        let record = ended.at(resources, load, scheduled);
+        let record = ended.at(scheduled);
         while self.given.front().is_some_and(|(_, given)| given.is_none()) {
             self.given.pop_front();
         }
@@ -276,12 +272,7 @@ impl Clock {
         used
     }
 
-    fn tensor_unit(
-        &mut self,
-        kernel: KernelCall,
-        unit: &TensorUnit,
-        location: &'static Location<'static>,
-    ) -> (Given, Resources, BankLoad) {
+    fn tensor_unit(&mut self, unit: &TensorUnit, given: Record) -> Record {
         let time = tensor_unit_time(unit, self.model, self.channels);
         let context = unit.context();
         let mut resources = Resources::of(context);
@@ -302,8 +293,6 @@ impl Clock {
         };
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source);
-        let accesses: Arc<[Access]> =
-            unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect();
         let written = match &unit.sink {
             Sink::Commit { destination, config, .. } => bits(config.positions(), destination),
             Sink::Vrf { destination, .. } => bits(destination.footprint.elements, destination),
@@ -334,57 +323,72 @@ impl Clock {
             slices,
         };
         let is_short = unit.sub_context && unit.is_sto_trf();
-        let operation = if is_short { "to_trf (StoTRF)" } else { unit.writes().operation };
-        let memories = (Some(MemoryKind::Dm), Some(unit.writes().place.memory()));
         let mut configuration = unit.to_string();
         if !unit.sub_context && self.channels == Channels::Dual {
             configuration +=
                 &format!("; both channels, {} B at once", fetch_access_bytes(unit, self.channels));
         }
-        let configuration = configuration.into();
-        let timing = Timing::TensorUnit(time);
-        (
-            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+        Record {
+            operation: if is_short { "to_trf (StoTRF)" } else { unit.writes().operation },
+            context,
             resources,
-            load,
-        )
+            timing: Timing::TensorUnit(time),
+            amount,
+            memories: (Some(MemoryKind::Dm), Some(unit.writes().place.memory())),
+            accesses: unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect(),
+            load: Arc::new(load),
+            configuration: configuration.into(),
+            ..given
+        }
     }
 
-    fn dma(
-        &mut self,
-        kernel: KernelCall,
-        dma: &Dma,
-        location: &'static Location<'static>,
-    ) -> (Given, Resources, BankLoad) {
-        let (time, configuration, operation) = dma_timing(dma, &mut self.dma);
-        let load = match operation {
-            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
-            _ => BankLoad::Nothing,
-        };
+    fn dma(&mut self, dma: &Dma, given: Record) -> Record {
+        let timed = dma_timing(dma, &mut self.dma);
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
-        let slices = in_dm.map(|region| self.slices_of(region)).unwrap_or_default();
-        let amount =
-            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
-        let operation = if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" };
-        let accesses: Arc<[Access]> = Arc::new([Access::of(&dma.reads()), Access::of(&dma.writes())]);
-        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
-        let (context, configuration) = (ContextKind::TensorDma, configuration.into());
-        let timing = Timing::Dma(time);
-        (
-            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
-            Resources::of(context),
-            load,
-        )
+        let accesses = [Access::of(&dma.reads()), Access::of(&dma.writes())];
+        let given = Record {
+            operation: if dma.destination.memory == Memory::Hbm { "to_hbm" } else { "to_dm" },
+            context: ContextKind::TensorDma,
+            memories: (Some(accesses[0].memory), Some(accesses[1].memory)),
+            accesses: Arc::new(accesses),
+            ..given
+        };
+        self.moved(timed, in_dm, given)
     }
 
-    fn unit_copy(
+    fn indexed(&mut self, indexed: &IndexedDma, given: Record) -> Record {
+        let timed = indexed_timing(indexed, &mut self.dma);
+        let given = Record {
+            operation: indexed.call.name(),
+            context: indexed.context(),
+            memories: (Some(indexed.source.memory.into()), Some(indexed.destination.memory.into())),
+            accesses: indexed.reads().iter().chain([&indexed.writes()]).map(Access::of).collect(),
+            ..given
+        };
+        self.moved(timed, Some(indexed.side()), given)
+    }
+
+    /// A move by DMA engines, with its time, configuration and commands. `in_dm`: the side with the slices.
+    fn moved(
         &mut self,
-        kernel: KernelCall,
-        copy: &UnitCopy,
-        location: &'static Location<'static>,
-    ) -> (Given, Resources, BankLoad) {
+        (time, configuration, operation): (DmaTiming, String, Option<DmaOperation>),
+        in_dm: Option<&Region>,
+        given: Record,
+    ) -> Record {
+        let bytes = time.bytes();
+        let slices = in_dm.map(|region| self.slices_of(region)).unwrap_or_default();
+        Record {
+            resources: Resources::of(given.context),
+            load: self.dma_load(operation, time.cycles),
+            timing: Timing::Dma(time),
+            amount: Amount { read_bytes: bytes, written_bytes: bytes, slices, ..Amount::default() },
+            configuration: configuration.into(),
+            ..given
+        }
+    }
+
+    fn unit_copy(&mut self, copy: &UnitCopy, given: Record) -> Record {
         let mut resources = Resources::of(copy.context);
-        let detailed = self.model.is_detailed();
         let (timing, configuration, load) = if copy.call.is_parallel() {
             let time = unit_copy::parallel_copy_time(copy, self.model);
             let nests = unit_copy::nests(copy);
@@ -392,97 +396,63 @@ impl Clock {
                 resources = resources.with(Resource::Context(ContextKind::TensorDma));
             }
             let load = match nests {
-                Some(nests) if detailed => BankLoad::of_copy(nests, time.begin()),
+                Some(nests) if self.model.is_detailed() => BankLoad::of_copy(nests, time.begin()),
                 _ => BankLoad::Nothing,
             };
-            (Timing::TensorUnit(time), copy.to_string(), load)
+            (Timing::TensorUnit(time), copy.to_string(), Arc::new(load))
         } else {
             let (time, configuration, operation) = shuffle_timing(copy, &mut self.dma);
-            let load = match operation {
-                Some(operation) if detailed && copy.context == ContextKind::TensorDma => {
-                    BankLoad::of_dma(operation, time.cycles)
-                }
-                _ => BankLoad::Nothing,
-            };
+            let by_dma = copy.context == ContextKind::TensorDma;
+            let load = self.dma_load(operation.filter(|_| by_dma), time.cycles);
             (Timing::Dma(time), configuration, load)
         };
         let in_dm = copy.destination.memory == Memory::Dm;
-        let slices = if in_dm { self.slices_of(&copy.destination) } else { Arc::default() };
         let bytes = |region, side| bits(unit_copy::elements(copy, side), region).div_ceil(8);
         let amount = Amount {
             read_bytes: bytes(&copy.source, Side::Source),
             written_bytes: bytes(&copy.destination, Side::Destination),
-            slices,
+            slices: if in_dm { self.slices_of(&copy.destination) } else { Arc::default() },
             ..Amount::default()
         };
-        let accesses: Arc<[Access]> = Arc::new([Access::of(&copy.reads()), Access::of(&copy.writes())]);
-        let memories = (Some(accesses[0].memory), Some(accesses[1].memory));
-        let (operation, context) = (copy.call.name(), copy.context);
-        let configuration = configuration.into();
-        (
-            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
+        let accesses = [Access::of(&copy.reads()), Access::of(&copy.writes())];
+        Record {
+            operation: copy.call.name(),
+            context: copy.context,
             resources,
+            timing,
+            amount,
+            memories: (Some(accesses[0].memory), Some(accesses[1].memory)),
+            accesses: Arc::new(accesses),
             load,
-        )
+            configuration: configuration.into(),
+            ..given
+        }
     }
 
-    fn indexed(
-        &mut self,
-        kernel: KernelCall,
-        indexed: &IndexedDma,
-        location: &'static Location<'static>,
-    ) -> (Given, Resources, BankLoad) {
-        let (time, configuration, operation) = indexed_timing(indexed, &mut self.dma);
-        let load = match operation {
-            Some(operation) if self.model.is_detailed() => BankLoad::of_dma(operation, time.cycles),
-            _ => BankLoad::Nothing,
-        };
-        let slices = self.slices_of(indexed.side());
-        let amount =
-            Amount { read_bytes: time.bytes(), written_bytes: time.bytes(), slices, ..Amount::default() };
-        let accesses: Arc<[Access]> =
-            indexed.reads().iter().chain([&indexed.writes()]).map(Access::of).collect();
-        let memories = (Some(indexed.source.memory.into()), Some(indexed.destination.memory.into()));
-        let (operation, context, configuration) =
-            (indexed.call.name(), indexed.context(), configuration.into());
-        let timing = Timing::Dma(time);
-        (
-            Given { kernel, operation, context, location, timing, amount, memories, accesses, configuration },
-            Resources::of(context),
-            load,
-        )
+    /// Accesses of the commands of a DMA operation to the banks.
+    fn dma_load(&self, operation: Option<DmaOperation>, cycles: u64) -> Arc<BankLoad> {
+        let operation = operation.filter(|_| self.model.is_detailed());
+        Arc::new(operation.map_or(BankLoad::Nothing, |operation| BankLoad::of_dma(operation, cycles)))
     }
+}
 
-    fn host(
-        &mut self,
-        transfer: &HostTransfer,
-        location: &'static Location<'static>,
-        upload: bool,
-    ) -> (Given, Resources, BankLoad) {
-        let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
-        let cycles = super::dma::host_cycles(transfer);
-        let timing = Timing::Host(Cost::assumed(cycles, "500 + bytes / 30"));
-        let (operation, read_bytes, written_bytes) =
-            if upload { ("upload", 0, bytes) } else { ("to_host", bytes, 0) };
-        let amount = Amount { read_bytes, written_bytes, ..Amount::default() };
-        let accesses: Arc<[Access]> = Arc::new([Access::region(&transfer.region, upload)]);
-        let memories = if upload { (None, Some(MemoryKind::Hbm)) } else { (Some(MemoryKind::Hbm), None) };
-        let (context, configuration) = (ContextKind::PcieDma, format!("{bytes} bytes").into());
-        (
-            Given {
-                kernel: KernelCall::default(),
-                operation,
-                context,
-                location,
-                timing,
-                amount,
-                memories,
-                accesses,
-                configuration,
-            },
-            Resources::of(context),
-            BankLoad::Nothing,
-        )
+fn from_or_to_host(transfer: &HostTransfer, upload: bool, given: Record) -> Record {
+    let bytes = bits(transfer.host_elements, &transfer.region).div_ceil(8);
+    let (operation, read_bytes, written_bytes, memories) = if upload {
+        ("upload", 0, bytes, (None, Some(MemoryKind::Hbm)))
+    } else {
+        ("to_host", bytes, 0, (Some(MemoryKind::Hbm), None))
+    };
+    Record {
+        operation,
+        context: ContextKind::PcieDma,
+        resources: Resources::of(ContextKind::PcieDma),
+        timing: Timing::Host(Cost::assumed(host_cycles(transfer), "500 + bytes / 30")),
+        amount: Amount { read_bytes, written_bytes, ..Amount::default() },
+        memories,
+        accesses: Arc::new([Access::region(&transfer.region, upload)]),
+        configuration: format!("{bytes} bytes").into(),
+        ..given
     }
 }
 

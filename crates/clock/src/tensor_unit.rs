@@ -10,7 +10,7 @@
 
 use super::cost::{Channels, Cost, CostClass};
 use super::numbers::{Model, Number};
-use core::fmt;
+use crate::named::named;
 use furiosa_visa_rules::command::{
     AccumulationKind, AdapterStage, Contraction, Fetch, Sink, TensorUnit, Vector,
 };
@@ -20,70 +20,31 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::accessed_run;
 use furiosa_visa_rules::spec;
 
-/// A stage of the Tensor Unit that takes time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
-    /// Fetch Engine: reads of DM.
-    Fetch,
-    /// Switch Engine. Without a switch it forwards.
-    Switch,
-    /// Collect Engine: flits.
-    Collect,
-    /// Contraction Engine: packets and their weights.
-    Contract,
-    /// Accumulator: flits that leave it.
-    Accumulate,
-    /// Vector Engine.
-    Vector,
-    /// Cast Engine.
-    Cast,
-    /// Transpose Engine: matrices in and out of its buffers.
-    Transpose,
-    /// A load of the TRF.
-    ToTrf,
-    /// A load of the VRF.
-    ToVrf,
-    /// Commit Engine: writes of DM.
-    Commit,
-}
-
-impl Stage {
-    /// All stages, in the order in which a stream passes them.
-    pub const ALL: [Stage; 11] = [
-        Stage::Fetch,
-        Stage::Switch,
-        Stage::Collect,
-        Stage::Contract,
-        Stage::Accumulate,
-        Stage::Vector,
-        Stage::Cast,
-        Stage::Transpose,
-        Stage::ToTrf,
-        Stage::ToVrf,
-        Stage::Commit,
-    ];
-
-    /// The name of the call.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Fetch => "fetch",
-            Stage::Switch => "switch",
-            Stage::Collect => "collect",
-            Stage::Contract => "contract",
-            Stage::Accumulate => "accumulate",
-            Stage::Vector => "vector",
-            Stage::Cast => "cast",
-            Stage::Transpose => "transpose",
-            Stage::ToTrf => "to_trf",
-            Stage::ToVrf => "to_vrf",
-            Stage::Commit => "commit",
-        }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// A stage of the Tensor Unit that takes time.
+    pub enum Stage {
+        /// Fetch Engine: reads of DM.
+        Fetch = "fetch",
+        /// Switch Engine. Without a switch it forwards.
+        Switch = "switch",
+        /// Collect Engine: flits.
+        Collect = "collect",
+        /// Contraction Engine: packets and their weights.
+        Contract = "contract",
+        /// Accumulator: flits that leave it.
+        Accumulate = "accumulate",
+        /// Vector Engine.
+        Vector = "vector",
+        /// Cast Engine.
+        Cast = "cast",
+        /// Transpose Engine: matrices in and out of its buffers.
+        Transpose = "transpose",
+        /// A load of the TRF.
+        ToTrf = "to_trf",
+        /// A load of the VRF.
+        ToVrf = "to_vrf",
+        /// Commit Engine: writes of DM.
+        Commit = "commit",
     }
 }
 

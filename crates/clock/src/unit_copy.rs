@@ -5,7 +5,7 @@
 //!   parallel copy   sub context: max(fetch, commit), each bytes per slice / bytes of an access, at most 8
 //! ```
 //!
-//! An access of a parallel copy has as many bytes as lie together on both sides and are aligned in the destination: 8,
+//! An access of a parallel copy moves bytes that lie together on both sides and are aligned in the destination: 8,
 //! or 4, 2 or 1 if the layout changes. Not modelled: distance between slices.
 
 use super::banks::{AccessNest, longest_bank_run};

@@ -69,7 +69,7 @@ pub struct Report {
     ///
     /// [`FaultKind::NocTimeout`]: furiosa_visa_rules::command::FaultKind::NocTimeout
     pub faults: Vec<Fault>,
-    /// True if the program was interrupted: the operations are those until then.
+    /// True if the program was interrupted: later operations are missing.
     pub interrupted: bool,
     /// Counts of the work that hints would spare operations.
     pub(crate) counts: Counts,

@@ -19,6 +19,8 @@
 // The macros write paths of `furiosa_visa_std`.
 extern crate self as furiosa_visa_std;
 
+#[doc(hidden)]
+pub mod byte_ranges;
 pub mod command;
 pub mod engine;
 pub mod error;

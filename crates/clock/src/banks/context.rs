@@ -243,8 +243,8 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Number of times that the pipeline will certainly repeat its steps between `mark` and now, `cycle`, if all others
-    /// do too.
+    /// Number of times that the pipeline certainly repeats its steps between `mark` and `cycle`, which is now, if all
+    /// others repeat theirs.
     ///
     /// The last two accesses of the commit are left out: the fetch looks ahead to them.
     pub(super) fn repeats(&self, mark: &Mark, cycle: u64, period_cycles: u64) -> u64 {

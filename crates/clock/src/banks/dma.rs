@@ -97,7 +97,7 @@ impl Witness<'_> {
 }
 
 /// A DMA engine and its slices.
-struct Engine {
+struct EngineState {
     report: EngineReport,
     next_issue: u64,
     /// The cycle after the last grant.
@@ -107,7 +107,7 @@ struct Engine {
     cursor: Cursor,
 }
 
-impl Engine {
+impl EngineState {
     fn new() -> Self {
         let queues = vec![Queue::default(); PE_SLICES];
         Self {
@@ -213,7 +213,7 @@ impl Occupancy {
 }
 
 fn serve_engine(number: usize, requests: &[DmaRequest], witness: &mut Witness) -> EngineReport {
-    let mut engine = Engine::new();
+    let mut engine = EngineState::new();
     for (k, &request) in requests.iter().enumerate() {
         let (issue_cycle, last) = engine.issue(request, witness);
         let cycle = issue_cycle + NOC_TIMEOUT_CYCLES + 1;

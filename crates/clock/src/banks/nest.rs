@@ -146,8 +146,8 @@ impl AccessNest {
         self.loops.iter().map(|turn| (turn.size, turn.stride))
     }
 
-    /// Number of accesses, from step `to` on, that certainly repeat those `to - from` steps before them. Step `to`
-    /// itself takes the banks of step `from`, and `from < to < count`.
+    /// Number of accesses from step `to` on that certainly take the banks of the accesses from step `from` on. Step `to`
+    /// takes the banks of step `from`, and `from < to < count`.
     ///
     /// Inside one loop, a shift by whole turns that is a multiple of 128 bytes changes no bank until the loop ends.
     pub(super) fn repeats(&self, from: u64, to: u64) -> u64 {
@@ -192,8 +192,8 @@ impl<'a> Steps<'a> {
         self.nest.count - self.position
     }
 
-    /// Number of accesses that can be passed from here on so that they, and the one after them, certainly repeat those
-    /// since step `from`: see [`AccessNest::repeats`]. The one after them may be asked for and refused.
+    /// Number of accesses from here on that certainly repeat those since step `from`, less one: see
+    /// [`AccessNest::repeats`]. The last access is left out, because it may be asked for and refused.
     pub(super) fn repeats(&self, from: u64) -> u64 {
         if self.finished() { 0 } else { self.nest.repeats(from, self.position).saturating_sub(1) }
     }

@@ -1,17 +1,16 @@
 //! The Tensor Unit at the banks: the grants of each cycle.
 //!
-//! [`Arbiter::step`] is one cycle, plainly. Repetitions are not stepped: when all streams are as they were some cycles
-//! ago, the same cycles follow until one of their loops ends, and all of them are counted at once.
+//! [`Arbiter::step`] is one cycle, plainly. Repetitions are not stepped: once all streams are in the state of an earlier
+//! cycle, the same cycles follow until one of their loops ends, and are counted at once.
 
 use super::context::{ContextLoad, Mark, Pipeline};
 use super::report::{CycleRun, Requester, RequesterReport};
 use super::timeline::{Grants, Timeline, UNIT_REQUESTERS};
 use furiosa_visa_rules::spec::DM_BANKS;
 
-/// Cycles for which a repetition is searched before a later cycle becomes the one to compare with. Doubles with each
-/// try.
+/// Cycles that are compared with a snapshot before a later cycle becomes the next snapshot. Doubles with each try.
 const FIRST_SEARCH_CYCLES: u64 = 32;
-/// Length of a repetition, in cycles, below which it is stepped.
+/// Least length of a repetition in cycles. A shorter one is stepped.
 const SHORTEST_REPEAT_CYCLES: u64 = 128;
 
 /// The contexts of the Tensor Unit in front of the banks of a slice.
@@ -87,7 +86,7 @@ impl Arbiter<'_> {
         Snapshot { cycle, contexts, stalls: self.stalls, key: self.key() }
     }
 
-    /// Number of times that the cycles since a snapshot will certainly follow again.
+    /// Number of times that the cycles since a snapshot certainly follow again.
     fn repeats(&self, snapshot: &Snapshot, cycle: u64) -> u64 {
         let contexts = self.contexts.iter().zip(&snapshot.contexts);
         let times = contexts.map(|(context, mark)| context.repeats(mark, cycle, cycle - snapshot.cycle));

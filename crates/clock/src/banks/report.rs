@@ -1,45 +1,24 @@
 //! Reports of the banks: plain data.
 
 use super::timeline::UNIT_REQUESTERS;
+use crate::named::named;
 use core::fmt;
 use core::ops::Range;
 use furiosa_visa_rules::spec::DM_BANK_RUN_ACCESSES;
 
-/// Requesters of a bank, from the highest priority to the lowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Requester {
-    /// The fetch of the main context.
-    MainFetch,
-    /// The commit of the main context.
-    MainCommit,
-    /// The fetch of the sub context.
-    SubFetch,
-    /// The commit of the sub context.
-    SubCommit,
-    /// DMA.
-    Dma,
-}
-
-impl Requester {
-    /// All requesters, from the highest priority to the lowest.
-    pub const ALL: [Self; UNIT_REQUESTERS + 1] =
-        [Self::MainFetch, Self::MainCommit, Self::SubFetch, Self::SubCommit, Self::Dma];
-
-    /// Its name in the specification.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MainFetch => "main fetch",
-            Self::MainCommit => "main commit",
-            Self::SubFetch => "sub fetch",
-            Self::SubCommit => "sub commit",
-            Self::Dma => "DMA",
-        }
-    }
-}
-
-impl fmt::Display for Requester {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// Requesters of a bank, from the highest priority to the lowest.
+    pub enum Requester {
+        /// The fetch of the main context.
+        MainFetch = "main fetch",
+        /// The commit of the main context.
+        MainCommit = "main commit",
+        /// The fetch of the sub context.
+        SubFetch = "sub fetch",
+        /// The commit of the sub context.
+        SubCommit = "sub commit",
+        /// DMA.
+        Dma = "DMA",
     }
 }
 
@@ -50,8 +29,8 @@ pub struct RequesterReport {
     pub accesses: u64,
     /// The cycle of the last grant.
     pub last_grant_cycle: Option<u64>,
-    /// Cycles in which the requester had an access to make and could not, by cause. The cause is the requester of the
-    /// highest priority that took one of its banks or, for a fetch that is held back, the commit of its context.
+    /// Cycles in which an access of the requester had to wait, by cause. The cause is the requester of the highest
+    /// priority that took one of its banks or, for a fetch that is held back, the commit of its context.
     pub stall_cycles: [u64; UNIT_REQUESTERS],
 }
 

@@ -34,8 +34,8 @@ impl Default for DmaOptions {
 /// Derives the commands of a move.
 ///
 /// # Errors
-/// The move breaks a rule of the hardware. Moves between tensor types have been
-/// checked while compiling; of those, only one that needs more than 16384 commands is refused.
+/// The move breaks a rule of the hardware. Moves between tensor types have been checked while compiling: they are refused
+/// only if they need more than 16384 commands.
 ///
 /// Not refused: a move from DM to DM in runs that are no multiple of 8 bytes. It takes three times as long in DM.
 pub fn derive(dma: &Dma, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
@@ -219,7 +219,7 @@ impl Deriver<'_> {
         }
     }
 
-    /// The engine of a part of a move with a side in DM, or the one that was asked for.
+    /// The engine of a part of a move: the requested one, or else that of the side in DM.
     fn engine(&self, part: &Part) -> Option<Engine> {
         let chip = self.place(Side::Destination, part.destination).0.chip();
         if let EngineSplit::Single { cluster, pe } = self.options.split {

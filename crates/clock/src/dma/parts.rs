@@ -72,7 +72,7 @@ impl MoveLoop {
     }
 }
 
-/// Units that must not be mixed in a part: those of different `unit / units` on a side.
+/// Rule that units of a part have the same `unit / units` on a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) side: Side,
@@ -100,7 +100,7 @@ pub(super) fn parts(guard: &Guard, loops: &[MoveLoop], keys: [Key; KEYS]) -> Opt
     flatten(loops, &tree, &mut vec![None; loops.len()], &mut parts).then_some(parts)
 }
 
-/// The hull: the loops, cut to sizes that keep every live element, whatever the guard leaves out between.
+/// The hull: the loops, shortened as far as every live element stays. Padding between live elements stays too.
 pub(super) fn hull(guard: &Guard, loops: &[MoveLoop], keys: [Key; KEYS]) -> Vec<MoveLoop> {
     let mut cutter = Cutter::new(guard, loops, keys);
     let mut spans: Vec<Span> = loops.iter().map(|l| Span { first: 0, last: l.size - 1 }).collect();

@@ -2,6 +2,7 @@
 
 use super::walk::{Packets, Requests};
 use core::fmt;
+pub use furiosa_visa_rules::command::moves::Side;
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::spec;
 use furiosa_visa_rules::text::Text;
@@ -65,15 +66,6 @@ impl fmt::Display for Medium {
             Medium::Spm { chip, cluster, dmn } => write!(f, "{name}({chip}, {cluster}, {dmn})"),
         }
     }
-}
-
-/// A side of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    /// The side that is read.
-    Source,
-    /// The side that is written.
-    Destination,
 }
 
 /// One loop of a command.

@@ -25,6 +25,7 @@ use super::sequencer::{Medium, PairedSequencer, Side};
 use super::traffic::Traffic;
 use crate::cost::CostClass;
 use crate::hbm::HbmServed;
+use crate::named::named;
 use crate::numbers::Number;
 use core::fmt;
 use furiosa_visa_rules::command::HostTransfer;
@@ -98,42 +99,27 @@ impl<F: FnMut(&[HbmStream<'_>]) -> u64> HbmTime for F {
     }
 }
 
-/// Resource that limits an operation or an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Bound {
-    /// Nothing moves.
-    Nothing,
-    /// The startup of commands.
-    Startup,
-    /// An engine: one request per cycle.
-    Engine,
-    /// The data path of a Data Memory Network.
-    Dmn,
-    /// Copies of the same elements for slices of a cluster, one after another.
-    Copies,
-    /// The index, which is read before its rows.
-    Index,
-    /// HBM.
-    Hbm,
-    /// SPM.
-    Spm,
-    /// PCIe.
-    Pcie,
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Bound::Nothing => "nothing",
-            Bound::Startup => "startup",
-            Bound::Engine => "engine",
-            Bound::Dmn => "DMN",
-            Bound::Copies => "copies",
-            Bound::Index => "index",
-            Bound::Hbm => "HBM",
-            Bound::Spm => "SPM",
-            Bound::Pcie => "PCIe",
-        })
+named! {
+    /// Resource that limits an operation or an engine.
+    pub enum Bound {
+        /// Nothing moves.
+        Nothing = "nothing",
+        /// The startup of commands.
+        Startup = "startup",
+        /// An engine: one request per cycle.
+        Engine = "engine",
+        /// The data path of a Data Memory Network.
+        Dmn = "DMN",
+        /// Copies of the same elements for slices of a cluster, one after another.
+        Copies = "copies",
+        /// The index, which is read before its rows.
+        Index = "index",
+        /// HBM.
+        Hbm = "HBM",
+        /// SPM.
+        Spm = "SPM",
+        /// PCIe.
+        Pcie = "PCIe",
     }
 }
 
@@ -234,8 +220,7 @@ impl DmaTime {
         self.ticks.div_ceil(CORE_CYCLE_TICKS)
     }
 
-    /// Ticks of the cluster whose slices get copies of the same elements for the longest time, one after another. 0
-    /// without copies.
+    /// Ticks of the slowest cluster, whose slices get copies of the same elements one after another. 0 without copies.
     pub fn copies_ticks(&self) -> u64 {
         if self.rates.copy_ticks.is_none() {
             return 0;
@@ -266,80 +251,45 @@ impl DmaTime {
 
     /// The numbers of the operation, each with its class and its rule.
     pub fn figures(&self) -> Vec<Figure> {
+        use CostClass::{Assumed, Derived, Documented};
         let engine = self.engines.iter().max_by_key(|engine| engine.ticks());
-        let ticks = |of: fn(&EngineTime) -> u64| engine.map_or(0, of);
-        let cycles = |ticks: u64| ticks as f64 / CORE_CYCLE_TICKS as f64;
-        let exact = self.coverage == Coverage::Exact;
-        let counted = if exact { CostClass::Documented } else { CostClass::Assumed };
-        let side = |of: fn(&EngineTime) -> &SideTime| engine.map_or(0, |engine| of(engine).ticks);
+        let counted = if self.coverage == Coverage::Exact { Documented } else { Assumed };
         let hbm = self.hbm.iter().map(|(_, served)| served.ticks).max().unwrap_or(0);
-        let networks = if self.rates.dmn_access_ticks == CORE_CYCLE_TICKS {
-            CostClass::Derived
-        } else {
-            Number::DmnAccess.class()
+        let copies = slowest_cluster(&self.engines, |engine| engine.copy_ticks);
+        let is_documented = self.rates.dmn_access_ticks == CORE_CYCLE_TICKS;
+        let networks = if is_documented { Derived } else { Number::DmnAccess.class() };
+        let data = if self.same_medium.is_some() { Assumed } else { networks };
+        let figure =
+            |name, value: u64, unit, class, rule| Figure { name, value: value as f64, unit, class, rule };
+        let cycles = |name, ticks: u64, class, rule| {
+            let value = ticks as f64 / CORE_CYCLE_TICKS as f64;
+            Figure { name, value, unit: "cycles", class, rule }
         };
-        let figure = |name, value, unit, class, rule| Figure { name, value, unit, class, rule };
+        let slowest =
+            |name, of: fn(&EngineTime) -> u64, class, rule| cycles(name, engine.map_or(0, of), class, rule);
         vec![
-            figure("bytes", self.bytes() as f64, "B", counted, "elements that move"),
-            figure(
-                "commands",
-                self.commands() as f64,
-                "",
-                CostClass::Assumed,
-                "loops, split over the engines",
-            ),
-            figure("requests", self.requests() as f64, "", counted, "at most 256 B each"),
-            figure(
-                "startup, slowest engine",
-                cycles(ticks(|engine| engine.startup_ticks)),
-                "cycles",
-                CostClass::Documented,
-                "500 per command",
-            ),
-            figure(
-                "read side, slowest engine",
-                cycles(side(|engine| &engine.read)),
-                "cycles",
-                networks,
-                "requests or medium",
-            ),
-            figure(
-                "write side, slowest engine",
-                cycles(side(|engine| &engine.write)),
-                "cycles",
-                networks,
-                "requests or medium",
-            ),
-            figure(
+            figure("bytes", self.bytes(), "B", counted, "elements that move"),
+            figure("commands", self.commands(), "", Assumed, "loops, split over the engines"),
+            figure("requests", self.requests(), "", counted, "at most 256 B each"),
+            slowest("startup, slowest engine", |of| of.startup_ticks, Documented, "500 per command"),
+            slowest("read side, slowest engine", |of| of.read.ticks, networks, "requests or medium"),
+            slowest("write side, slowest engine", |of| of.write.ticks, networks, "requests or medium"),
+            slowest(
                 "data, slowest engine",
-                cycles(ticks(|engine| engine.data_ticks)),
-                "cycles",
-                if self.same_medium.is_some() { CostClass::Assumed } else { networks },
+                |of| of.data_ticks,
+                data,
                 "the longer side, or their sum in one medium",
             ),
-            figure(
+            slowest(
                 "index, slowest engine",
-                cycles(ticks(|engine| engine.index_ticks)),
-                "cycles",
+                |of| of.index_ticks,
                 Number::Index.class(),
                 Number::Index.rule(),
             ),
-            figure("HBM, all engines", cycles(hbm), "cycles", CostClass::Assumed, "the slowest channel"),
-            figure(
-                "copies, slowest cluster",
-                cycles(slowest_cluster(&self.engines, |engine| engine.copy_ticks)),
-                "cycles",
-                Number::Copy.class(),
-                Number::Copy.rule(),
-            ),
-            figure("PCIe", cycles(self.pcie_ticks), "cycles", CostClass::Derived, "30 B per cycle"),
-            figure(
-                "total",
-                cycles(self.ticks),
-                "cycles",
-                CostClass::Assumed,
-                "start, then the longest of the above",
-            ),
+            cycles("HBM, all engines", hbm, Assumed, "the slowest channel"),
+            cycles("copies, slowest cluster", copies, Number::Copy.class(), Number::Copy.rule()),
+            cycles("PCIe", self.pcie_ticks, Derived, "30 B per cycle"),
+            cycles("total", self.ticks, Assumed, "start, then the longest of the above"),
         ]
     }
 }

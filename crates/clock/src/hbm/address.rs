@@ -41,7 +41,7 @@ pub struct HbmAddress {
 }
 
 /// Part of an address that the models of time need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     /// Channel of the chip, 0 to 31.
     pub channel: u8,

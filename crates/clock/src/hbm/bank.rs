@@ -1,4 +1,4 @@
-//! Units and banks that wait in a channel: units in lines, one after another, and banks in an order.
+//! Units and banks that wait in a channel: units of a bank by arrival, and banks by their oldest units.
 
 use furiosa_visa_rules::spec::{HBM_QUEUE_UNITS, HBM_ROWS, HBM_UNIT_COMMANDS};
 
@@ -6,13 +6,13 @@ use furiosa_visa_rules::spec::{HBM_QUEUE_UNITS, HBM_ROWS, HBM_UNIT_COMMANDS};
 pub(super) type Set = u64;
 
 /// A unit that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unit {
     /// Number of units that arrived before it.
     pub(super) number: u64,
     pub(super) row: u16,
     pub(super) partial_write: bool,
-    /// The place of the next unit in the same line.
+    /// The place of the next unit in the same [`Fifo`].
     pub(super) next: u8,
 }
 
@@ -24,9 +24,9 @@ impl Unit {
     }
 }
 
-/// Units of a bank in the order of arrival: their number, and the places of the first and the last.
+/// Units that a bank serves in the order of their arrival: their number, and the places of the first and the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct Fifo {
     pub(super) len: u8,
     pub(super) first: u8,
     pub(super) last: u8,
@@ -35,7 +35,7 @@ pub(super) struct Line {
 /// Place of no unit.
 pub(super) const NOBODY: u8 = u8::MAX;
 
-impl Line {
+impl Fifo {
     pub(super) const EMPTY: Self = Self { len: 0, first: NOBODY, last: NOBODY };
 
     #[inline]
@@ -61,25 +61,26 @@ pub(super) const NO_ROW: u16 = u16::MAX;
 
 const _: () = assert!(HBM_ROWS <= NO_ROW as usize);
 
+/// A bank with the units that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bank {
     /// Units that wait for the row of the bank. Empty only if no unit waits for the bank.
-    pub(super) hits: Line,
+    pub(super) hits: Fifo,
     /// Units that wait for other rows of the bank.
-    pub(super) others: Line,
+    pub(super) others: Fifo,
     /// The row that is open or opening, or [`NO_ROW`].
     pub(super) row: u16,
-    /// Commands that are left of the first of the hits. `partial_write` tells if it is a partial write.
+    /// Commands left of the first unit of `hits`. `partial_write` tells if that unit is a partial write.
     pub(super) commands: u8,
     pub(super) partial_write: bool,
-    /// Rank of the first of the hits, from its number and the bank: `64 * number + bank`.
+    /// Rank of the first unit of `hits`, from its number and the bank: `64 * number + bank`.
     pub(super) rank: u64,
     /// The tick from which the row is open.
     pub(super) open_ticks: u64,
 }
 
 impl Bank {
-    /// Prepares the first of the hits, which has not been served yet. `index` is the number of the bank.
+    /// Prepares the first unit of `hits`, which has not been served yet. `index` is the number of the bank.
     #[inline]
     pub(super) fn begin(&mut self, index: usize, units: &[Unit; HBM_QUEUE_UNITS]) {
         let first = &units[usize::from(self.hits.first) % HBM_QUEUE_UNITS];
@@ -102,7 +103,7 @@ pub(super) const fn ranked(rank: u64) -> usize {
 
 /// Banks with a row, open or opening, that has served nothing. Banks with the oldest units come first.
 ///
-/// Only the first bank with an open row matters, the head. Others that open behind it are ignored until it is gone.
+/// Only the head matters, the first bank with an open row. Banks behind it are ignored until it is gone.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     /// Ranks of the banks, in a ring.
@@ -197,7 +198,7 @@ mod tests {
 
     /// A bank whose row is open from a tick on.
     const fn open_from(open_ticks: u64) -> Bank {
-        let (hits, others) = (Line::EMPTY, Line::EMPTY);
+        let (hits, others) = (Fifo::EMPTY, Fifo::EMPTY);
         Bank { hits, others, row: 0, commands: 0, partial_write: false, rank: 0, open_ticks }
     }
 
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn units_of_a_line_are_served_as_they_come() {
         let unit = Unit { number: 0, row: 0, partial_write: false, next: NOBODY };
-        let (mut units, mut line) = ([unit; HBM_QUEUE_UNITS], Line::EMPTY);
+        let (mut units, mut line) = ([unit; HBM_QUEUE_UNITS], Fifo::EMPTY);
         assert!(line.is_empty());
         [40, 2, 63].into_iter().for_each(|at| line.push(at, &mut units));
         let mut next = line.first;

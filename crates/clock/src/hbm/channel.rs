@@ -5,7 +5,7 @@
 //! command.
 
 use super::address::{CHANNEL_BANKS, Place};
-use super::bank::{Bank, Line, NO_ROW, NOBODY, Set, Unit, Waiting, ranked};
+use super::bank::{Bank, Fifo, NO_ROW, NOBODY, Set, Unit, Waiting, ranked};
 use furiosa_visa_rules::spec::{
     HBM_ACTIVATION_TICKS, HBM_BANK_GROUPS, HBM_BANKS, HBM_COMMAND_CYCLE_TICKS, HBM_CONTROLLER_CYCLE_TICKS,
     HBM_PARTIAL_WRITE_TICKS, HBM_QUEUE_UNITS, HBM_ROW_SWITCH_TICKS, HBM_TCCD_OTHER_GROUP_TICKS,
@@ -66,15 +66,15 @@ const ELSEWHERE: [[Set; 2]; BANKS] = {
     elsewhere
 };
 
-/// Subsets of `banks` that a command can go to after each of [`GAPS`], after one for the bank `last`: other bank groups
-/// of its slice, other bank groups, all. Each set contains the one before.
+/// Subsets of `banks` that can get a command, after each of [`GAPS`], behind a command for the bank `last`: other bank
+/// groups of its slice, other bank groups, all. Each set contains the one before.
 #[inline]
 const fn after(last: usize, banks: Set) -> [Set; 3] {
     let [in_slice, everywhere] = ELSEWHERE[last % BANKS];
     [banks & in_slice, banks & everywhere, banks]
 }
 
-/// Index of the first of these sets that is not empty, if the last is not empty.
+/// Index of the first non-empty set. The last set must be non-empty.
 #[inline]
 const fn first_of(sets: [Set; 3]) -> usize {
     (sets[0] == 0) as usize + (sets[1] == 0) as usize
@@ -82,8 +82,8 @@ const fn first_of(sets: [Set; 3]) -> usize {
 
 /// A bank without a request so far.
 const CLOSED: Bank = Bank {
-    hits: Line::EMPTY,
-    others: Line::EMPTY,
+    hits: Fifo::EMPTY,
+    others: Fifo::EMPTY,
     row: NO_ROW,
     commands: 0,
     partial_write: false,
@@ -91,14 +91,55 @@ const CLOSED: Bank = Bank {
     open_ticks: 0,
 };
 
-/// One channel.
+/// Places for the units of a channel.
 #[derive(Clone, Debug)]
-pub(super) struct Channel {
+struct Queue {
     units: [Unit; HBM_QUEUE_UNITS],
     /// Free places of `units`, as a mask.
     free: u64,
     /// Number of units that have entered the queue.
     entered: u64,
+}
+
+/// Command slots.
+#[derive(Clone, Debug, Default)]
+struct Commands {
+    /// Tick of the last command.
+    last_tick: u64,
+    /// Bank of the last command.
+    last_bank: usize,
+    /// Ticks from which the next command can go: after each of [`GAPS`].
+    allowed: [u64; 3],
+    /// Next slot that will be used, and its bank, if they are known.
+    next: Option<(u64, usize)>,
+    /// The tick of the last command of the partial write that holds the channel, and its bank.
+    held: Option<(u64, usize)>,
+}
+
+/// Units that have arrived since the channel was settled. A channel that is not full need not be settled at once, and
+/// it is faster to do much at one channel than a little at many.
+#[derive(Clone, Debug)]
+struct Arrivals {
+    list: [Arrival; HBM_QUEUE_UNITS],
+    len: usize,
+    /// Number of places of the queue that were free then.
+    room: usize,
+    /// The queue is full before this tick.
+    room_from: u64,
+}
+
+/// A unit that enters the queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrival {
+    tick: u64,
+    place: Place,
+    partial_write: bool,
+}
+
+/// One channel.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    queue: Queue,
     banks: [Bank; BANKS],
     /// Banks with a row.
     active: Set,
@@ -108,67 +149,24 @@ pub(super) struct Channel {
     waiting: Waiting,
     /// First tick that is not decided yet.
     now: u64,
-    /// Tick of the last command, its bank, and the ticks from which the next one can go: after each of [`GAPS`].
-    last_tick: u64,
-    last_bank: usize,
-    allowed: [u64; 3],
-    /// Next command slot that will be used, and its bank, if they are known.
-    next: Option<(u64, usize)>,
-    /// The tick of the last command of the partial write that holds the channel, and its bank.
-    held: Option<(u64, usize)>,
+    commands: Commands,
     report: ChannelReport,
-    /// Units that have arrived since the channel was settled. A channel that is not full need not be settled at once,
-    /// and it is faster to do much at one channel than a little at many.
-    arrivals: [Arrival; HBM_QUEUE_UNITS],
-    arrived: usize,
-    /// Number of places that were free then.
-    room: usize,
-    /// The queue is full before this tick.
-    room_from: u64,
-}
-
-/// A unit that enters the queue.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    tick: u64,
-    place: Place,
-    partial_write: bool,
+    arrivals: Arrivals,
 }
 
 impl Channel {
-    pub const fn new() -> Self {
-        const NO_UNIT: Unit = Unit { number: 0, row: 0, partial_write: false, next: NOBODY };
-        const NO_ARRIVAL: Arrival =
-            Arrival { tick: 0, place: Place { channel: 0, bank: 0, row: 0 }, partial_write: false };
-        const NOTHING: ChannelReport = ChannelReport {
-            units: 0,
-            bytes: 0,
-            busy_ticks: 0,
-            openings: 0,
-            row_switches: 0,
-            partial_writes: 0,
-            start_ticks: 0,
-            finish_ticks: 0,
-        };
+    pub fn new() -> Self {
+        let list = [Arrival::default(); HBM_QUEUE_UNITS];
         Self {
-            units: [NO_UNIT; HBM_QUEUE_UNITS],
-            free: u64::MAX,
-            entered: 0,
+            queue: Queue { units: [Unit::default(); HBM_QUEUE_UNITS], free: u64::MAX, entered: 0 },
             banks: [CLOSED; BANKS],
             active: 0,
             used: 0,
             waiting: Waiting::new(),
             now: 0,
-            last_tick: 0,
-            last_bank: 0,
-            allowed: [0; 3],
-            next: None,
-            held: None,
-            report: NOTHING,
-            arrivals: [NO_ARRIVAL; HBM_QUEUE_UNITS],
-            arrived: 0,
-            room: HBM_QUEUE_UNITS,
-            room_from: 0,
+            commands: Commands::default(),
+            report: ChannelReport::default(),
+            arrivals: Arrivals { list, len: 0, room: HBM_QUEUE_UNITS, room_from: 0 },
         }
     }
 
@@ -180,31 +178,11 @@ impl Channel {
             rest &= rest - 1;
         }
         // Free places, and banks without a row, are never read. Every field has a name here.
-        let Self {
-            units: _,
-            arrivals: _,
-            banks: _,
-            active: _,
-            free,
-            entered,
-            used,
-            waiting,
-            now,
-            last_tick,
-            last_bank,
-            allowed,
-            next,
-            held,
-            report,
-            arrived,
-            room,
-            room_from,
-        } = self;
-        (*free, *entered, *used) = (u64::MAX, 0, 0);
-        *waiting = Waiting::new();
-        (*now, *last_tick, *last_bank, *allowed) = (0, 0, 0, [0; 3]);
-        (*next, *held, *report) = (None, None, ChannelReport::default());
-        (*arrived, *room, *room_from) = (0, HBM_QUEUE_UNITS, 0);
+        let Self { queue, banks: _, active: _, used, waiting, now, commands, report, arrivals } = self;
+        (queue.free, queue.entered) = (u64::MAX, 0);
+        (arrivals.len, arrivals.room, arrivals.room_from) = (0, HBM_QUEUE_UNITS, 0);
+        (*used, *now, *waiting) = (0, 0, Waiting::new());
+        (*commands, *report) = (Commands::default(), ChannelReport::default());
     }
 
     /// Offers a unit to the queue at `tick`. If there is no room, the error is the tick from which there is room.
@@ -212,27 +190,27 @@ impl Channel {
     /// Ticks do not decrease from call to call.
     #[inline]
     pub fn offer(&mut self, place: Place, partial_write: bool, tick: u64) -> Result<(), u64> {
-        if tick < self.room_from {
-            return Err(self.room_from);
+        if tick < self.arrivals.room_from {
+            return Err(self.arrivals.room_from);
         }
-        if self.arrived == self.room {
+        if self.arrivals.len == self.arrivals.room {
             self.settle(tick);
-            if self.free == 0 {
+            if self.queue.free == 0 {
                 // No unit can arrive before there is room, which is after the command that makes it.
                 self.advance(u64::MAX, true);
-                self.room = self.free.count_ones() as usize;
-                self.room_from = self.now;
-                return Err(self.room_from);
+                self.arrivals.room = self.queue.free.count_ones() as usize;
+                self.arrivals.room_from = self.now;
+                return Err(self.arrivals.room_from);
             }
         }
-        self.arrivals[self.arrived] = Arrival { tick, place, partial_write };
-        self.arrived += 1;
+        self.arrivals.list[self.arrivals.len] = Arrival { tick, place, partial_write };
+        self.arrivals.len += 1;
         Ok(())
     }
 
     /// Counts the bytes of a unit that was taken.
     #[inline]
-    pub fn asked(&mut self, bytes: u32) {
+    pub fn count_bytes(&mut self, bytes: u32) {
         self.report.bytes += u64::from(bytes);
     }
 
@@ -241,7 +219,7 @@ impl Channel {
         self.settle(u64::MAX);
         let ChannelReport { units, partial_writes, .. } = self.report;
         if units > 0 {
-            self.report.finish_ticks = self.last_tick + HBM_CONTROLLER_CYCLE_TICKS;
+            self.report.finish_ticks = self.commands.last_tick + HBM_CONTROLLER_CYCLE_TICKS;
         }
         self.report.busy_ticks =
             (units - partial_writes) * HBM_UNIT_TICKS + partial_writes * HBM_PARTIAL_WRITE_TICKS;
@@ -251,27 +229,27 @@ impl Channel {
     /// Decides everything before `until`, arrivals included.
     #[inline(never)]
     pub fn settle(&mut self, until: u64) {
-        for k in 0..self.arrived {
-            let arrival = self.arrivals[k];
+        for k in 0..self.arrivals.len {
+            let arrival = self.arrivals.list[k];
             if !self.may_enter_early(&arrival) {
                 self.advance(arrival.tick, false);
             }
             self.enter(arrival);
         }
-        self.arrived = 0;
+        self.arrivals.len = 0;
         self.advance(until, false);
-        self.room = self.free.count_ones() as usize;
+        self.arrivals.room = self.queue.free.count_ones() as usize;
     }
 
-    /// Adds to `state` everything that decides the future from `tick` on, with ticks and arrivals counted from there.
-    /// Everything before is settled.
+    /// Adds all values that decide the future from `tick` on to `state`, with ticks and arrivals counted from there.
+    /// Everything before `tick` must be settled.
     pub fn state(&self, tick: u64, state: &mut Vec<u64>) {
         let after = |at: u64| at.saturating_sub(tick);
         // Once tCCD allows a command for any bank, the last bank does not matter.
-        let last_bank = if after(self.allowed[2]) > 0 { self.last_bank as u64 } else { 0 };
-        state.extend([after(self.now), after(self.room_from), last_bank]);
-        state.extend(self.allowed.map(after));
-        state.extend(self.held.map_or([0; 2], |(at, bank)| [1 + after(at), bank as u64]));
+        let last_bank = if after(self.commands.allowed[2]) > 0 { self.commands.last_bank as u64 } else { 0 };
+        state.extend([after(self.now), after(self.arrivals.room_from), last_bank]);
+        state.extend(self.commands.allowed.map(after));
+        state.extend(self.commands.held.map_or([0; 2], |(at, bank)| [1 + after(at), bank as u64]));
         let mut rest = self.active;
         while rest != 0 {
             let index = rest.trailing_zeros() as usize;
@@ -282,10 +260,10 @@ impl Channel {
             for line in [bank.hits, bank.others] {
                 let mut at = line.first;
                 while at != NOBODY {
-                    let unit = self.units[usize::from(at) % HBM_QUEUE_UNITS];
+                    let unit = self.queue.units[usize::from(at) % HBM_QUEUE_UNITS];
                     let commands = if at == bank.hits.first { bank.commands } else { unit.commands() };
                     let form = u64::from(commands) << 1 | u64::from(unit.partial_write);
-                    state.extend([self.entered - unit.number, form << 16 | u64::from(unit.row)]);
+                    state.extend([self.queue.entered - unit.number, form << 16 | u64::from(unit.row)]);
                     at = unit.next;
                 }
                 // No unit has this number.
@@ -294,27 +272,27 @@ impl Channel {
         }
     }
 
-    /// Its counts, and the tick of its last command.
+    /// Counts of its work, and the tick of its last command.
     pub fn counts(&self) -> (ChannelReport, u64) {
-        (self.report, self.last_tick)
+        (self.report, self.commands.last_tick)
     }
 
-    /// Repeats everything since these counts another `times` times. The repeats take `ticks` ticks in all.
-    pub fn pass(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
+    /// Repeats everything since these counts another `times` times; together, the repeats take `ticks` ticks.
+    pub fn repeat(&mut self, (report, last_tick): &(ChannelReport, u64), times: u64, ticks: u64) {
         let total = &mut self.report;
         total.units += (total.units - report.units) * times;
         total.bytes += (total.bytes - report.bytes) * times;
         total.openings += (total.openings - report.openings) * times;
         total.row_switches += (total.row_switches - report.row_switches) * times;
         total.partial_writes += (total.partial_writes - report.partial_writes) * times;
-        if self.last_tick != *last_tick {
-            self.last_tick += ticks;
+        if self.commands.last_tick != *last_tick {
+            self.commands.last_tick += ticks;
         }
-        self.next = None;
+        self.commands.next = None;
         self.now += ticks;
-        self.room_from += ticks;
-        self.allowed = self.allowed.map(|at| at + ticks);
-        self.held = self.held.map(|(at, bank)| (at + ticks, bank));
+        self.arrivals.room_from += ticks;
+        self.commands.allowed = self.commands.allowed.map(|at| at + ticks);
+        self.commands.held = self.commands.held.map(|(at, bank)| (at + ticks, bank));
         self.waiting.pass(ticks);
         for bank in &mut self.banks {
             bank.open_ticks += ticks;
@@ -324,14 +302,14 @@ impl Channel {
     /// Decides everything before `until` if nothing arrives. With `to_room`, it stops when there is room in the queue.
     fn advance(&mut self, until: u64, to_room: bool) {
         loop {
-            if to_room && self.free != 0 {
+            if to_room && self.queue.free != 0 {
                 return;
             }
-            let (tick, bank) = match self.next {
+            let (tick, bank) = match self.commands.next {
                 Some(next) => next,
                 None => self.next_command(),
             };
-            self.next = Some((tick, bank));
+            self.commands.next = Some((tick, bank));
             let change_ticks = self.waiting.change_ticks;
             if tick.min(change_ticks) >= until {
                 self.now = self.now.max(until);
@@ -342,16 +320,15 @@ impl Channel {
                 // Another bank is the first to begin its row.
                 self.now = self.now.max(change_ticks);
                 self.waiting.look(change_ticks, &self.banks);
-                self.next = None;
+                self.commands.next = None;
             } else {
                 self.issue(tick, bank, until);
             }
         }
     }
 
-    /// Tells if a unit may enter before its time, because nothing that is decided until it arrives depends on it. Its
-    /// bank waits for it and has to open its row, or is certainly not done with others until then, as each takes at
-    /// least [`HBM_UNIT_TICKS`].
+    /// Tells if a unit may enter before its time, because no decision before its arrival depends on it: its bank has no
+    /// other unit and must open its row, or is busy until then with other units, each for at least [`HBM_UNIT_TICKS`].
     #[inline]
     fn may_enter_early(&self, arrival: &Arrival) -> bool {
         let bank = &self.banks[usize::from(arrival.place.bank) % BANKS];
@@ -364,24 +341,25 @@ impl Channel {
     /// Puts a unit into the queue.
     #[inline]
     fn enter(&mut self, Arrival { tick, place: Place { bank, row, .. }, partial_write }: Arrival) {
-        debug_assert!(self.free != 0);
-        let at = self.free.trailing_zeros() as u8;
-        self.free &= self.free - 1;
-        let number = self.entered;
-        self.entered += 1;
-        self.units[usize::from(at) % HBM_QUEUE_UNITS] = Unit { number, row, partial_write, next: NOBODY };
+        debug_assert!(self.queue.free != 0);
+        let at = self.queue.free.trailing_zeros() as u8;
+        self.queue.free &= self.queue.free - 1;
+        let number = self.queue.entered;
+        self.queue.entered += 1;
+        self.queue.units[usize::from(at) % HBM_QUEUE_UNITS] =
+            Unit { number, row, partial_write, next: NOBODY };
         let index = usize::from(bank);
         let bank = &mut self.banks[index % BANKS];
         if !bank.hits.is_empty() {
             let line = if bank.row == row { &mut bank.hits } else { &mut bank.others };
-            return line.push(at, &mut self.units);
+            return line.push(at, &mut self.queue.units);
         }
-        bank.hits.push(at, &mut self.units);
+        bank.hits.push(at, &mut self.queue.units);
         if bank.row == row {
             // The row has served all its units before: a row with units to serve has hits.
-            bank.begin(index, &self.units);
+            bank.begin(index, &self.queue.units);
             self.used |= 1 << index;
-            self.next = None;
+            self.commands.next = None;
         } else {
             bank.row = row;
             self.open(index, tick);
@@ -392,12 +370,12 @@ impl Channel {
     fn go_on(&mut self, index: usize, tick: u64) {
         let bank = &mut self.banks[index % BANKS];
         let mut at = bank.others.first;
-        bank.row = self.units[usize::from(at) % HBM_QUEUE_UNITS].row;
-        bank.others = Line::EMPTY;
+        bank.row = self.queue.units[usize::from(at) % HBM_QUEUE_UNITS].row;
+        bank.others = Fifo::EMPTY;
         while at != NOBODY {
-            let Unit { row, next, .. } = self.units[usize::from(at) % HBM_QUEUE_UNITS];
+            let Unit { row, next, .. } = self.queue.units[usize::from(at) % HBM_QUEUE_UNITS];
             let line = if row == bank.row { &mut bank.hits } else { &mut bank.others };
-            line.push(at, &mut self.units);
+            line.push(at, &mut self.queue.units);
             at = next;
         }
         self.open(index, tick);
@@ -407,7 +385,7 @@ impl Channel {
     #[inline]
     fn open(&mut self, index: usize, tick: u64) {
         let bank = &mut self.banks[index % BANKS];
-        bank.begin(index, &self.units);
+        bank.begin(index, &self.queue.units);
         let closed = self.active >> index & 1 == 0;
         self.active |= 1 << index;
         if closed {
@@ -424,8 +402,8 @@ impl Channel {
         self.waiting.add(bank.rank, bank.open_ticks);
     }
 
-    /// Banks whose first unit may be served: those whose row has served others, and the oldest of those whose row has
-    /// not.
+    /// Banks whose first unit may be served: all banks whose row has served a unit, and the bank with the oldest unit of
+    /// all others.
     #[inline]
     fn candidates(&self) -> Set {
         self.waiting.head().map_or(self.used, |rank| self.used | 1 << ranked(rank))
@@ -446,10 +424,10 @@ impl Channel {
         (least % u64::from(Set::BITS)) as usize
     }
 
-    /// The next command slot that will be used if nothing happens before, and the bank.
+    /// The next command slot that is used if nothing happens before, and its bank.
     #[inline]
     fn next_command(&self) -> (u64, usize) {
-        if let Some(held) = self.held {
+        if let Some(held) = self.commands.held {
             return held;
         }
         let candidates = self.candidates();
@@ -457,14 +435,15 @@ impl Channel {
             return (u64::MAX, 0);
         }
         let earliest = self.now.next_multiple_of(HBM_COMMAND_CYCLE_TICKS);
-        let sets = after(self.last_bank, candidates);
-        let tick = earliest.max(self.allowed[first_of(sets)]);
-        let wait = usize::from(tick >= self.allowed[1]) + usize::from(tick >= self.allowed[2]);
+        let sets = after(self.commands.last_bank, candidates);
+        let tick = earliest.max(self.commands.allowed[first_of(sets)]);
+        let wait =
+            usize::from(tick >= self.commands.allowed[1]) + usize::from(tick >= self.commands.allowed[2]);
         (tick, self.oldest(sets[wait]))
     }
 
-    /// Follower of a command for a bank if the candidates stay: the ticks until it, and its bank. Selected, not indexed
-    /// (see [`first_of`]): that is 3 % of the time of random units.
+    /// Next command after one for a bank, if the candidates stay: the ticks until it, and its bank. Selected, not indexed
+    /// by [`first_of`]: that saves 3 % of the time of random units.
     #[inline]
     fn follower(&self, bank: usize, candidates: Set) -> (u64, usize) {
         let [in_slice, everywhere, all] = after(bank, candidates);
@@ -473,8 +452,8 @@ impl Channel {
         (gap, self.oldest(set))
     }
 
-    /// Issues a command for a bank, and those after it that are sure. A unit that follows itself goes on, and two that
-    /// follow each other take turns, until one of them is done or something happens at `limit`.
+    /// Issues a command for a bank, and the commands after it that are certain: those of the same unit, or of two units
+    /// in turns, until a unit is done or `limit`, when something else happens.
     #[inline]
     fn issue(&mut self, tick: u64, bank: usize, mut limit: u64) {
         let first = &self.banks[bank % BANKS];
@@ -512,20 +491,20 @@ impl Channel {
         if done {
             self.leave(last, self.now - 1);
         }
-        // The next command is sure, unless it belongs to the unit that is done. One for a bank of another group does
-        // not. Without other candidates, the next unit of the bank takes the turn of the one that is done.
+        // The next command is certain, unless its unit is done. A command for a bank of another group has another unit.
+        // Without other candidates, the next unit of the bank takes the turn of the unit that is done.
         let only = || turns && candidates == (1 << bank | 1 << other) && self.candidates() == candidates;
         if !done || other / HBM_BANKS != bank / HBM_BANKS || only() {
             let next = if last == bank { other } else { bank };
-            self.next = Some((self.last_tick + gap, next));
+            self.commands.next = Some((self.commands.last_tick + gap, next));
         }
     }
 
-    /// Issues the first command of a partial write: nothing else goes until the last one.
+    /// Issues the first command of a partial write. No other command goes until its last one.
     #[cold]
     fn hold(&mut self, tick: u64, bank: usize) {
         let rest = HBM_PARTIAL_WRITE_TICKS - HBM_CONTROLLER_CYCLE_TICKS;
-        self.held = Some((tick + rest, bank));
+        self.commands.held = Some((tick + rest, bank));
         self.banks[bank % BANKS].commands = 1;
         self.report.partial_writes += 1;
         self.issued(tick, bank);
@@ -534,25 +513,25 @@ impl Channel {
     /// Records that a command for a bank was issued.
     #[inline]
     fn issued(&mut self, tick: u64, bank: usize) {
-        self.next = None;
+        self.commands.next = None;
         self.now = tick + 1;
-        self.last_bank = bank;
-        self.allowed = GAPS.map(|gap| tick + gap);
-        self.last_tick = tick;
+        self.commands.last_bank = bank;
+        self.commands.allowed = GAPS.map(|gap| tick + gap);
+        self.commands.last_tick = tick;
     }
 
     /// Removes the first unit for the row of a bank, which is done.
     #[inline]
     fn leave(&mut self, index: usize, tick: u64) {
-        self.held = None;
+        self.commands.held = None;
         self.report.units += 1;
         let bank = &mut self.banks[index % BANKS];
         let place = bank.hits.first;
-        self.free |= 1 << place;
-        bank.hits.first = self.units[usize::from(place) % HBM_QUEUE_UNITS].next;
+        self.queue.free |= 1 << place;
+        bank.hits.first = self.queue.units[usize::from(place) % HBM_QUEUE_UNITS].next;
         bank.hits.len -= 1;
         if !bank.hits.is_empty() {
-            bank.begin(index, &self.units);
+            bank.begin(index, &self.queue.units);
             return;
         }
         self.used &= !(1 << index);

@@ -76,7 +76,7 @@ impl HbmReport {
 
 /// The head of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Engine {
+pub(super) struct Head {
     /// Core cycle of the next offer. [`NEVER`] if nothing is left.
     next_cycle: u64,
     place: Place,
@@ -89,7 +89,7 @@ pub(super) struct Engine {
 /// Cycle of an engine that has nothing left.
 const NEVER: u64 = u64::MAX;
 
-impl Engine {
+impl Head {
     const IDLE: Self = Self {
         next_cycle: 0,
         place: Place { channel: 0, bank: 0, row: 0 },
@@ -158,7 +158,7 @@ impl Detailed {
 
     fn serve<S: Repeating>(&mut self, streams: &mut [S]) -> HbmReport {
         self.channels.iter_mut().for_each(Channel::reset);
-        let mut engines = vec![Engine::IDLE; streams.len()];
+        let mut engines = vec![Head::IDLE; streams.len()];
         for (engine, stream) in engines.iter_mut().zip(streams.iter_mut()) {
             engine.take(stream, self.map, 0);
         }
@@ -176,7 +176,7 @@ impl Detailed {
                     let channel = &mut self.channels[usize::from(engine.place.channel)];
                     match channel.offer(engine.place, engine.partial_write, cycle * CORE_CYCLE_TICKS) {
                         Ok(()) => {
-                            channel.asked(engine.bytes);
+                            channel.count_bytes(engine.bytes);
                             engine.take(&mut streams[at], self.map, cycle + 1);
                             period.taken(&mut streams[at]);
                         }

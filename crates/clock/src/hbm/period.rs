@@ -1,29 +1,29 @@
 //! Search for repetitions.
 //!
-//! Broadcasts read the same bytes again and again: loops without a stride. After some turns the channels do the same in
-//! every turn. If their state, and that of the engines, is that of an earlier turn, then everything in between repeats
-//! as long as the streams repeat, and is passed at once. The result is the same to the tick.
+//! Broadcasts, loops without a stride, read the same bytes again and again. After some turns the channels do the same in
+//! every turn. If channels and engines are in the state of an earlier turn, then everything in between repeats as long as
+//! the streams repeat: it is counted at once. The result is the same to the tick.
 //!
 //! States are compared when a turn begins, at most once per [`REQUESTS`]. The state to compare with is kept for 1, 2,
 //! 4, 8, … comparisons, so that periods of any length are found (R. Brent, "An improved Monte Carlo factorization
 //! algorithm", 1980).
 
 use super::channel::{Channel, ChannelReport};
-use super::detailed::Engine;
+use super::detailed::Head;
 use super::stream::Repeating;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_COMMAND_CYCLE_TICKS};
 
 /// Requests between two comparisons. Keeping a state takes as long as about 20 requests.
 const REQUESTS: u64 = 32;
 
-/// Least number of turns of a loop that are left: with fewer, little can be passed.
+/// Least number of turns that a loop must have left: with fewer, a search saves little.
 const TURNS: u64 = 3;
 
 /// A state that may come again.
 struct Mark<P> {
     cycle: u64,
     positions: Vec<P>,
-    engines: Vec<Engine>,
+    engines: Vec<Head>,
     /// States that decide the future of the channels, one after another.
     states: Vec<u64>,
     /// End of the state of each channel, and its counts at that time.
@@ -60,14 +60,14 @@ impl<P> Period<P> {
         self.due
     }
 
-    /// Compares the state before `cycle` with the mark. If they are equal, passes the periods that follow. Returns the
-    /// number of cycles that are passed.
+    /// Compares the state before `cycle` with the mark. If they are equal, skips the periods that follow. Returns the
+    /// number of skipped cycles.
     #[cold]
     pub fn pass<S: Repeating<Position = P>>(
         &mut self,
         cycle: u64,
         streams: &mut [S],
-        engines: &mut [Engine],
+        engines: &mut [Head],
         channels: &mut [Channel],
     ) -> u64 {
         (self.due, self.requests) = (false, 0);
@@ -94,7 +94,7 @@ impl<P> Period<P> {
             }
             engines.iter_mut().for_each(|engine| engine.pass(cycles));
             for (channel, (_, counts)) in channels.iter_mut().zip(&mark.channels) {
-                channel.pass(counts, times, cycles * CORE_CYCLE_TICKS);
+                channel.repeat(counts, times, cycles * CORE_CYCLE_TICKS);
             }
             (self.mark, self.most) = (None, 1);
             return cycles;
@@ -112,7 +112,7 @@ impl<P> Period<P> {
         &mut self,
         cycle: u64,
         streams: &[S],
-        engines: &[Engine],
+        engines: &[Head],
         channels: &mut [Channel],
     ) {
         let mut mark = Mark {
@@ -134,13 +134,7 @@ impl<P> Period<P> {
 
 impl<P> Mark<P> {
     /// Tells if the state before `cycle` is this one, apart from the time.
-    fn is_like(
-        &self,
-        cycle: u64,
-        engines: &[Engine],
-        channels: &mut [Channel],
-        state: &mut Vec<u64>,
-    ) -> bool {
+    fn is_like(&self, cycle: u64, engines: &[Head], channels: &mut [Channel], state: &mut Vec<u64>) -> bool {
         if !engines.iter().zip(&self.engines).all(|(engine, kept)| engine.after(cycle) == *kept) {
             return false;
         }

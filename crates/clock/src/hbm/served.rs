@@ -11,7 +11,7 @@ pub struct ChannelUse {
     pub bytes: u64,
     /// Ticks in which it moved data or was held by a partial write.
     pub busy_ticks: u64,
-    /// The first of these ticks. The estimate of `book`, which knows sums alone, begins with 0.
+    /// The first of these ticks. 0 in the estimate of `book`, which has sums alone.
     pub start_ticks: u64,
     /// The end of the last of them.
     pub end_ticks: u64,

@@ -109,7 +109,7 @@ pub struct Strided {
     offset: u32,
     write: bool,
     finished: bool,
-    /// Turns that are left of a loop without a stride that goes round here, this turn included; else 0.
+    /// Turns left of the loop without a stride that has just begun a turn, this turn included. 0 if none has.
     turns: u64,
 }
 
@@ -180,8 +180,8 @@ impl Strided {
         self.finished = true;
     }
 
-    /// Number of times that the requests since `from`, an earlier position, certainly come again from here on: as long
-    /// as a loop without a stride goes round, if nothing else has moved.
+    /// Number of times that the requests since the earlier position `from` certainly follow again: the turns left of a loop
+    /// without a stride, if no other loop has moved.
     fn repeats(&self, from: &Position) -> u64 {
         if (self.offset, self.finished) != (from.offset, false) {
             return 0;
@@ -212,11 +212,11 @@ pub(super) trait Repeating: Iterator<Item = Request> {
     /// Current position.
     fn here(&self) -> Self::Position;
 
-    /// Turns that are left of a loop that repeats its requests, this turn included, if one has begun since the last
-    /// call; else 0.
+    /// Turns left of a loop that repeats its requests, this turn included, if a turn has begun since the last call. 0
+    /// otherwise.
     fn begun(&mut self) -> u64;
 
-    /// Number of times that the requests since `from`, an earlier position, certainly come again from here on.
+    /// Number of times that the requests since the earlier position `from` certainly follow again.
     fn repeats(&self, from: &Self::Position) -> u64;
 
     /// Passes the requests since `from` another `times` times.

@@ -15,8 +15,8 @@ use order::{REMEMBERED, are_same_loads, conflict, is_other_load, kept_waiting, l
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Maximum number of operations between two of a queue that are compared with the second one. A pair with more of them
-/// is not counted.
+/// Maximum number of operations between a pair of a queue. They are compared with its second operation. A pair with more
+/// of them is not counted.
 const BETWEEN: usize = 4096;
 
 /// A line of a kernel: the kernel, the line, the call.
@@ -115,8 +115,8 @@ impl Queue {
         }
     }
 
-    /// Adds an operation of the queue that has ended. Returns the line of the one in front of it, if it is a load that
-    /// could be given before.
+    /// Adds an operation of the queue that has ended. If it is a load that could go in front of the operation before it,
+    /// returns the line of that operation.
     fn add(&mut self, record: &Record) -> Option<LineKey> {
         let Record { number, accesses, .. } = record;
         let ended = (*number, key(record), accesses.clone(), kept_waiting(record));

@@ -26,8 +26,8 @@ pub fn is_other_load(first: LineKey, second: &Record) -> bool {
     (first.1, first.2) != (second.location, second.operation) && written(second).is_some()
 }
 
-/// Loads that could be given before the operation in front of them, which kept their queue waiting. Each has the place
-/// of that operation.
+/// Loads that could go in front of the operation before them, which kept their queue waiting. Each has the place of that
+/// operation.
 pub fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
     let mut found = Vec::new();
     for context in [ContextKind::TensorDma, ContextKind::Sub] {
@@ -176,7 +176,7 @@ pub fn without(mut works: Vec<Work>, places: &[usize]) -> Vec<Work> {
     works
 }
 
-/// Whether two operations touch the same bytes, and one of them writes there.
+/// Tells if two operations touch the same bytes, and one of them writes there.
 pub fn conflict(a: &[Access], b: &[Access]) -> bool {
     a.iter().any(|a| {
         b.iter().any(|b| {
@@ -188,7 +188,7 @@ pub fn conflict(a: &[Access], b: &[Access]) -> bool {
     })
 }
 
-/// An operation that is given no more.
+/// An operation in the place of one that is left out: it does nothing.
 pub fn nothing(work: &Work) -> Work {
     let load = Arc::new(BankLoad::Nothing);
     Work { resources: Resources::default(), accesses: Arc::default(), cycles: 0, load, ..work.clone() }

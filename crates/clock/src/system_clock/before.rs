@@ -2,12 +2,10 @@
 
 use super::Clock;
 use crate::contention::BankLoad;
-use crate::ledger::KernelCall;
 use crate::numbers::Number;
-use crate::record::{Amount, Given, Timing};
+use crate::record::{Amount, Record, Timing};
 use crate::schedule::{Resource, Resources};
 use core::ops::Range;
-use core::panic::Location;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind, Switch, TensorUnit};
 use furiosa_visa_rules::spec::CLUSTERS;
 use std::sync::Arc;
@@ -18,35 +16,24 @@ const STORES: usize = 64;
 impl Clock {
     /// Operation that writes the bitmap of a custom switch to the routers before its pass: by the DMA engines, through
     /// the sub context. Both are idle until then.
-    pub(super) fn bitmap(
-        &mut self,
-        kernel: KernelCall,
-        unit: &TensorUnit,
-        switch: &Switch,
-        location: &'static Location<'static>,
-    ) -> (Given, Resources, BankLoad) {
+    pub(super) fn bitmap(&mut self, unit: &TensorUnit, switch: &Switch, given: Record) -> Record {
         let context = unit.context();
-        let cost = self.model.cost(Number::SwitchBitmap, 1);
-        let slices = self.slices_of(&unit.fetch.source);
-        let held = Resources::of(context)
+        let resources = Resources::of(context)
             .with(Resource::Context(ContextKind::Sub))
             .with(Resource::Context(ContextKind::TensorDma));
-        let given = Given {
-            kernel,
+        Record {
             operation: "switch bitmap",
             context,
-            location,
-            timing: Timing::Bitmap(cost),
-            amount: Amount { slices, ..Amount::default() },
-            memories: (None, None),
-            accesses: Arc::default(),
+            resources,
+            timing: Timing::Bitmap(self.model.cost(Number::SwitchBitmap, 1)),
+            amount: Amount { slices: self.slices_of(&unit.fetch.source), ..Amount::default() },
             configuration: format!("snoop[s'] = {}", switch.snoop).into(),
-        };
-        (given, held, BankLoad::Nothing)
+            ..given
+        }
     }
 
     /// Lets both clusters meet before they load data that the kernel has stored to HBM. DMA is idle until then.
-    pub(super) fn meet_before(&mut self, given: &Given) {
+    pub(super) fn meet_before(&mut self, given: &Record) {
         if given.context != ContextKind::TensorDma {
             return;
         }
@@ -62,17 +49,19 @@ impl Clock {
         let stored_before = in_hbm(false).any(|read| self.stored.iter().any(|stored| meets(stored, &read)));
         if stored_before && (0..CLUSTERS).all(|cluster| slices.has_cluster(cluster)) {
             let accesses = given.accesses.iter().filter(|access| !access.write).cloned().collect();
-            let meeting = Given {
+            let meeting = Record {
                 operation: "clusters meet",
                 timing: Timing::Meeting(self.model.cost(Number::Synchronisation, 1)),
                 amount: Amount { slices: slices.clone(), ..Amount::default() },
                 memories: (None, None),
                 accesses,
                 configuration: "stored to HBM, loaded by both".into(),
+                resources: Resources::of(given.context),
+                load: Arc::new(BankLoad::Nothing),
                 ..given.clone()
             };
             self.stored.clear();
-            self.give((meeting, Resources::of(given.context), BankLoad::Nothing));
+            self.give(meeting);
         }
         let stores: Vec<Range<u64>> = in_hbm(true).collect();
         for store in stores {

@@ -24,9 +24,9 @@
 //!
 //! A hint promises a number, and the clock has none for these:
 //!
-//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows are another table and another
-//!   index, whose rows a program may not want. A hint can only move the start of rows of whole units: the rows that the
-//!   index has named are timed from there (partial writes, split reads).
+//! * Gathers and scatters of rows below 256 bytes. A request moves a row; longer rows need another table and another
+//!   index, which the program may not want. A hint can only move the start of rows of whole units: the rows of the index
+//!   are timed from there (partial writes, split reads).
 //! * Loads of less than 256 bytes to a slice. Longer runs would bring them to fewer slices, and a move in DM would have
 //!   to spread them: the start of that move alone takes longer than the saving.
 //! * Rows whose addresses fall on few channels of HBM: addresses are data. The report has the bytes of each channel,
@@ -70,15 +70,14 @@ const LEAST: u64 = 200;
 /// The operations of a line in all launches of a kernel.
 struct Line<'a> {
     records: Vec<&'a Record>,
-    /// For each operation that stands for others: the number that are alike in all, and of these the number that are
-    /// kept.
+    /// Number of alike operations, and of kept ones among them, for each operation that stands for others.
     alike: HashMap<OperationNumber, (u64, u64)>,
     operations: u64,
     cycles: u64,
 }
 
 impl Line<'_> {
-    /// Cycles by which its operations take less, all together, if those that are kept take `cycles`.
+    /// Cycles that all of its operations save together, if the kept ones take `cycles`.
     fn less(&self, cycles: &HashMap<OperationNumber, u64>) -> u64 {
         let changed = self.records.iter().filter_map(|record| Some((record, cycles.get(&record.number)?)));
         let less = changed.map(|(record, cycles)| {
@@ -89,7 +88,7 @@ impl Line<'_> {
     }
 }
 
-/// Effect of an edit on the operations of a segment, given the places of those of its line. The number is the part of
+/// Edit of the operations of a segment, given the places of those of its line. The number is the part of
 /// [`Candidate::all`] that the edit does there.
 type Edit<'a> = Box<dyn Fn(&[&Record], &[usize], Vec<Work>) -> Option<(Vec<Work>, u64)> + 'a>;
 
@@ -265,8 +264,8 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
 
 impl Report {
     /// Edits that would make the program faster, the largest saving first: see [`hints`](super::hints). Empty if no
-    /// edit that the clock knows saves half a percent of all kernels, and while a panic unwinds: code that drops a
-    /// context then asks for no hints, and a second panic would end the process.
+    /// known edit saves half a percent of all kernels. Empty while a panic unwinds: a context that is dropped then must
+    /// not panic again, which would end the process.
     ///
     /// ```
     /// use furiosa_visa_std::prelude::*;
@@ -305,19 +304,16 @@ impl Report {
             let Some(saving) = program.saving(&candidate).filter(|saving| *saving >= least) else { continue };
             let line = &program.lines[&candidate.line];
             let (kernel, location, operation) = candidate.line;
-            let Candidate { kind, cause, edit, .. } = candidate;
-            let Line { records, operations, cycles, .. } = line;
-            let (number, operations, cycles) = (records[0].number, *operations, *cycles);
             hints.push(Hint {
-                kind,
+                kind: candidate.kind,
                 kernel,
                 location,
                 operation,
-                number,
-                operations,
-                cycles,
-                cause,
-                edit,
+                number: line.records[0].number,
+                operations: line.operations,
+                cycles: line.cycles,
+                cause: candidate.cause,
+                edit: candidate.edit,
                 saving,
             });
         }

@@ -44,8 +44,8 @@ pub(super) fn works(segment: &[&Record]) -> Vec<Work> {
     segment.iter().map(work).collect()
 }
 
-/// The same for edits that change the times of operations but not their work: each takes the cycles that it would take
-/// by itself, and meets those beside it at the banks of DM as on the clock.
+/// The same for edits that change the times of operations but not their work. Each takes its cycles without others, and
+/// meets those beside it at the banks of DM as on the clock.
 pub(super) fn works_at_banks(segment: &[&Record]) -> Vec<Work> {
     let at_banks = |(work, record): (Work, &&Record)| match &*record.load {
         BankLoad::Nothing => work,

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 const UNIT: u64 = HBM_UNIT_BYTES as u64;
 
-/// Number of addresses at which transfers are timed that differ in their addresses alone.
+/// Maximum number of transfers that are timed of those that differ in their addresses alone.
 pub(super) const TIMED_ADDRESSES: usize = 16;
 
 /// Transfers that stand for others: those at the first addresses.
@@ -74,8 +74,8 @@ impl WholeUnits {
     }
 }
 
-/// A transfer whose runs in HBM, on a side, are whole units apart from their start, moved to start at a multiple of
-/// 256. The addresses are those that were moved, also by an index, less their common distance past a multiple.
+/// A transfer whose runs in HBM, on a side, are whole units apart from their start, moved to start at a multiple of 256:
+/// all addresses, also those of an index, less their common distance past a multiple.
 fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
     let BankLoad::Dma { operation, .. } = &*record.load else { return None };
     let past = operation.commands().next()?.base(side) % UNIT;

@@ -294,8 +294,8 @@ fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
 }
 
 impl MemoryMap {
-    /// Follows all operations that are kept, in the order of the program.
-    /// The map of a ledger, with the allocations of the program in HBM, DM and VRF.
+    /// The map of a ledger, with the allocations of the program in HBM, DM and VRF. It follows the operations that are
+    /// kept, in the order of the program.
     pub fn new(ledger: &Ledger, [hbm, dm, vrf]: [Allocations<'_>; 3], addresses: Addresses) -> Self {
         let mut all: Vec<&Touches> = ledger.touches.iter().collect();
         all.sort_by_key(|touches| touches.number);

@@ -27,8 +27,8 @@ const SCRIPTS: [&str; 4] = [
 /// Maximum number of operations of a page. Of a longer run it has the first ones, and says so.
 pub const SHOWN: u64 = 100_000;
 
-/// Tells if two names are of one existing file, also by a link. A page must not replace the trace of its run. Devices
-/// take both.
+/// Tells if two names mean one existing file, also by a link. A page must not replace the trace of its run. Devices are
+/// no files: they take both.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let (Ok(a), Ok(b)) = (one.metadata(), other.metadata()) else { return false };
     if !a.is_file() || !b.is_file() {

@@ -292,29 +292,16 @@ impl fmt::Display for Headline {
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
-        let Hint {
-            kind,
-            kernel,
-            location,
-            operation,
-            number,
-            operations,
-            cycles: line_cycles,
-            cause,
-            edit,
-            saving,
-        } = hint;
-        let share = percent(*saving, cycles);
-        let more = if *operations == 1 { String::new() } else { format!(" and {} more", operations - 1) };
-        let kernel = if kernel.is_empty() { String::new() } else { format!(" in {kernel}") };
-        let at = super::place(location);
-        line(format!("hint {}    saves {} cycles, {share}: {}", place + 1, grouped(*saving), kind.name()))?;
-        line(format!(
-            "  line    {operation} {at}{kernel}, #{number}{more}, {} cycles",
-            grouped(*line_cycles)
-        ))?;
-        line(format!("  cause   {cause}"))?;
-        line(format!("  edit    {edit}"))?;
+        let share = percent(hint.saving, cycles);
+        let more =
+            if hint.operations == 1 { String::new() } else { format!(" and {} more", hint.operations - 1) };
+        let kernel = if hint.kernel.is_empty() { String::new() } else { format!(" in {}", hint.kernel) };
+        let (at, saving) = (super::place(hint.location), grouped(hint.saving));
+        line(format!("hint {}    saves {saving} cycles, {share}: {}", place + 1, hint.kind))?;
+        let of_line = grouped(hint.cycles);
+        line(format!("  line    {} {at}{kernel}, #{}{more}, {of_line} cycles", hint.operation, hint.number))?;
+        line(format!("  cause   {}", hint.cause))?;
+        line(format!("  edit    {}", hint.edit))?;
     }
     if hints.len() > HINTS {
         line(format!("and {} more hints: `report.hints()`", hints.len() - HINTS))?;

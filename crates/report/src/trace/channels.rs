@@ -15,8 +15,8 @@ use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::spec::{CORE_CYCLE_TICKS, DMA_STARTUP_CYCLES, HBM_STACK_CHANNELS};
 use serde_json::{Value, json};
 
-/// Maximum number of spans of channels in a trace. A transfer over all channels of a chip has 32 of them. From the
-/// first transfer on whose spans would be too many, the sums of each transfer are in the span of `HBM` alone.
+/// Maximum number of spans of channels in a trace. A transfer over all channels of a chip has 32 of them. Transfers beyond
+/// the limit have sums in the span of `HBM` alone.
 pub const CHANNEL_SPANS: usize = 1 << 16;
 
 /// Number of spans that are written, and the transfers whose spans are not.

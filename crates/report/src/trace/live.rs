@@ -1,52 +1,36 @@
 //! Bytes of DM that hold a tensor that is still needed, over time.
 
 use core::ops::Range;
+use furiosa_visa_rules::byte_ranges::ByteRanges;
 use std::collections::BTreeMap;
 
 /// Bytes of DM that are needed, over time. A tensor is needed from the operation that writes it to the last one that
 /// reads it, or to the end as long as it might still be read.
 #[derive(Debug, Default)]
 pub(super) struct LiveBytes {
-    /// Pieces by their first byte: end, and the last cycle of the operation that used them last.
-    pieces: BTreeMap<u64, (u64, u64)>,
+    /// The last cycle of the operation that used the bytes last.
+    last_uses: ByteRanges<Option<u64>>,
     pub(super) changes: BTreeMap<u64, i64>,
     level: i64,
 }
 
 impl LiveBytes {
-    fn change(&mut self, cycle: u64, bytes: i64) {
-        *self.changes.entry(cycle).or_default() += bytes;
-    }
-
-    /// Records a use of bytes. Bytes that are written anew were needed up to their last use, and are again from `start`
+    /// Records a use of bytes. Bytes that are written again were needed up to their last use, and are needed from `start`
     /// on.
     pub(super) fn touch(&mut self, bytes: Range<u64>, write: bool, start: u64, end: u64) {
-        let keys: Vec<u64> = self
-            .pieces
-            .range(..bytes.end)
-            .rev()
-            .take_while(|(_, (to, _))| *to > bytes.start)
-            .map(|(from, _)| *from)
-            .collect();
-        for from in keys {
-            let (to, last) = self.pieces.remove(&from).expect("it is there");
-            let (low, high) = (from.max(bytes.start), to.min(bytes.end));
-            if from < low {
-                self.pieces.insert(from, (low, last));
-            }
-            if high < to {
-                self.pieces.insert(high, (to, last));
-            }
+        let Self { last_uses, changes, .. } = self;
+        last_uses.update(bytes, |range, last| {
+            let len = (range.end - range.start) as i64;
             if write {
-                self.change(last, -((high - low) as i64));
+                if let Some(last) = *last {
+                    *changes.entry(last).or_default() -= len;
+                }
+                *changes.entry(start).or_default() += len;
+                *last = Some(end);
             } else {
-                self.pieces.insert(low, (high, last.max(end)));
+                *last = last.map(|last| last.max(end));
             }
-        }
-        if write && bytes.start < bytes.end {
-            self.change(start, (bytes.end - bytes.start) as i64);
-            self.pieces.insert(bytes.start, (bytes.end, end));
-        }
+        });
     }
 
     /// Takes out the oldest changes, as levels, and leaves `keep`.
@@ -62,8 +46,10 @@ impl LiveBytes {
 
     /// Ends all uses.
     pub(super) fn finish(&mut self) {
-        for (from, (to, last)) in core::mem::take(&mut self.pieces) {
-            self.change(last, -((to - from) as i64));
+        for (range, last) in core::mem::take(&mut self.last_uses).within(0..u64::MAX) {
+            if let Some(last) = *last {
+                *self.changes.entry(last).or_default() -= (range.end - range.start) as i64;
+            }
         }
     }
 }

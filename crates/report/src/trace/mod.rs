@@ -139,10 +139,10 @@ struct Slice<'a> {
 /// Number of changes of a counter that are kept before the oldest are written.
 const KEPT_CHANGES: usize = 1 << 14;
 
-/// Bytes after which a trace takes no more operations: about 400 000 operations, and more than viewers show with ease.
+/// Bytes after which a trace takes no more operations, some 400 000 of them: more than viewers show with ease.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// Maximum number of ended operations that may still be waited for: an arrow from an older one is left out.
+/// Maximum number of ended operations that can be the start of an arrow. An arrow from an older one is left out.
 const KEPT_ENDS: usize = 1 << 14;
 
 /// Writes a trace as operations end.

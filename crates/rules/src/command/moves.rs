@@ -346,7 +346,7 @@ impl<'a> Moves<'a> {
 }
 
 /// A side of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The side that elements come from.
     Source,
