@@ -19,11 +19,16 @@
 // The macros write paths of `furiosa_visa_std`.
 extern crate self as furiosa_visa_std;
 
+#[macro_use]
+pub mod list;
+#[doc(hidden)]
+#[macro_use]
+pub mod text;
+
 pub mod command;
 pub mod engine;
 pub mod error;
 pub mod explain;
-pub mod list;
 pub mod lower;
 pub mod mapping;
 pub mod scalar;
@@ -33,8 +38,6 @@ pub mod tensor;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
-#[doc(hidden)]
-pub mod text;
 
 pub use error::PlanError;
 pub use scalar::Cast;

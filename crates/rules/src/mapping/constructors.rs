@@ -28,7 +28,7 @@ pub trait M: Debug + Clone {
     /// The expression.
     const EXPR: &'static Expr;
     /// Normal form, made once per type from the normal forms of its parts. It holds a problem if it is not known: for
-    /// blocks that live in a pool, and for expressions with a problem.
+    /// composites, which live in a pool, and for expressions with a problem.
     #[doc(hidden)]
     const FORM: &'static Factors = UNKNOWN;
 

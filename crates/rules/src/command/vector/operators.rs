@@ -64,11 +64,7 @@ units! {
     ReduceFpDiv,
 }
 
-impl fmt::Display for RngdAlu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(RngdAlu);
 
 /// Defines enumerations of operators. Each operator prints as `Name::Variant`.
 macro_rules! operators {
@@ -92,11 +88,7 @@ macro_rules! operators {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
+        display_name!($name);
     )* };
 }
 
@@ -317,11 +309,7 @@ impl FpBinaryOp {
     }
 }
 
-impl fmt::Display for FpBinaryOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(FpBinaryOp);
 
 /// An operator of two arguments, of any cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -396,11 +384,7 @@ impl BinaryOperator {
     }
 }
 
-impl fmt::Display for BinaryOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(BinaryOperator);
 
 /// A division with its arguments: [`FpDivBinaryOp::with_mode`] makes it.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,6 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, UNKNOWN, normal, stride, strip, stripped_size};
 use crate::scalar::ElementType;
 use crate::spec;
-use crate::text::text;
 
 /// The input of [`derive_contract`].
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +49,7 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
         refuse!(
             "contract packet bytes",
             "contract: the packet {} holds {} bytes, but must hold {}; help: `.align()` to packets of 64 bytes",
-            mapping(request.packet),
-            number(bytes),
-            number(spec::MAC_BYTES),
+            (request.packet, bytes, spec::MAC_BYTES),
         );
     }
     let size = out_packet.size();
@@ -60,15 +57,12 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
         let help = if size > spec::ACCUMULATOR_COLUMNS {
             text!("reduce more of the packet")
         } else {
-            text!("pad its outer end with `# {}`", number(size.next_power_of_two()))
+            text!("pad its outer end with `# {}`", size.next_power_of_two())
         };
         refuse!(
             "contract columns",
             "contract: OutPacket {} has {} columns, but must have a power of two, at most {}; help: {}",
-            mapping(request.out_packet),
-            number(size),
-            number(spec::ACCUMULATOR_COLUMNS),
-            text(&help),
+            (request.out_packet, size, spec::ACCUMULATOR_COLUMNS, &help),
         );
     }
     let want = strip(&out_packet);
@@ -86,7 +80,6 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
         "contract quotient",
         "contract: OutPacket {} is not {} without its innermost 1, 2, 4, … positions: the tree adds neighbours, so only the \
          innermost part of the packet can be summed; help: reorder the packet so that what is summed is innermost",
-        mapping(request.out_packet),
-        mapping(request.packet),
+        (request.out_packet, request.packet),
     )
 }

@@ -77,7 +77,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
         broken!(
             "switch dimensions",
             "use 1 for a digit that is not there",
-            "All dimensions must be greater than 0"
+            "All dimensions must be greater than 0",
         );
     }
     let slices = mappings.in_slice.size();
@@ -90,10 +90,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
             "switch slice division",
             "use sizes whose product divides the number of slices",
             "InSlice::SIZE must be divisible by (slice1 * slice0), but {} of {} is not by {} * {}",
-            number(slices),
-            mapping(mappings.request.in_slice),
-            number(slice1),
-            number(slice0),
+            (slices, mappings.request.in_slice, slice1, slice0),
         );
     }
     if matches!(variant, SwitchVariant::Transpose) {
@@ -103,10 +100,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                 "switch time size",
                 "change time in `.fetch()` or `.commit()`, or use a variant that moves slices to time",
                 "input and output time must have the same size, but {} has {} steps and {} has {}",
-                mapping(mappings.request.in_time),
-                number(before),
-                mapping(mappings.request.out_time),
-                number(after),
+                (mappings.request.in_time, before, mappings.request.out_time, after),
             );
         }
     }
@@ -117,9 +111,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                 "switch time division",
                 "cut time where one of its digits ends",
                 "`InTime::SIZE`, {} of {}, is not divisible by `time0`, {}",
-                number(time),
-                mapping(mappings.request.in_time),
-                number(time0),
+                (time, mappings.request.in_time, time0),
             );
         }
         SwitchVariant::InterTranspose => {
@@ -132,10 +124,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                     "switch time division",
                     "the digit that leaves time has `slice1` values and `time0` steps inside",
                     "`InTime::SIZE`, {} of {}, is not divisible by `(slice1 * time0)`, {} * {}",
-                    number(time),
-                    mapping(mappings.request.in_time),
-                    number(slice1),
-                    number(time0),
+                    (time, mappings.request.in_time, slice1, time0),
                 );
             }
             if slices != SLICES {
@@ -143,9 +132,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                     "switch slice count",
                     "pad the slices with `# 256`",
                     "the three slice dimensions must multiply to {}, but {} has {} slices",
-                    number(SLICES),
-                    mapping(mappings.request.in_slice),
-                    number(slices),
+                    (SLICES, mappings.request.in_slice, slices),
                 );
             }
         }
@@ -168,10 +155,7 @@ const fn check_slice2(
         "switch slice2",
         "keep the outer digits of the slices, or choose sizes that reach further out",
         "OutSlice must preserve slice2 from InSlice, but it is {} in {} and {} in {}",
-        factors(pool, before),
-        mapping(mappings.request.in_slice),
-        factors(pool, after),
-        mapping(mappings.request.out_slice),
+        (factors(pool, before), mappings.request.in_slice, factors(pool, after), mappings.request.out_slice),
     )
 }
 
@@ -189,11 +173,11 @@ const fn check_kept(
         "switch kept digit",
         "keep this digit where the variant has it, or use other sizes",
         "`OutSlice` must preserve `{}` of `InSlice`, but it is {} in {} and {} in {}",
-        str(name),
+        name,
         factors(pool, before),
-        mapping(mappings.request.in_slice),
+        mappings.request.in_slice,
         factors(pool, after),
-        mapping(mappings.request.out_slice),
+        mappings.request.out_slice,
     )
 }
 
@@ -204,10 +188,7 @@ const fn check_new(pool: &Pool, mappings: &Mappings, tile: &Factors) -> Result<(
             "switch new axes",
             "declare an axis for the copies, or pad with `1 # n`",
             "`OutSlice` broadcast axes must be new axes, but `{}` of {} is in `InSlice` {} or `InTime` {} already",
-            str(axis.name.as_str()),
-            factors(pool, tile),
-            mapping(mappings.request.in_slice),
-            mapping(mappings.request.in_time),
+            (axis.name.as_str(), factors(pool, tile), mappings.request.in_slice, mappings.request.in_time),
         );
     }
     mappings.check_unused(pool, tile)
@@ -227,11 +208,11 @@ const fn check_time(
         "switch output time",
         "use the expected mapping",
         "OutTime does not match expected layout: it is {}, but {} is {} for `InSlice` {} and `InTime` {}",
-        mapping(mappings.request.out_time),
-        str(digits),
+        mappings.request.out_time,
+        digits,
         factors(pool, expected),
-        mapping(mappings.request.in_slice),
-        mapping(mappings.request.in_time),
+        mappings.request.in_slice,
+        mappings.request.in_time,
     )
 }
 
@@ -289,8 +270,7 @@ const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -
             "switch time layout",
             "keep time, or change it in `.fetch()` or `.commit()`",
             "input and output time must match excluding padding, but `InTime` is {} and `OutTime` is {}",
-            mapping(request.in_time),
-            mapping(request.out_time),
+            (request.in_time, request.out_time),
         );
     }
     let inner = product(pool, &before.slice0, &before.slice1);
@@ -300,9 +280,7 @@ const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -
             "switch transposed slices",
             "swap the two digits of the innermost `slice1 * slice0` slices, and nothing else",
             "`OutSlice` {} does not match `[slice2, slice0, slice1]`, which is {} for `InSlice` {}",
-            mapping(request.out_slice),
-            factors(pool, &expected),
-            mapping(request.in_slice),
+            (request.out_slice, factors(pool, &expected), request.in_slice),
         );
     }
     Ok(())
@@ -325,10 +303,7 @@ const fn check_inter_transpose(
             "switch inserted time",
             "put the time digit of `slice1` values and `time0` steps inside there",
             "`time1` of `OutSlice` has to come from `InTime`: it is {} in {}, but {} in {}",
-            factors(pool, &after.slice1),
-            mapping(request.out_slice),
-            factors(pool, &time.slice1),
-            mapping(request.in_time),
+            (factors(pool, &after.slice1), request.out_slice, factors(pool, &time.slice1), request.in_time),
         );
     }
     // The slice digit is innermost, and the part inside the time digit comes next.
@@ -337,10 +312,7 @@ const fn check_inter_transpose(
             "switch time2",
             "keep the number of time steps: two digits of the same size trade places",
             "`OutTime` must preserve `time2` from `InTime`, but `InTime` {} has {} steps and `OutTime` {} has {}",
-            mapping(request.in_time),
-            number(mappings.in_time.size()),
-            mapping(request.out_time),
-            number(mappings.out_time.size()),
+            (request.in_time, mappings.in_time.size(), request.out_time, mappings.out_time.size()),
         );
     }
     let end = Parts::of(pool, &mappings.out_time, time0, slice1);
@@ -349,24 +321,17 @@ const fn check_inter_transpose(
         ("time0", "InTime", request.in_time, &time.slice0, &end.slice1),
         ("slice1", "InSlice", request.in_slice, &before.slice1, &end.slice0),
     ];
-    let mut k = 0;
-    while k < pairs.len() {
+    each!(k < pairs.len(), {
         let (name, from, given, expected, found) = pairs[k];
         if !same(expected, found) {
             broken!(
                 "switch kept time",
                 "write `OutTime` as `[time2, time0, slice1]`",
                 "`OutTime` must preserve `{}` from `{}`: it is {} in {}, but {} in `OutTime` {}",
-                str(name),
-                str(from),
-                factors(pool, expected),
-                mapping(given),
-                factors(pool, found),
-                mapping(request.out_time),
+                (name, from, factors(pool, expected), given, factors(pool, found), request.out_time),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 

@@ -10,7 +10,7 @@
 //!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
 //! ```
 //!
-//! Padding positions before a block make a sum start later:
+//! A lead makes a sum start later:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90             variables: v0 (0..96)
@@ -175,24 +175,20 @@ impl Guard {
         if self.digits.len() != other.digits.len() || self.sums.len() != other.sums.len() {
             return false;
         }
-        let mut k = 0;
-        while k < self.digits.len() {
+        each!(k < self.digits.len(), {
             let (a, b) = (self.digits.at(k), other.digits.at(k));
             let same_place = a.variable == b.variable && a.base == b.base;
             if !same_place || a.extent != b.extent || a.weight != b.weight {
                 return false;
             }
-            k += 1;
-        }
-        k = 0;
-        while k < self.sums.len() {
+        });
+        each!(k < self.sums.len(), {
             let (a, b) = (self.sums.at(k), other.sums.at(k));
             let same_digits = a.first == b.first && a.len == b.len;
             if !same_digits || a.start != b.start || a.limit != b.limit {
                 return false;
             }
-            k += 1;
-        }
+        });
         self.variables == other.variables
     }
 

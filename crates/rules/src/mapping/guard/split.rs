@@ -20,8 +20,7 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
     let mut parts = [Guard::always(counts[0]), Guard::always(counts[1])];
     // Per sum: its group, and its number there.
     let mut sums = [(1, 0); GUARD_SUMS];
-    let mut k = 0;
-    while k < guard.sums.len() {
+    each!(k < guard.sums.len(), {
         let sum = guard.sums.at(k);
         let mut group: Option<usize> = None;
         let mut d = sum.first;
@@ -55,8 +54,7 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
         }
         sums[k] = (group, part.sums.len());
         part.sums.push(GuardSum { first, ..sum });
-        k += 1;
-    }
+    });
     Some(parts)
 }
 
