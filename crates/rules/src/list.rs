@@ -3,11 +3,12 @@
 //! Plans are computed by the compiler, which cannot allocate. The same lists are plain data at run time, inside
 //! commands.
 
-/// Loop over `k` from 0 on, for const code, which has no `for`: `each!(k < list.len, { … })`. The limit is evaluated
-/// before each turn, as that of `while`.
+/// Loop over `k` for const code, which has no `for`: `each!(k < list.len, { … })` from 0 on, `each!((k = 1) < list.len,
+/// { … })` from another number. The limit is evaluated before each turn, as that of `while`.
 macro_rules! each {
-    ($k:ident < $limit:expr, { $($body:tt)* }) => {{
-        let mut next = 0;
+    ($k:ident < $($rest:tt)*) => { each!(($k = 0) < $($rest)*) };
+    (($k:ident = $start:expr) < $limit:expr, { $($body:tt)* }) => {{
+        let mut next = $start;
         while next < $limit {
             let $k = next;
             next += 1;

@@ -176,13 +176,11 @@ const PLACEHOLDER: usize = "{}".len();
 /// Position of the first `{}` of a template.
 const fn placeholder(template: &str) -> Option<usize> {
     let bytes = template.as_bytes();
-    let mut k = 1;
-    while k < bytes.len() {
+    each!((k = 1) < bytes.len(), {
         if bytes[k] == b'}' && bytes[k - 1] == b'{' {
             return Some(k - 1);
         }
-        k += 1;
-    }
+    });
     None
 }
 

@@ -351,14 +351,12 @@ impl Factors {
         (first, end): (usize, usize),
         (was, now): (usize, usize),
     ) {
-        let mut k = first;
-        while k < end {
+        each!((k = first) < end, {
             match &factors.items[k] {
                 Factor::Term { term, resize } => self.push_term(pool, *term, *resize),
                 Factor::Padding { size } => self.push_padding(*size / was * now),
             }
-            k += 1;
-        }
+        });
     }
 }
 

@@ -367,11 +367,9 @@ impl Pieces {
                 let factor = Factor::Term { term, resize: size };
                 let origin = PIECES + piece.origin;
                 self.list.set(start, Piece { factor, origin, weight: 1, total: size, open: true, ..piece });
-                let mut k = 1;
-                while k < content.len() {
+                each!((_k = 1) < content.len(), {
                     self.list.remove(start + 1);
-                    k += 1;
-                }
+                });
                 return true;
             }
             start += 1;

@@ -141,8 +141,8 @@ pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
 pub use normal::{
-    compare, factorize, factorize_uncut, factors_of, gcd, modulo, pad_to, product, resize, stride, strip,
-    stripped_size,
+    compare, factorize, factorize_uncut, factors_of, gcd, greatest, least, modulo, pad_to, product, resize,
+    stride, strip, stripped_size,
 };
 pub use notation::{write_factors, write_term};
 pub use shared::{mentions, mentions_axis, overlap, repeated};

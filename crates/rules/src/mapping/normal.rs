@@ -297,13 +297,11 @@ impl Cut {
 /// The greatest common divisor of `n` and every padding from factor `first` on.
 const fn gcd_with_paddings(factors: &Factors, first: usize, n: usize) -> usize {
     let mut divisor = n;
-    let mut k = first;
-    while k < factors.len {
+    each!((k = first) < factors.len, {
         if let Factor::Padding { size, .. } = &factors.items[k] {
             divisor = gcd(divisor, *size);
         }
-        k += 1;
-    }
+    });
     divisor
 }
 

@@ -15,6 +15,7 @@ use crate::error::PlanError;
 use crate::list::List;
 use crate::mapping::{
     Atom, Composite, Expr, FACTORS, Factor, Factors, Guard, GuardBuilder, Pool, Term, compare, factorize,
+    least,
 };
 use crate::text::order;
 use core::cmp::Ordering;
@@ -131,14 +132,9 @@ const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
     false
 }
 
-const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
-}
-
 /// Sorts by insertion: there is at most a handful of axes.
 const fn sort(pool: &Pool, axes: &mut Axes) {
-    let mut k = 1;
-    while k < axes.len() {
+    each!((k = 1) < axes.len(), {
         let mut place = k;
         while place > 0
             && matches!(compare_terms(pool, &axes.at(place).0, &axes.at(place - 1).0), Ordering::Less)
@@ -148,8 +144,7 @@ const fn sort(pool: &Pool, axes: &mut Axes) {
             axes.set(place, left);
             place -= 1;
         }
-        k += 1;
-    }
+    });
 }
 
 /// The first comparison that is not a tie.

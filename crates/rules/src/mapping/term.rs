@@ -23,8 +23,7 @@ impl Ident {
             "an axis name starts with an ASCII upper-case letter"
         );
         let mut head = bytes[0] as u64;
-        let mut k = 1;
-        while k < bytes.len() {
+        each!((k = 1) < bytes.len(), {
             assert!(
                 bytes[k].is_ascii_alphanumeric() || bytes[k] == b'_',
                 "an axis name holds ASCII letters, digits and `_`"
@@ -32,8 +31,7 @@ impl Ident {
             if k < 8 {
                 head |= (bytes[k] as u64) << (8 * k);
             }
-            k += 1;
-        }
+        });
         Self { name, head }
     }
 

@@ -80,13 +80,11 @@ const fn check_packet_fetch(
     }
     let mut inner = Config::new(size);
     let mut repeated = true;
-    let mut k = time_entries;
-    while k < derived.entries.len() {
+    each!((k = time_entries) < derived.entries.len(), {
         let entry = derived.entries.at(k);
         repeated = repeated && entry.stride == 0;
         inner.entries.push(entry);
-        k += 1;
-    }
+    });
     if repeated || contiguous_run(&inner) == size {
         return Ok(());
     }

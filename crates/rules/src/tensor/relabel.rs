@@ -125,15 +125,12 @@ pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), Pla
     let mut pool = Pool::new();
     let blank = [Factors::ONE, Factors::ONE];
     let mut all = [blank; 4];
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let before = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].from));
         let after = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].to));
         all[k] = [before, after];
-        k += 1;
-    }
-    k = 0;
-    while k < dimensions.len() {
+    });
+    each!(k < dimensions.len(), {
         each!(side < 2, {
             if let Some((term, size)) = moved(&pool, &all, k, side) {
                 let RelabelDimension { dimension, from, to } = dimensions[k];
@@ -148,34 +145,29 @@ pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), Pla
                 );
             }
         });
-        k += 1;
-    }
+    });
     if ragged(&pool, &all) {
         // Padding depends on all dimensions together.
         let before = [dimensions[0].from, dimensions[1].from, dimensions[2].from, dimensions[3].from];
         let after = [dimensions[0].to, dimensions[1].to, dimensions[2].to, dimensions[3].to];
-        k = 0;
         let mut same = true;
-        while k < all.len() {
+        each!(k < all.len(), {
             same = same && all[k][0].is(&all[k][1]);
-            k += 1;
-        }
+        });
         if same || same_guards(&before, &after) {
             return Ok(());
         }
-        k = 0;
+        let mut k = 0;
         while k + 1 < all.len() && all[k][0].is(&all[k][1]) {
             k += 1;
         }
         return Err(padding(&dimensions[k]));
     }
-    k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         if !paddings(&all[k][0]).is(&paddings(&all[k][1])) {
             return Err(padding(&dimensions[k]));
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 

@@ -330,31 +330,30 @@ pub enum BinaryOperator {
     ClipF32(ClipBinaryOpF32),
 }
 
+/// The same of an operator of any cluster.
+macro_rules! of_any {
+    ($operator:expr, $op:ident => $of:expr) => {
+        match $operator {
+            BinaryOperator::LogicI32($op) => $of,
+            BinaryOperator::LogicF32($op) => $of,
+            BinaryOperator::Fxp($op) => $of,
+            BinaryOperator::Fp($op) => $of,
+            BinaryOperator::FpDiv($op) => $of,
+            BinaryOperator::ClipI32($op) => $of,
+            BinaryOperator::ClipF32($op) => $of,
+        }
+    };
+}
+
 impl BinaryOperator {
     /// The arithmetic unit that it takes.
     pub const fn alu(&self) -> RngdAlu {
-        match self {
-            BinaryOperator::LogicI32(op) => op.alu(),
-            BinaryOperator::LogicF32(op) => op.alu(),
-            BinaryOperator::Fxp(op) => op.alu(),
-            BinaryOperator::Fp(op) => op.alu(),
-            BinaryOperator::FpDiv(op) => op.alu(),
-            BinaryOperator::ClipI32(op) => op.alu(),
-            BinaryOperator::ClipF32(op) => op.alu(),
-        }
+        of_any!(self, op => op.alu())
     }
 
     /// The name, after that of the enumeration.
     pub const fn name(&self) -> &'static str {
-        match self {
-            BinaryOperator::LogicI32(op) => op.name(),
-            BinaryOperator::LogicF32(op) => op.name(),
-            BinaryOperator::Fxp(op) => op.name(),
-            BinaryOperator::Fp(op) => op.name(),
-            BinaryOperator::FpDiv(op) => op.name(),
-            BinaryOperator::ClipI32(op) => op.name(),
-            BinaryOperator::ClipF32(op) => op.name(),
-        }
+        of_any!(self, op => op.name())
     }
 
     /// The type of its arguments and of its result.

@@ -323,8 +323,7 @@ const fn check_kept(
         }
     });
     // Pairs come with the outermost divisor piece first, so their dividend pieces must come outermost first, too.
-    let mut k = 1;
-    while k < cut.pairs.len {
+    each!((k = 1) < cut.pairs.len, {
         if cut.pairs.items[k].0 >= cut.pairs.items[k - 1].0 {
             refuse!(
                 "accumulate order",
@@ -332,8 +331,7 @@ const fn check_kept(
                 (kind, factors(pool, kept), request.time),
             );
         }
-        k += 1;
-    }
+    });
     let mut expected = Factors::ONE;
     let mut loops = Loops::new();
     let mut inside = 1;

@@ -9,7 +9,7 @@ pub use indexed::{IndexedConfig, check_key, check_tiles, derive_indexed};
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Factors, UNKNOWN};
+use crate::mapping::{Expr, Factors, UNKNOWN, least};
 use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::Shape;
@@ -271,10 +271,6 @@ const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
         }
     });
     next
-}
-
-const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
 }
 
 /// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0 if there is none.

@@ -192,10 +192,8 @@ const fn holds(sum: &EntrySum, entry: usize) -> bool {
 const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet: usize) -> Option<EntrySum> {
     let mut parts = List::new(EntryPart { entry: 0, weight: 0 });
     let (mut from, mut to) = (condition.start, condition.end());
-    let mut d = condition.first;
-    while d < condition.first + condition.len {
+    each!((d = condition.first) < condition.first + condition.len, {
         let mut digit = guard.digits.at(d);
-        d += 1;
         // A digit alone is a range of positions: `2 <= v / 3` is `6 <= v`.
         if condition.len == 1
             && digit.weight > 0
@@ -226,7 +224,7 @@ const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet:
             parts.push(EntryPart { entry: k, weight: digit.weight * (base / start) });
             reached = base * size;
         });
-    }
+    });
     if parts.overflowed() { None } else { Some(EntrySum { parts, start: from, end: to }) }
 }
 
@@ -236,13 +234,11 @@ const fn reduce(sum: &mut EntrySum, config: &Config) {
     let mut dropped = 0;
     loop {
         let mut least = 0;
-        let mut k = 1;
-        while k < sum.parts.len() {
+        each!((k = 1) < sum.parts.len(), {
             if sum.parts.get(k).weight < sum.parts.get(least).weight {
                 least = k;
             }
-            k += 1;
-        }
+        });
         if sum.parts.len() < 2 {
             return;
         }

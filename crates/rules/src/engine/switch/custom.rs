@@ -5,8 +5,8 @@ use crate::command::{Switch, SwitchVariant};
 use crate::error::attempt;
 use crate::list::List;
 use crate::mapping::{
-    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, matched, mentions, modulo, overlap,
-    stride,
+    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, greatest, matched, mentions, modulo,
+    overlap, stride,
 };
 
 /// The level of the digits that are innermost in time. `OUT_SLICE` is the level of the slices that receive.
@@ -311,8 +311,7 @@ const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
 
 /// Checks that the sources of one time step are delivered in ascending order.
 const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Result<(), Reason> {
-    let mut k = 1;
-    while k < digits.moves.len() {
+    each!((k = 1) < digits.moves.len(), {
         let (inner, outer) = (digits.moves.at(k - 1), digits.moves.at(k));
         if outer.weight < inner.weight * inner.size {
             let (Some(a), Some(b)) = (outer.piece, inner.piece) else {
@@ -338,8 +337,7 @@ const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Resul
                 );
             }
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -412,10 +410,6 @@ const fn ring(mappings: &Mappings, digits: &Digits) -> usize {
         }
     });
     expected
-}
-
-const fn greatest(a: usize, b: usize) -> usize {
-    if a < b { b } else { a }
 }
 
 /// True if a digit is among the same slices as before.

@@ -59,11 +59,16 @@ pub const fn derive_regular(
     let before = Parts::of(pool, &mappings.in_slice, slice1, slice0);
     match config.variant() {
         SwitchVariant::Broadcast01 => attempt!(check_broadcast01(pool, mappings, &before, &sizes)),
-        SwitchVariant::Broadcast1 => attempt!(check_broadcast1(pool, mappings, &before, &sizes)),
+        SwitchVariant::Broadcast1 => {
+            let (kept, moved) = (("slice0", &before.slice0), ("`[time0, slice1]`", &before.slice1));
+            attempt!(check_one_moved(pool, mappings, &before.slice2, (slice1, slice0), kept, moved));
+        }
         SwitchVariant::Transpose => attempt!(check_transpose(pool, mappings, &before)),
         SwitchVariant::InterTranspose => attempt!(check_inter_transpose(pool, mappings, &before, &sizes)),
         SwitchVariant::TransposedBroadcast1 => {
-            attempt!(check_transposed_broadcast1(pool, mappings, &before, &sizes));
+            // The outer digit takes the place of the inner one.
+            let (kept, moved) = (("slice1", &before.slice1), ("`[time0, slice0]`", &before.slice0));
+            attempt!(check_one_moved(pool, mappings, &before.slice2, (slice0, slice1), kept, moved));
         }
         SwitchVariant::CustomBroadcast => {}
     }
@@ -234,33 +239,22 @@ const fn check_broadcast01(
     check_time(pool, mappings, "`[time1, slice1, time0, slice0]`", &expected)
 }
 
-const fn check_broadcast1(
+/// Checks that one digit of the slices becomes time, and that the other one stays. `kept` and `moved` are the digits with
+/// their names, `inner` the number of slices inside the copies.
+const fn check_one_moved(
     pool: &mut Pool,
     mappings: &Mappings,
-    before: &Parts,
-    sizes: &Sizes,
+    slice2: &Factors,
+    (copies, inner): (usize, usize),
+    kept: (&'static str, &Factors),
+    moved: (&'static str, &Factors),
 ) -> Result<(), Reason> {
-    let after = Parts::of(pool, &mappings.out_slice, sizes.slice1, sizes.slice0);
-    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
+    let after = Parts::of(pool, &mappings.out_slice, copies, inner);
+    attempt!(check_slice2(pool, mappings, slice2, &after.slice2));
     attempt!(check_new(pool, mappings, &after.slice1));
-    attempt!(check_kept(pool, mappings, ("slice0", &before.slice0), &after.slice0));
-    let expected = product(pool, &mappings.in_time, &before.slice1);
-    check_time(pool, mappings, "`[time0, slice1]`", &expected)
-}
-
-const fn check_transposed_broadcast1(
-    pool: &mut Pool,
-    mappings: &Mappings,
-    before: &Parts,
-    sizes: &Sizes,
-) -> Result<(), Reason> {
-    // The outer digit has taken the place of the inner one.
-    let after = Parts::of(pool, &mappings.out_slice, sizes.slice0, sizes.slice1);
-    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
-    attempt!(check_new(pool, mappings, &after.slice1));
-    attempt!(check_kept(pool, mappings, ("slice1", &before.slice1), &after.slice0));
-    let expected = product(pool, &mappings.in_time, &before.slice0);
-    check_time(pool, mappings, "`[time0, slice0]`", &expected)
+    attempt!(check_kept(pool, mappings, kept, &after.slice0));
+    let expected = product(pool, &mappings.in_time, moved.1);
+    check_time(pool, mappings, moved.0, &expected)
 }
 
 const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -> Result<(), Reason> {

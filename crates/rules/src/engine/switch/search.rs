@@ -166,8 +166,7 @@ const fn regular_with(
 
 /// The regular configuration with the smallest ring.
 const fn cheapest_regular(pool: &Pool, mappings: &Mappings, kept: &Kept) -> Option<SwitchDerivation> {
-    let mut k = kept.least_ring();
-    while k < RINGS {
+    each!((k = kept.least_ring()) < RINGS, {
         if kept.outer[k] {
             let mut zero = 0;
             while zero <= k {
@@ -178,8 +177,7 @@ const fn cheapest_regular(pool: &Pool, mappings: &Mappings, kept: &Kept) -> Opti
                 zero += 1;
             }
         }
-        k += 1;
-    }
+    });
     None
 }
 

@@ -44,14 +44,12 @@ const fn influences(guard: &Guard) -> [Influence; GUARD_SUMS] {
     let mut known = [[0; VARIABLES]; GUARD_SUMS];
     each!(k < guard.sums.len(), {
         let sum = guard.sums.at(k);
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let added = influence(guard, &known, guard.digits.get(d));
             each!(v < guard.variables, {
                 known[k][v] = gcd(known[k][v], added[v]);
             });
-            d += 1;
-        }
+        });
     });
     known
 }

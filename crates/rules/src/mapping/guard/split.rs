@@ -23,8 +23,7 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
     each!(k < guard.sums.len(), {
         let sum = guard.sums.at(k);
         let mut group: Option<usize> = None;
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let digit = guard.digits.at(d);
             let found = match digit.variable.checked_sub(guard.variables) {
                 Some(earlier) => sums[earlier].0,
@@ -34,24 +33,21 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
                 Some(known) if known != found => return None,
                 _ => group = Some(found),
             }
-            d += 1;
-        }
+        });
         let group = match group {
             Some(group) => group,
             None => 1,
         };
         let part = &mut parts[group];
         let first = part.digits.len();
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let digit = guard.digits.at(d);
             let variable = match digit.variable.checked_sub(guard.variables) {
                 Some(earlier) => counts[group] + sums[earlier].1,
                 None => numbers[digit.variable],
             };
             part.digits.push(GuardDigit { variable, ..digit });
-            d += 1;
-        }
+        });
         sums[k] = (group, part.sums.len());
         part.sums.push(GuardSum { first, ..sum });
     });

@@ -28,8 +28,7 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
     let mut tensor = [Factors::ONE; 3];
     let mut other = [Factors::ONE; 5];
     let mut differs = None;
-    let mut k = 0;
-    while k < stream.len() {
+    each!(k < stream.len(), {
         other[k] = attempt!(factors_of(OPERATION, &mut pool, stream[k]));
         if k < tensor.len() {
             tensor[k] = attempt!(factors_of(OPERATION, &mut pool, units[k]));
@@ -37,8 +36,7 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
                 differs = Some(k);
             }
         }
-        k += 1;
-    }
+    });
     let Some(differs) = differs else { return Ok(()) };
     if is_ragged(&pool, &tensor) {
         let reason = text!(
@@ -54,17 +52,14 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
     if found.overflowed() || pool.factors.overflowed() {
         return Err(PlanError::mapping(OPERATION, crate::mapping::Problem::TooManyFactors));
     }
-    k = 0;
-    while k < found.pairs.len() {
+    each!(k < found.pairs.len(), {
         let (a, b) = found.pairs.at(k);
         let (there, here) = (found.dividend.list.at(a), found.divisor.list.at(b));
         if there.level != here.level || there.base != here.base {
             return Err(elsewhere(&pool, here.level, units, stream, &here.factor));
         }
-        k += 1;
-    }
-    k = 0;
-    while k < found.divisor.list.len() {
+    });
+    each!(k < found.divisor.list.len(), {
         let piece = found.divisor.list.at(k);
         if let Factor::Term { term, .. } = &piece.factor
             && !piece.matched
@@ -72,16 +67,13 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
         {
             return Err(elsewhere(&pool, piece.level, units, stream, &piece.factor));
         }
-        k += 1;
-    }
-    k = 0;
-    while k < tensor.len() {
+    });
+    each!(k < tensor.len(), {
         if !covers(&tensor[k], &other[k]) {
             let reason = text!("and in some that the stream uses the tensor holds nothing");
             return Err(other_units(k, units, stream, &reason));
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
