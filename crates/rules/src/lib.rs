@@ -12,6 +12,8 @@
 //! | [`command`] | the orders that the chip gets: plain data |
 //! | [`list`], [`PlanError`] | lists of fixed capacity in plans, refusals as values |
 //!
+//! The words that modules share are listed in [`mapping`](mapping#words) and [`engine::copies`].
+//!
 //! Kernels depend on `furiosa-visa-std`, which has all of this under the same paths.
 
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]

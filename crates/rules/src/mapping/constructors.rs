@@ -83,10 +83,9 @@ const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
 macro_rules! normal {
     ($form:expr, $operation:expr, $pool:expr, $expr:expr) => {{
         let form: &$crate::mapping::Factors = $form;
-        if form.problem.is_none() {
-            *form
-        } else {
-            $crate::error::attempt!($crate::mapping::factors_of($operation, $pool, $expr))
+        match form.problem {
+            None => *form,
+            Some(_) => $crate::error::attempt!($crate::mapping::factors_of($operation, $pool, $expr)),
         }
     }};
 }

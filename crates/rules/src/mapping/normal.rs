@@ -236,60 +236,45 @@ pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
 
 /// A clean inner part: `size` positions that a cut by a multiple of `size` splits off first.
 #[derive(Clone, Copy)]
-enum Cut {
-    /// The first `factors` factors.
-    Whole { factors: usize, size: usize },
-    /// A part of the first factor.
-    Part { size: usize },
+struct Cut {
+    size: usize,
+    /// The number of factors in the part. `None`: it is a part of the first factor.
+    whole: Option<usize>,
 }
 
 impl Cut {
-    const fn size(&self) -> usize {
-        match self {
-            Cut::Whole { size, .. } | Cut::Part { size } => *size,
-        }
-    }
-
     /// The factors inside the cut.
     const fn inner(&self, pool: &Pool, factors: &Factors) -> Factors {
-        match self {
-            Cut::Whole { factors: count, size } => {
-                let mut inner = *factors;
-                inner.len = *count;
-                inner.size = *size;
-                inner
-            }
-            Cut::Part { size } => {
-                let mut inner = Factors::ONE;
-                match &factors.items[0] {
-                    Factor::Term { term, resize } => {
-                        let modulo = if *size == *resize { term.modulo } else { *size };
-                        inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
-                    }
-                    Factor::Padding { .. } => inner.push_padding(*size),
-                }
-                inner
-            }
+        let Cut { size, whole } = *self;
+        if let Some(count) = whole {
+            let mut inner = *factors;
+            inner.len = count;
+            inner.size = size;
+            return inner;
         }
+        let mut inner = Factors::ONE;
+        match &factors.items[0] {
+            Factor::Term { term, resize } => {
+                let modulo = if size == *resize { term.modulo } else { size };
+                inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, size);
+            }
+            Factor::Padding { .. } => inner.push_padding(size),
+        }
+        inner
     }
 
     /// The factors outside the cut.
     const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
-        let mut outer = Factors::ONE;
-        match self {
-            Cut::Whole { factors: count, size } => {
-                outer.push_part(pool, factors, (*count, factors.len), (*size, 1));
-            }
-            Cut::Part { size } => {
-                let mut first = 0;
-                if let Factor::Term { term, resize } = &factors.items[0] {
-                    let (stride, modulo) = (term.stride * *size, term.modulo.div_ceil(*size));
-                    outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / *size);
-                    first = 1;
-                }
-                outer.push_part(pool, factors, (first, factors.len), (*size, 1));
-            }
+        let Cut { size, whole } = *self;
+        let (mut outer, mut first) = (Factors::ONE, 0);
+        if let Some(count) = whole {
+            first = count;
+        } else if let Factor::Term { term, resize } = &factors.items[0] {
+            let (stride, modulo) = (term.stride * size, term.modulo.div_ceil(size));
+            outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / size);
+            first = 1;
         }
+        outer.push_part(pool, factors, (first, factors.len), (size, 1));
         outer
     }
 }
@@ -321,7 +306,7 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
             && (i == factors.len || !matches!(&factors.items[i], Factor::Padding { .. }))
             && gcd_with_paddings(factors, i, size) == size
         {
-            return Some(Cut::Whole { factors: i, size });
+            return Some(Cut { size, whole: Some(i) });
         }
     }
     let size = match &factors.items[0] {
@@ -336,7 +321,7 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
         }
         Factor::Padding { size, .. } => gcd_with_paddings(factors, 1, gcd(*size, s)),
     };
-    if size > 1 { Some(Cut::Part { size }) } else { None }
+    if size > 1 { Some(Cut { size, whole: None }) } else { None }
 }
 
 /// The least number of innermost factors that contain a cut by `s` cleanly.
@@ -386,7 +371,7 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     }
     if let Some(cut) = cut(pool, factors, s) {
         let outer = cut.outer(pool, factors);
-        return if cut.size() == s { outer } else { stride(pool, &outer, s / cut.size()) };
+        return if cut.size == s { outer } else { stride(pool, &outer, s / cut.size) };
     }
     let enclosing = enclosing(factors, s);
     let innermost = factors.items.split_at(enclosing).0;
@@ -430,11 +415,11 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
     }
     if let Some(cut) = cut(pool, factors, m) {
         let inner = cut.inner(pool, factors);
-        if cut.size() == m {
+        if cut.size == m {
             return inner;
         }
         let outer = cut.outer(pool, factors);
-        let outer = modulo(pool, &outer, m / cut.size());
+        let outer = modulo(pool, &outer, m / cut.size);
         return product(pool, &outer, &inner);
     }
     let innermost = factors.as_slice().split_at(enclosing(factors, m)).0;

@@ -71,7 +71,7 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) const fn derived(&self, job: &Job<'_>) -> Derived {
-        let mut config = Config::new(job.packet.size());
+        let mut config = Config::new(job.packet.size);
         config.base = self.matched.divisor.starts[0];
         each_back!(level < TIME + 1, {
             each_back!(k < self.loops[level].len, {
@@ -161,7 +161,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
             }
         }
     });
-    let size = if level == TIME { job.time.size() } else { job.packet.size() };
+    let size = if level == TIME { job.time.size } else { job.packet.size };
     if !fit(&mut loops, size) {
         return Err(no_nest(pool, job, matched, level, size));
     }

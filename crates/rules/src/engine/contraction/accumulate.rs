@@ -131,7 +131,7 @@ const fn lanes(pool: &mut Pool, kind: AccumulationKind, sides: &Sides) -> Factor
         AccumulationKind::Interleaved => pad_to(&sides.row, spec::BEAT_LANES),
         AccumulationKind::Sequential => {
             let columns = strip(&sides.packet);
-            modulo(pool, &pad_to(&columns, columns.size().div_ceil(8) * 8), 8)
+            modulo(pool, &pad_to(&columns, columns.size.div_ceil(8) * 8), 8)
         }
     }
 }
@@ -144,21 +144,21 @@ const fn accumulate(
     let Sides { row, time, packet, out_time, out_packet } = sides;
     let kind = kind_name(request.kind);
     let columns = strip(packet);
-    let count = columns.size();
-    if packet.size() > spec::ACCUMULATOR_COLUMNS {
+    let count = columns.size;
+    if packet.size > spec::ACCUMULATOR_COLUMNS {
         refuse!(
             "accumulate columns",
             "accumulate, {}: the packet {} has {} columns, but at most {} leave the tree; \
              help: reduce more in `.contract()`",
-            (kind, request.packet, packet.size(), spec::ACCUMULATOR_COLUMNS),
+            (kind, request.packet, packet.size, spec::ACCUMULATOR_COLUMNS),
         );
     }
-    if out_packet.size() != spec::BEAT_LANES {
+    if out_packet.size != spec::BEAT_LANES {
         refuse!(
             "accumulate lanes",
             "accumulate, {}: OutPacket {} has {} lanes, but a beat has {}; \
              help: pad with `# 8`, or split into `/ 8` and `% 8`",
-            (kind, request.out_packet, out_packet.size(), spec::BEAT_LANES),
+            (kind, request.out_packet, out_packet.size, spec::BEAT_LANES),
         );
     }
     // The innermost part of OutTime, and OutPacket, must be those that the kind requires.
@@ -183,7 +183,7 @@ const fn accumulate(
             product(pool, row, &groups)
         }
     };
-    if !out_time.size().is_multiple_of(tail.size()) || !modulo(pool, out_time, tail.size()).is(&tail) {
+    if !out_time.size.is_multiple_of(tail.size) || !modulo(pool, out_time, tail.size).is(&tail) {
         refuse!(
             "accumulate time tail",
             "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
@@ -196,14 +196,14 @@ const fn accumulate(
             },
         );
     }
-    let kept = stride(pool, out_time, tail.size());
+    let kept = stride(pool, out_time, tail.size);
     // If the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
-    let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
+    let summed = if time.size.is_multiple_of(kept.size) { time.size / kept.size } else { 1 };
     let innermost = innermost_padding(time) == 1 && stride(pool, time, summed).is(&kept);
     let slots = if innermost {
         let mut slots = Config::new(1);
-        slots.entries.push(Entry { size: kept.size(), stride: 1 });
+        slots.entries.push(Entry { size: kept.size, stride: 1 });
         slots.entries.push(Entry { size: summed, stride: 0 });
         Slots { slots, inside: 1, outermost: None }
     } else {
@@ -213,7 +213,7 @@ const fn accumulate(
     let limit = buffer_limit(request.kind);
     let buffer = match request.kind {
         AccumulationKind::Interleaved => inner * count,
-        AccumulationKind::Sequential => inner * row.size() * count.div_ceil(8),
+        AccumulationKind::Sequential => inner * row.size * count.div_ceil(8),
     };
     if buffer > limit {
         let parts = match request.kind {
@@ -221,7 +221,7 @@ const fn accumulate(
                 text!("{} columns in the buffer, {} x {}", (buffer, inner, count))
             }
             AccumulationKind::Sequential => {
-                text!("{} rows in the buffer, {} x {} x {}", (buffer, inner, row.size(), count.div_ceil(8)))
+                text!("{} rows in the buffer, {} x {} x {}", (buffer, inner, row.size, count.div_ceil(8)))
             }
         };
         let move_inward = match &slots.outermost {
@@ -242,7 +242,7 @@ const fn accumulate(
         kind: request.kind,
         columns: count,
         slots: slots.slots,
-        slot_count: kept.size(),
+        slot_count: kept.size,
         buffer,
     })
 }
@@ -340,13 +340,13 @@ const fn check_kept(
         let piece = cut.dividend.list.items[k];
         match piece.factor {
             Factor::Term { term, resize } if piece.matched => {
-                loops.outside(resize, expected.size() as isize);
+                loops.outside(resize, expected.size as isize);
                 expected.push_term(pool, term, resize);
             }
             Factor::Term { term, resize } => {
                 loops.outside(resize, 0);
                 removed = Some((term, resize));
-                inside = expected.size();
+                inside = expected.size;
             }
             Factor::Padding { size, .. } => match loops.pad(size) {
                 // Padding goes with the part that it pads: a digit, digits that are kept or summed as a whole, or

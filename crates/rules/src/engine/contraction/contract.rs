@@ -44,7 +44,7 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
     let mut pool = Pool::new();
     let packet = normal!(forms[0], OPERATION, &mut pool, request.packet);
     let out_packet = normal!(forms[1], OPERATION, &mut pool, request.out_packet);
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size));
     if bytes != spec::MAC_BYTES {
         refuse!(
             "contract packet bytes",
@@ -52,7 +52,7 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
             (request.packet, bytes, spec::MAC_BYTES),
         );
     }
-    let size = out_packet.size();
+    let size = out_packet.size;
     if size > spec::ACCUMULATOR_COLUMNS || !size.is_power_of_two() {
         let help = if size > spec::ACCUMULATOR_COLUMNS {
             text!("reduce more of the packet")
@@ -68,11 +68,10 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
     let want = strip(&out_packet);
     let live = stripped_size(&packet);
     let mut depth = 0;
-    while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
-        if live.div_ceil(1 << depth) == want.size()
-            && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
+    while packet.size.is_multiple_of(1 << depth) && (1 << depth) <= packet.size {
+        if live.div_ceil(1 << depth) == want.size && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
         {
-            return Ok(ContractConfig { depth, columns: want.size() });
+            return Ok(ContractConfig { depth, columns: want.size });
         }
         depth += 1;
     }
