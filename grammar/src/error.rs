@@ -1,10 +1,10 @@
-//! The one error type of the grammar.
+//! Error type of the grammar.
 
 use std::fmt;
 
 use crate::MAX_DEPTH;
 
-/// Why a text is not a mapping, and where.
+/// Reason why a text is not a mapping, with its place.
 ///
 /// The message is complete: it names what was found, what is allowed and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,14 +21,14 @@ pub enum Mapping<S, E> {
     },
     /// `{…}`: a type that is itself a mapping.
     Escape {
-        /// What the token carried.
+        /// The content that the token carried.
         content: E,
         /// The place of the braces.
         span: S,
     },
     /// One of the four operators with its number.
     Operation {
-        /// Which operator.
+        /// The operator.
         operator: Operator,
         /// The left side.
         inner: Box<Mapping<S, E>>,
@@ -43,7 +43,7 @@ pub enum Mapping<S, E> {
     Margin {
         /// Dead positions before `inner`. 0 where there are none.
         lead: usize,
-        /// What stands between them.
+        /// The mapping between them.
         inner: Box<Mapping<S, E>>,
         /// Dead positions after `inner`. 0 where there are none.
         trail: usize,

@@ -1,4 +1,4 @@
-//! Tokens: what the parser reads, whoever made them.
+//! Tokens: the input of the parser, from the compiler or from text.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use std::fmt;
 /// `S` is the type of a place, `E` what a `{…}` escape carries. The parser copies both and looks into neither.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<S, E> {
-    /// What was written.
+    /// The token itself.
     pub kind: TokenKind<S, E>,
-    /// Where it was written.
+    /// Its place.
     pub span: S,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenKind<S, E> {
     /// A name. A raw identifier keeps its `r#`.
@@ -25,12 +25,12 @@ pub enum TokenKind<S, E> {
     Punct(char),
     /// `(…)` or `[…]`.
     Group {
-        /// Which of the two.
+        /// The kind of brackets.
         delimiter: Delimiter,
         /// The tokens between the delimiters.
         tokens: Vec<Token<S, E>>,
     },
-    /// `{…}`, with whatever the maker of the tokens wants to find again in the tree.
+    /// `{…}`, with content that the tree keeps for the maker of the tokens.
     Escape(E),
     /// Anything else, as written: strings, characters, byte strings.
     Other(String),

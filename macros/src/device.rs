@@ -279,11 +279,11 @@ fn check_when_not_called(signature: &Signature) -> Option<TokenStream> {
     })
 }
 
-/// Where each attribute of the function goes.
+/// Attributes of the function, by their place in the output.
 struct Attributes<'a> {
     /// Conditional compilation and lint levels hold for everything generated.
     on_all: Vec<&'a Attribute>,
-    /// What readers and callers see.
+    /// Attributes for readers and callers.
     on_constant: Vec<&'a Attribute>,
     /// The rest.
     on_function: Vec<&'a Attribute>,

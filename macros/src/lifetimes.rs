@@ -53,7 +53,7 @@ impl Arguments {
     }
 }
 
-/// How to name a lifetime that was left out.
+/// Name for a lifetime that was left out.
 enum Choose {
     /// Each one anew.
     Fresh,

@@ -95,7 +95,7 @@ fn pair(items: &[Mapping<Span, TokenStream>]) -> syn::Result<TokenStream> {
     Ok(output)
 }
 
-/// How deep the constructors of the type nest. A list of n nests n - 1 pairs, one in the other.
+/// Depth of the nested constructors of the type. A list of n nests n - 1 pairs, one in the other.
 fn type_depth(mapping: &Mapping<Span, TokenStream>) -> usize {
     match mapping {
         Mapping::One { .. } | Mapping::Axis { .. } | Mapping::Escape { .. } => 1,

@@ -155,12 +155,12 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
             "table length",
             "lookup table: got {} {} of {}, but the index {} has {} codes; \
              help: give one entry per code, {}, or use `LookupTable::from_fn`",
-            number(entries),
-            str(if entries == 1 { "entry" } else { "entries" }),
-            str(D2::ELEMENT_TYPE.name()),
-            str(D::ELEMENT_TYPE.name()),
-            number(D::CODES),
-            str(order),
+            entries,
+            if entries == 1 { "entry" } else { "entries" },
+            D2::ELEMENT_TYPE.name(),
+            D::ELEMENT_TYPE.name(),
+            D::CODES,
+            order,
         )
     }
 

@@ -325,7 +325,7 @@ fn computed_mappings_are_written_in_brackets() {
     let mut pool = Pool::new();
     let factors = [<m![A, B]>::EXPR, <m![B]>::EXPR, <m![A # 8]>::EXPR].map(|expr| factorize(&mut pool, expr));
     let [buf, time, packet] = &factors;
-    let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
+    let (time, packet) = (StreamPart::Factors(time), StreamPart::Factors(packet));
     let request = Request::new("read", buf, time, packet);
     let explanation = explain_loops(&mut pool, &request).expect("derives");
     let Explanation { buf, time, packet, .. } = explanation;
@@ -340,7 +340,7 @@ fn padding_inside_of_computed_mappings_has_a_row() {
         let mut pool = Pool::new();
         let factors = [<m![A, B]>::EXPR, time, packet].map(|expr| factorize(&mut pool, expr));
         let [buf, time, packet] = &factors;
-        let (time, packet) = (Stream::Factors(time), Stream::Factors(packet));
+        let (time, packet) = (StreamPart::Factors(time), StreamPart::Factors(packet));
         let request = Request::new("read", buf, time, packet);
         explain_loops(&mut pool, &request).expect("derives")
     };

@@ -31,7 +31,7 @@ fn between(
         side.iter().map(|&(expr, _, step)| (expr, level(step))).collect()
     };
     let factors = |side: &[Dimension]| {
-        core::array::from_fn(|k| side.get(k).map_or(Factors::one(), |&(_, factors, _)| factors))
+        core::array::from_fn(|k| side.get(k).map_or(Factors::ONE, |&(_, factors, _)| factors))
     };
     let (from, to) = (expressions(source), expressions(destination));
     let from = Placement { name: "Tensor", dimensions: &from };

@@ -58,7 +58,7 @@ const fn parts_of(live: usize, size: usize, expr: &Expr) -> Result<(), PlanError
             "mean of padding",
             "mean: the columns {} are a part of an axis with padding, so that not every part has as many elements; \
              help: pad the part, or choose a size without padding",
-            mapping(expr),
+            expr,
         );
     }
     Ok(())
@@ -305,10 +305,7 @@ pub(super) const fn check_rows<Cluster: M, Slice: M, Rows: M, Columns: M>(
         refuse!(
             "rows in flits",
             "{}: a row {} has {}, but rows are worked on 8 numbers at a time; help: pad the columns with `# {}`",
-            str(operation),
-            mapping(Columns::EXPR),
-            count(Columns::SIZE, "column"),
-            number(Columns::SIZE.next_multiple_of(8)),
+            (operation, Columns::EXPR, count(Columns::SIZE, "column"), Columns::SIZE.next_multiple_of(8)),
         );
     }
     let bytes = Rows::SIZE * Columns::SIZE;
@@ -317,10 +314,7 @@ pub(super) const fn check_rows<Cluster: M, Slice: M, Rows: M, Columns: M>(
             "rows in DM",
             "{}: {} of {} are more than the {} bytes of DM in a slice; help: spread the rows over more slices, or \
              work on tiles of them",
-            str(operation),
-            count(Rows::SIZE, "row"),
-            count(Columns::SIZE, "column"),
-            number(spec::DM_BYTES),
+            (operation, count(Rows::SIZE, "row"), count(Columns::SIZE, "column"), spec::DM_BYTES),
         );
     }
     Ok(())
@@ -333,13 +327,13 @@ const fn check_units<Cluster: M, Slice: M>(operation: &'static str) -> Result<()
             "units",
             "{}: the tensor is in {} {} and {} {}, but a chip has {} clusters of {} slices; help: pad: `m![1 # 2]`, \
              `m![A # 256]`",
-            str(operation),
+            operation,
             count(Cluster::SIZE, "cluster"),
-            mapping(Cluster::EXPR),
+            Cluster::EXPR,
             count(Slice::SIZE, "slice"),
-            mapping(Slice::EXPR),
-            number(spec::CLUSTERS),
-            number(spec::SLICES),
+            Slice::EXPR,
+            spec::CLUSTERS,
+            spec::SLICES,
         );
     }
     Ok(())
@@ -358,10 +352,7 @@ pub(super) const fn check_row_operands<Rows: M>(
             "operands in the register file",
             "{}: {} has {} in a slice, but the vector register file holds the numbers of {}; help: spread them over \
              more slices, or work on tiles of them",
-            str(operation),
-            mapping(Rows::EXPR),
-            count(Rows::SIZE, position),
-            number(most),
+            (operation, Rows::EXPR, count(Rows::SIZE, position), most),
         );
     }
     Ok(())
@@ -377,12 +368,12 @@ pub(super) const fn check_packets<D: Multiplied, Cluster: M, Slice: M, K: M>(
             "rows in packets",
             "{}: a row {} has {} of {}, but the multipliers take packets of 64 bytes, {}; help: pad with `# {}` and \
              write zeros there",
-            str(operation),
-            mapping(K::EXPR),
+            operation,
+            K::EXPR,
             count(K::SIZE, "element"),
-            str(D::ELEMENT_TYPE.name()),
-            number(D::PACKET),
-            number(K::SIZE.next_multiple_of(D::PACKET)),
+            D::ELEMENT_TYPE.name(),
+            D::PACKET,
+            K::SIZE.next_multiple_of(D::PACKET),
         );
     }
     Ok(())
@@ -438,11 +429,7 @@ pub(super) const fn check_parts<Parts: OneAxis, Columns: OneAxis>(
             "{}: a row is spread over the slices {} and has the columns {} in each, which are of two axes, {} and \
              {}; help: the innermost entry of Slice is to be the outer part of the columns: `m![K / 64]` with \
              columns `m![K % 64]`",
-            str(operation),
-            mapping(Parts::EXPR),
-            mapping(Columns::EXPR),
-            str(parts.as_str()),
-            str(columns.as_str()),
+            (operation, Parts::EXPR, Columns::EXPR, parts.as_str(), columns.as_str()),
         );
     }
     Ok(())

@@ -39,10 +39,7 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
         refuse!(
             "groups of weights",
             "{}: {} has {}, but the register file has 8 at a time; help: pad with `# {}`",
-            str(operation),
-            mapping(N::EXPR),
-            count(N::SIZE, "row of weights"),
-            number(N::SIZE.next_multiple_of(8)),
+            (operation, N::EXPR, count(N::SIZE, "row of weights"), N::SIZE.next_multiple_of(8)),
         );
     }
     let bits = N::SIZE * K::SIZE * D::ELEMENT_TYPE.bits();
@@ -51,12 +48,12 @@ pub(super) const fn check_product<D: Multiplied, Cluster: M, Slice: M, N: M, K: 
             "weights in the register file",
             "{}: weights {} of {} {} take {} bytes, but the register file of a slice holds {}; help: stream tiles of \
              them with `tiled_product`, or spread them over slices",
-            str(operation),
-            mapping(Pair::<N, K>::EXPR),
-            number(N::SIZE * K::SIZE),
-            str(D::ELEMENT_TYPE.name()),
-            number(bits / 8),
-            number(spec::TRF_BYTES),
+            operation,
+            Pair::<N, K>::EXPR,
+            N::SIZE * K::SIZE,
+            D::ELEMENT_TYPE.name(),
+            bits / 8,
+            spec::TRF_BYTES,
         );
     }
     Ok(())

@@ -88,13 +88,13 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
             "operands in the register file",
             "{}: {} of {} have {} of operands in a slice, {} per row and {} per column, but the vector register file \
              holds {}; help: spread the rows over more slices, or a row over several",
-            str(operation),
+            operation,
             count(Rows::SIZE, "row"),
             count(Columns::SIZE, "column"),
             count(bytes, "byte"),
-            number(4 * per_row),
-            number(4 * vectors),
-            number(spec::VRF_BYTES),
+            4 * per_row,
+            4 * vectors,
+            spec::VRF_BYTES,
         );
     }
     Ok(())

@@ -27,12 +27,12 @@ pub(super) const fn check_half<D: Multiplied, N: M, K: M>() -> Result<(), PlanEr
             "tiles in halves",
             "{}: a tile of weights {} of {} {} takes {} bytes, but half of the register file of a slice holds {}; \
              help: take smaller tiles",
-            str(OPERATION),
-            mapping(Pair::<N, K>::EXPR),
-            number(N::SIZE * K::SIZE),
-            str(D::ELEMENT_TYPE.name()),
-            number(bytes),
-            number(spec::TRF_BYTES / 2),
+            OPERATION,
+            Pair::<N, K>::EXPR,
+            N::SIZE * K::SIZE,
+            D::ELEMENT_TYPE.name(),
+            bytes,
+            spec::TRF_BYTES / 2,
         );
     }
     Ok(())

@@ -57,11 +57,11 @@ pub(super) const fn check(kernel: &str, chips: usize, tensors: TensorChips) -> R
                 "kernel chips",
                 "device: the kernel `{}` is for {}, but Chip {} of a tensor in its signature has {}; \
                  help: write `#[device(chip = {})]`, or a Chip of {} in all tensors, padded with `#`",
-                str(kernel),
+                kernel,
                 count(chips, "chip"),
-                mapping(chip),
+                chip,
                 count(positions(chip), "position"),
-                number(positions(chip)),
+                positions(chip),
                 count(chips, "position"),
             );
         }

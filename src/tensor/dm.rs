@@ -250,10 +250,7 @@ fn in_its_slices(
     refuse!(
         "tile of other slices",
         "{}: the tile lies{} of its tensor, but a stream {} in each slice what lies there; help: {}, or start the tile at 0",
-        str(operation),
-        str(&region.units_in_words()),
-        str(verb),
-        str(help),
+        (operation, region.units_in_words().as_str(), verb, help),
     )
 }
 

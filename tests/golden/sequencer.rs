@@ -3,14 +3,14 @@
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{M, Pool, factorize};
 use furiosa_visa_std::prelude::{axes, m};
-use furiosa_visa_std::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use furiosa_visa_std::sequencer::{Config, Request, StreamPart, contiguous_run, derive, limited};
 
 fn derived<Buf: M, Time: M, Packet: M>() -> Result<Config, PlanError> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, Buf::EXPR);
     let request = Request {
         buf_expr: Some(Buf::EXPR),
-        ..Request::new("read", &buf, Stream::Expr(Time::EXPR), Stream::Expr(Packet::EXPR))
+        ..Request::new("read", &buf, StreamPart::Expr(Time::EXPR), StreamPart::Expr(Packet::EXPR))
     };
     Ok(derive(&mut pool, &request)?.config)
 }

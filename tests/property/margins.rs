@@ -7,7 +7,7 @@ use crate::reference::random::{Margins, Random, random_axes, random_move, with_u
 use crate::reference::sequencer::{exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Pool, factorize};
-use furiosa_visa_std::sequencer::{Config, Request, Stream, derive, limited};
+use furiosa_visa_std::sequencer::{Config, Request, StreamPart, derive, limited};
 use std::cell::Cell;
 
 fn derived([buf, time, packet]: [&Map; 3], as_factors: bool) -> Result<Config, PlanError> {
@@ -15,8 +15,8 @@ fn derived([buf, time, packet]: [&Map; 3], as_factors: bool) -> Result<Config, P
     let [buffer, time_factors, packet_factors] =
         [buf, time, packet].map(|map| factorize(&mut pool, expr(map)));
     let (time, packet) = match as_factors {
-        true => (Stream::Factors(&time_factors), Stream::Factors(&packet_factors)),
-        false => (Stream::Expr(expr(time)), Stream::Expr(expr(packet))),
+        true => (StreamPart::Factors(&time_factors), StreamPart::Factors(&packet_factors)),
+        false => (StreamPart::Expr(expr(time)), StreamPart::Expr(expr(packet))),
     };
     let request = Request::new("read", &buffer, time, packet);
     Ok(derive(&mut pool, &request)?.config)

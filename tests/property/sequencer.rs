@@ -21,7 +21,7 @@ use crate::reference::random::{Margins, Random, random_axes, random_move, random
 use crate::reference::sequencer::{check_read, dropped_digits, exists_configuration, odometer, wanted};
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::mapping::{Pool, factorize};
-use furiosa_visa_std::sequencer::{Config, Request, Stream, contiguous_run, derive, limited};
+use furiosa_visa_std::sequencer::{Config, Request, StreamPart, contiguous_run, derive, limited};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ fn derived(buf: &Map, time: &Map, packet: &Map) -> Result<Config, PlanError> {
     let factors = factorize(&mut pool, expr(buf));
     let request = Request {
         buf_expr: Some(expr(buf)),
-        ..Request::new("read", &factors, Stream::Expr(expr(time)), Stream::Expr(expr(packet)))
+        ..Request::new("read", &factors, StreamPart::Expr(expr(time)), StreamPart::Expr(expr(packet)))
     };
     Ok(derive(&mut pool, &request)?.config)
 }

@@ -18,7 +18,7 @@ use furiosa_visa_std::command::{Collect, Fetch, Sink, TensorUnit};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::fetch::{FetchRequest, check_packet, derive_fetch};
 use furiosa_visa_std::mapping::{Pool, factorize};
-use furiosa_visa_std::sequencer::{self, Config, Entry, Request, Stream, derive, limited};
+use furiosa_visa_std::sequencer::{self, Config, Entry, Request, StreamPart, derive, limited};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -173,8 +173,8 @@ fn derived(case: &Case, as_factors: bool) -> Result<Config, PlanError> {
     let [buffer, time_factors, packet_factors] = [buf, time, packet].map(|map| factorize(&mut pool, map));
     let windows: Vec<sequencer::Window> = case.windows.iter().map(window).collect();
     let (time, packet) = match as_factors {
-        true => (Stream::Factors(&time_factors), Stream::Factors(&packet_factors)),
-        false => (Stream::Expr(time), Stream::Expr(packet)),
+        true => (StreamPart::Factors(&time_factors), StreamPart::Factors(&packet_factors)),
+        false => (StreamPart::Expr(time), StreamPart::Expr(packet)),
     };
     let request =
         Request { buf_expr: Some(buf), windows: &windows, ..Request::new("read", &buffer, time, packet) };

@@ -1,7 +1,7 @@
 //! Refusals of plans.
 
 use crate::mapping::Problem;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The refusal of a configuration: the limit of the chip, with the numbers and a correction.
 ///
@@ -36,18 +36,14 @@ impl PlanError {
                 text!(
                     "{}: a mapping of {} positions would be cut at {}, which does not divide it; \
                      help: pad it with `#` first",
-                    str(operation),
-                    number(size),
-                    number(by),
+                    (operation, size, by),
                 ),
             ),
             Problem::PaddingTooSmall { size, padding } => Self::new(
                 "padding too small",
                 text!(
                     "{}: a mapping of {} positions cannot be padded to {}; help: pad to at least its size",
-                    str(operation),
-                    number(size),
-                    number(padding),
+                    (operation, size, padding),
                 ),
             ),
             Problem::NoElement { kept, first } => Self::new(
@@ -55,10 +51,7 @@ impl PlanError {
                 text!(
                     "{}: the first {} of a mapping hold no element: dead ones come first, and the first element is \
                      at {}; help: keep at least {}",
-                    str(operation),
-                    count(kept, "position"),
-                    number(first),
-                    number(first + 1),
+                    (operation, count(kept, "position"), first, first + 1),
                 ),
             ),
             Problem::NoAxis { lead } => Self::new(
@@ -66,17 +59,14 @@ impl PlanError {
                 text!(
                     "{}: {} before a single element without an axis; help: declare an axis of size 1 and name it: \
                      `# {} + U`",
-                    str(operation),
-                    count(lead, "dead position"),
-                    number(lead),
+                    (operation, count(lead, "dead position"), lead),
                 ),
             ),
             Problem::TooManyFactors => Self::new(
                 "too many factors",
                 text!(
                     "{}: a mapping has more than {} digits; help: merge neighbouring digits of one axis",
-                    str(operation),
-                    number(crate::mapping::FACTORS),
+                    (operation, crate::mapping::FACTORS),
                 ),
             ),
         }
@@ -111,7 +101,7 @@ macro_rules! attempt {
 #[doc(hidden)]
 pub use attempt;
 
-/// Returns early with a refusal: `refuse!("rule", "fetch: {} has …", mapping(expr), …)`. The rest is as in `text!`.
+/// Returns early with a refusal: `refuse!("rule", "fetch: {} has …", (expr, …))`. The rest is as in `text!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! refuse {

@@ -12,6 +12,8 @@
 //! | [`command`] | the orders that the chip gets: plain data |
 //! | [`list`], [`PlanError`] | lists of fixed capacity in plans, refusals as values |
 //!
+//! The words that modules share are listed in [`mapping`](mapping#words) and [`engine::copies`].
+//!
 //! Kernels depend on `furiosa-visa-std`, which has all of this under the same paths.
 
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
@@ -19,13 +21,18 @@
 // The macros write paths of `furiosa_visa_std`.
 extern crate self as furiosa_visa_std;
 
+#[macro_use]
+pub mod list;
+#[doc(hidden)]
+#[macro_use]
+pub mod text;
+
 #[doc(hidden)]
 pub mod byte_ranges;
 pub mod command;
 pub mod engine;
 pub mod error;
 pub mod explain;
-pub mod list;
 pub mod lower;
 pub mod mapping;
 pub mod scalar;
@@ -35,8 +42,6 @@ pub mod tensor;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
-#[doc(hidden)]
-pub mod text;
 
 pub use error::PlanError;
 pub use scalar::Cast;

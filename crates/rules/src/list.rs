@@ -1,7 +1,33 @@
-//! A list of fixed capacity that works in const evaluation.
+//! A list of fixed capacity, and loops, that work in const evaluation.
 //!
 //! Plans are computed by the compiler, which cannot allocate. The same lists are plain data at run time, inside
 //! commands.
+
+/// Loop over `k` for const code, which has no `for`: `each!(k < list.len, { … })` from 0 on, `each!((k = 1) < list.len,
+/// { … })` from another number. The limit is evaluated before each turn, as that of `while`.
+macro_rules! each {
+    ($k:ident < $($rest:tt)*) => { each!(($k = 0) < $($rest)*) };
+    (($k:ident = $start:expr) < $limit:expr, { $($body:tt)* }) => {{
+        let mut next = $start;
+        while next < $limit {
+            let $k = next;
+            next += 1;
+            $($body)*
+        }
+    }};
+}
+
+/// Loop as [`each`], from the last `k` below the limit down to 0. The limit is evaluated once.
+macro_rules! each_back {
+    ($k:ident < $limit:expr, { $($body:tt)* }) => {{
+        let mut rest = $limit;
+        while rest > 0 {
+            rest -= 1;
+            let $k = rest;
+            $($body)*
+        }
+    }};
+}
 
 /// A list of at most `CAPACITY` items, in order.
 ///

@@ -53,11 +53,7 @@ impl ChipKind {
     }
 }
 
-impl core::fmt::Display for ChipKind {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(ChipKind);
 
 /// Clusters per chip. Documented. See `guide::chip`.
 pub const CLUSTERS: usize = 2;

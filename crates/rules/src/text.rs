@@ -1,9 +1,11 @@
 //! Text that can be built in const evaluation: the compiler builds the text of a refusal where it finds the refusal.
 //!
-//! `text!` fills a template. Const code cannot dispatch on types, so a name of `part` states the kind of each value:
+//! `text!` fills a template with strings, numbers, mappings and other texts. A number with its noun, a mapping in normal
+//! form and a digit are written as calls of `count`, `factors` and `term`:
 //!
 //! ```text
-//! text!("fetch: a packet {} of {} holds {}", mapping(packet), str(name), count(bytes, "byte"))
+//! text!("fetch: a packet {} of {} holds {}", (packet, name, count(bytes, "byte")))
+//! text!("{} in {}", (term(pool, &term, size), factors(pool, &factors)))
 //! ```
 
 use crate::mapping::{Expr, Factors, Pool, Term, compare, write_term};
@@ -95,7 +97,7 @@ impl Text {
     }
 
     /// The text with a template after it, in which each part replaces a `{}`.
-    pub const fn filled(mut self, template: &str, parts: &[Part<'_>]) -> Self {
+    pub const fn filled(mut self, template: &str, parts: &[TextPart<'_>]) -> Self {
         let (mut rest, mut k) = (template, 0);
         while k < parts.len()
             && let Some(place) = placeholder(rest)
@@ -119,7 +121,7 @@ impl Text {
 
 /// Value for a `{}` of a template.
 #[derive(Clone, Copy)]
-pub enum Part<'a> {
+pub enum TextPart<'a> {
     /// A string.
     Str(&'a str),
     /// A decimal number.
@@ -138,41 +140,47 @@ pub enum Part<'a> {
     Text(&'a Text),
 }
 
-impl Part<'_> {
+impl TextPart<'_> {
     const fn write(&self, text: Text) -> Text {
         match *self {
-            Part::Str(part) => text.str(part),
-            Part::Number(number) => text.number(number),
-            Part::Signed(number) => text.signed(number),
-            Part::Count(number, thing) => text.count(number, thing),
-            Part::Mapping(expr) => text.mapping(expr),
-            Part::Factors(pool, factors) => text.factors(pool, factors),
-            Part::Term(pool, term, size) => write_term(text.str("`m!["), pool, term, size).str("]`"),
-            Part::Text(part) => text.str(part.as_str()),
+            TextPart::Str(part) => text.str(part),
+            TextPart::Number(number) => text.number(number),
+            TextPart::Signed(number) => text.signed(number),
+            TextPart::Count(number, thing) => text.count(number, thing),
+            TextPart::Mapping(expr) => text.mapping(expr),
+            TextPart::Factors(pool, factors) => text.factors(pool, factors),
+            TextPart::Term(pool, term, size) => write_term(text.str("`m!["), pool, term, size).str("]`"),
+            TextPart::Text(part) => text.str(part.as_str()),
         }
     }
 }
 
-/// The kinds of values that a template takes, under their names in `text!`.
-pub mod part {
-    pub use super::Part::{
-        Count as count, Factors as factors, Mapping as mapping, Number as number, Signed as signed,
-        Str as str, Term as term, Text as text,
-    };
+/// A value that `text!` turns into a [`TextPart`] by its type. Each type has a method of its own, because const code
+/// has no traits.
+pub struct Shown<T>(pub T);
+
+macro_rules! shown {
+    ($($type:ty => $part:ident),*) => { $(
+        impl<'a> Shown<$type> {
+            /// The value as a part of a text.
+            pub const fn part(self) -> TextPart<'a> {
+                TextPart::$part(self.0)
+            }
+        }
+    )* };
 }
+shown!(&'a str => Str, usize => Number, isize => Signed, &'a Expr => Mapping, &'a Text => Text);
 
 const PLACEHOLDER: usize = "{}".len();
 
 /// Position of the first `{}` of a template.
 const fn placeholder(template: &str) -> Option<usize> {
     let bytes = template.as_bytes();
-    let mut k = 1;
-    while k < bytes.len() {
+    each!((k = 1) < bytes.len(), {
         if bytes[k] == b'}' && bytes[k - 1] == b'{' {
             return Some(k - 1);
         }
-        k += 1;
-    }
+    });
     None
 }
 
@@ -186,22 +194,49 @@ pub const fn takes(template: &str, parts: usize) -> bool {
     k == parts
 }
 
-/// A [`Text`] from a template and its parts; works in const code. The template is parsed when the text is made, because
-/// most texts are never made. The number of its places is checked when the tests are compiled.
+/// A [`Text`] from a template and its values, which may stand in parentheses; works in const code. The template is
+/// parsed when the text is made, because most texts are never made. The number of its places is checked when the tests
+/// are compiled.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! text {
-    ($template:literal $(, $kind:ident($($value:expr),+ $(,)?))* $(,)?) => {{
+    // The parts so far, and the values that follow.
+    (@ $template:literal [$($part:expr;)*]) => {{
         #[cfg(test)]
         const _: () = assert!(
-            $crate::text::takes($template, <[&str]>::len(&[$(stringify!($kind)),*])),
+            $crate::text::takes($template, <[&str]>::len(&[$(stringify!($part)),*])),
             "a template has a place for each part"
         );
-        $crate::text::Text::new().filled($template, &[$($crate::text::part::$kind($($value),+)),*])
+        $crate::text::Text::new().filled($template, &[$($part),*])
     }};
+    (@ $template:literal [$($done:tt)*] count($($value:expr),+) $(, $($rest:tt)*)?) => {
+        $crate::text::text!(@ $template [$($done)* $crate::text::TextPart::Count($($value),+);] $($($rest)*)?)
+    };
+    (@ $template:literal [$($done:tt)*] factors($($value:expr),+) $(, $($rest:tt)*)?) => {
+        $crate::text::text!(@ $template [$($done)* $crate::text::TextPart::Factors($($value),+);] $($($rest)*)?)
+    };
+    (@ $template:literal [$($done:tt)*] term($($value:expr),+) $(, $($rest:tt)*)?) => {
+        $crate::text::text!(@ $template [$($done)* $crate::text::TextPart::Term($($value),+);] $($($rest)*)?)
+    };
+    (@ $template:literal [$($done:tt)*] $value:expr $(, $($rest:tt)*)?) => {
+        $crate::text::text!(@ $template [$($done)* $crate::text::Shown($value).part();] $($($rest)*)?)
+    };
+    ($template:literal, ($($values:tt)*) $(,)?) => { $crate::text::text!(@ $template [] $($values)*) };
+    ($template:literal $(, $($values:tt)*)?) => { $crate::text::text!(@ $template [] $($($values)*)?) };
 }
 #[doc(hidden)]
 pub use text;
+
+/// Implements `Display` by the method `name`.
+macro_rules! display_name {
+    ($type:ident) => {
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
 
 /// True if two strings are equal, in const code.
 pub const fn same(a: &str, b: &str) -> bool {
@@ -210,13 +245,11 @@ pub const fn same(a: &str, b: &str) -> bool {
     if len != b.len() {
         return false;
     }
-    let mut k = 0;
-    while k < len {
+    each!(k < len, {
         if a[k] != b[k] {
             return false;
         }
-        k += 1;
-    }
+    });
     true
 }
 
@@ -312,16 +345,11 @@ mod tests {
         const SIZE: usize = 3;
         const FILLED: Text = text!(
             "{}: {} of {{}, {}{}; {}",
-            str("fetch"),
-            count(1, "byte"),
-            mapping(&Expr::Identity),
-            signed(-7),
-            number(SIZE),
-            text(&text!("no placeholder")),
+            ("fetch", count(1, "byte"), &Expr::Identity, -7isize, SIZE, &text!("no placeholder"))
         );
         assert_eq!(FILLED.as_str(), "fetch: 1 byte of {`m![1]`, -73; no placeholder");
         assert_eq!(text!("").as_str(), "");
-        assert_eq!(text!("{}", str("{}")).as_str(), "{}");
+        assert_eq!(text!("{}", "{}").as_str(), "{}");
     }
 
     #[test]

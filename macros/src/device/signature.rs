@@ -1,4 +1,4 @@
-//! What a signature must look like to be a kernel's.
+//! Rules for the signature of a kernel.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;

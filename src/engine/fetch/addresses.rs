@@ -5,7 +5,7 @@ use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar};
 use crate::tensor::WindowList;
-pub use furiosa_visa_rules::engine::fetch::{Addresses, FetchAddress};
+pub use furiosa_visa_rules::engine::fetch::{FetchAddress, FetchAddresses};
 
 impl<
     D: Scalar,
@@ -29,7 +29,7 @@ impl<
     /// let bytes: Vec<_> = addresses.map(|fetch| (fetch.byte, fetch.bytes)).collect();
     /// assert_eq!(bytes, [(0, 16), (16, 16), (32, 16)]);
     /// ```
-    pub fn addresses() -> Addresses {
+    pub fn addresses() -> FetchAddresses {
         Self::CONFIG.addresses()
     }
 }

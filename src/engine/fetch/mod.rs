@@ -33,7 +33,7 @@ use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
-pub use addresses::{Addresses, FetchAddress};
+pub use addresses::{FetchAddress, FetchAddresses};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::fetch::check_units;
 pub(crate) use furiosa_visa_rules::engine::fetch::plan;

@@ -123,7 +123,7 @@ impl Pass<'_> {
             Some(value) => format!("is {value}"),
         };
         let place = |position: [usize; 2]| {
-            let element = step_guard.element(&position).or_else(|| step_guard.dead_part(&position));
+            let element = step_guard.element(&position).or_else(|| step_guard.padding_part(&position));
             let element = element.map_or(String::new(), |element| format!(" ({element})"));
             format!("step {}, cell {}{element}", position[0], position[1])
         };

@@ -136,11 +136,7 @@ impl Default for CheckOptions {
     }
 }
 
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(Check);
 
 /// The rule that a command broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

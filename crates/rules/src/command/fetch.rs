@@ -235,8 +235,4 @@ impl AdapterStage {
     }
 }
 
-impl core::fmt::Display for AdapterStage {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(AdapterStage);

@@ -16,7 +16,6 @@ use super::uses::{Place, Use};
 use crate::mapping::guard::split::joined;
 use crate::scalar::ElementType;
 use crate::spec::{CLUSTERS, SLICES};
-use core::fmt;
 use std::sync::Arc;
 
 /// The call that moves rows by an index.
@@ -52,11 +51,7 @@ impl IndexedCall {
     }
 }
 
-impl fmt::Display for IndexedCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(IndexedCall);
 
 /// Behaviour of a scatter whose index names a row twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -40,11 +40,7 @@ impl ContextKind {
     }
 }
 
-impl fmt::Display for ContextKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(ContextKind);
 
 /// A memory of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -31,16 +31,15 @@ impl ContiguousLoad<'_> {
         if self.packet != self.collected || self.stored as usize != self.streamed as usize {
             return false;
         }
-        let entries = self.config.entries.as_slice();
+        let entries = &self.config.entries;
         let mut run = 1;
-        let mut k = entries.len();
-        while k > 0 {
-            k -= 1;
-            if entries[k].size != 1 && entries[k].stride != run as isize {
+        each_back!(k < entries.len, {
+            let entry = &entries.items[k];
+            if entry.size != 1 && entry.stride != run as isize {
                 return false;
             }
-            run *= entries[k].size;
-        }
+            run *= entry.size;
+        });
         run <= self.source_elements
     }
 }

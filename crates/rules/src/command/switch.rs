@@ -55,11 +55,7 @@ impl SwitchVariant {
     }
 }
 
-impl fmt::Display for SwitchVariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(SwitchVariant);
 
 /// A digit of the number of the receiving slice. Digits are read from the outermost one on: each takes its value from
 /// the number and leaves the rest to the digits inside.

@@ -125,8 +125,7 @@ impl Transfer {
     pub const fn step_inside_cell(&self, run: usize, bits: usize) -> Option<usize> {
         let cell = 8 * COMMIT_ALIGN_BYTES;
         let written = (run * bits).next_multiple_of(cell);
-        let mut k = 0;
-        while k < self.loops.len {
+        each!(k < self.loops.len, {
             let TransferLoop { size, source, destination } = self.loops.items[k];
             let inside =
                 source.units == 0 && source.elements == destination.elements && source.elements < run;
@@ -135,8 +134,7 @@ impl Transfer {
             {
                 return Some(destination.elements);
             }
-            k += 1;
-        }
+        });
         None
     }
 

@@ -135,13 +135,11 @@ pub struct TrfLayout {
 impl TrfLayout {
     /// The layout of a tensor in a part of the TRF. `None` unless `rows` is 1, 2, 4 or 8.
     pub const fn new(address: TrfAddress, rows: usize, register_type: RegisterType) -> Option<Self> {
-        let mut k = 0;
-        while k < TRF_ROWS.len() {
+        each!(k < TRF_ROWS.len(), {
             if TRF_ROWS[k] == rows {
                 return Some(Self { address, rows, register_type });
             }
-            k += 1;
-        }
+        });
         None
     }
 

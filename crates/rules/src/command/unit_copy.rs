@@ -1,4 +1,4 @@
-//! Copies between slices, clusters and chips: shuffles, and copies of the sub context.
+//! Copies between slices, clusters and chips: shuffles and parallel copies.
 //!
 //! A copy is several nests of loops that run side by side, one for each receiving chip or cluster. Each nest has its
 //! start, so that any chip can get the data of any other one:
@@ -16,7 +16,7 @@ use super::uses::{ELEMENT, Place, Use};
 use crate::spec::COMMIT_ALIGN_BYTES;
 use core::fmt;
 
-/// The call that copies.
+/// Call of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyCall {
     /// Clusters of DM in another order.
@@ -56,7 +56,7 @@ impl CopyCall {
         }
     }
 
-    /// True if the sub context copies, through the Tensor Unit of each slice. Such a copy stays in a cluster.
+    /// True for parallel copies: the sub context makes them, through the Tensor Unit of each slice. They stay in a cluster.
     pub const fn is_parallel(self) -> bool {
         matches!(self, CopyCall::ParallelCopy | CopyCall::ClusterSliceCopy | CopyCall::ChipSliceCopy)
     }
@@ -72,11 +72,7 @@ impl CopyCall {
     }
 }
 
-impl fmt::Display for CopyCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(CopyCall);
 
 /// A copy between slices, clusters or chips.
 #[derive(Clone, Debug, PartialEq)]

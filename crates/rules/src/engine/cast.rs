@@ -31,11 +31,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
             "cast input flit",
             "cast: the input packet {} of {} {} holds {} bytes, but must be one flit of {} bytes; \
              help: collect into flits first",
-            mapping(request.packet),
-            number(packet.size()),
-            str(request.input.name()),
-            number(bytes),
-            number(spec::FLIT_BYTES),
+            (request.packet, packet.size(), request.input.name(), bytes, spec::FLIT_BYTES),
         );
     }
     let lanes = flit_elements(request.output);
@@ -44,11 +40,7 @@ pub const fn derive_cast(request: &CastRequest) -> Result<(), PlanError> {
         refuse!(
             "cast packet",
             "cast: the output packet is {}, but {} as a flit of {} {} is {}; help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.packet),
-            number(lanes),
-            str(request.output.name()),
-            factors(&pool, &expected),
+            (request.out_packet, request.packet, lanes, request.output.name(), factors(&pool, &expected)),
         );
     }
     Ok(())

@@ -46,11 +46,7 @@ pub const fn whole_bytes(
     refuse!(
         "whole bytes",
         "{}: {} of {} at a time, each {} of {} bits, are not whole bytes; help: make their number even",
-        str(operation),
-        count(elements, "element"),
-        mapping(mapping),
-        str(element.name()),
-        number(element.bits()),
+        (operation, count(elements, "element"), mapping, element.name(), element.bits()),
     )
 }
 
@@ -74,13 +70,7 @@ pub const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<C
             "flit bytes",
             "collect: the output packet {} of {} holds {} bytes, but a flit holds {}; help: pad a short packet with \
              `# {}`, split a long one into `/ {}` innermost in `Time` and `% {}` as the packet",
-            mapping(request.out_packet),
-            str(request.element.name()),
-            number(out_bytes),
-            number(spec::FLIT_BYTES),
-            number(flit),
-            number(flit),
-            number(flit),
+            (request.out_packet, request.element.name(), out_bytes, spec::FLIT_BYTES, flit, flit, flit),
         );
     }
     let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
@@ -91,9 +81,7 @@ pub const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<C
         refuse!(
             "flit mapping",
             "collect: the output packet is {}, but a flit of the packet {} is {}; help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.packet),
-            factors(&pool, &inner),
+            (request.out_packet, request.packet, factors(&pool, &inner)),
         );
     }
     let outer = stride(&mut pool, &padded, flit);
@@ -103,9 +91,7 @@ pub const fn collect(request: &CollectRequest, forms: [&Factors; 4]) -> Result<C
             "flit order",
             "collect: the output time is {}, but {} followed by the flit index is {}; \
              help: append the flit index innermost, and nothing else",
-            mapping(request.out_time),
-            mapping(request.time),
-            factors(&pool, &expected),
+            (request.out_time, request.time, factors(&pool, &expected)),
         );
     }
     Ok(CollectConfig { flits })

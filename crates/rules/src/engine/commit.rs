@@ -10,9 +10,9 @@ use crate::mapping::{
 };
 use crate::scalar::ElementType;
 use crate::sequencer::walk::Walk;
-use crate::sequencer::{Config, Entry, Request, Stream, contiguous_run, derive, limited};
+use crate::sequencer::{Config, Entry, Request, StreamPart, contiguous_run, derive, limited};
 use crate::spec;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The input of [`derive_commit`].
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,22 @@ pub struct CommitConfig {
     pub cycles: usize,
 }
 
+impl CommitConfig {
+    const fn new(
+        request: &CommitRequest,
+        (derived, config): (Config, Config),
+        (window, commit_in_size, contiguous_bytes): (usize, usize, usize),
+        steps: usize,
+    ) -> Self {
+        let commit_size = match request.sub_context {
+            true => spec::SUB_COMMIT_BYTES,
+            false => crate::mapping::gcd(contiguous_bytes, commit_in_size),
+        };
+        let cycles = steps * (commit_in_size / commit_size);
+        Self { derived, config, window, commit_in_size, contiguous_bytes, commit_size, cycles }
+    }
+}
+
 /// The call, for messages.
 pub const OPERATION: &str = "commit";
 
@@ -69,17 +85,14 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
             "commit time",
             "commit: Element {} has {} positions, which the {} time steps {} do not divide; \
              help: give each time step a place in Element",
-            mapping(request.destination),
-            number(size),
-            number(steps),
-            mapping(request.time),
+            (request.destination, size, steps, request.time),
         );
     }
     let window = size / steps;
     let outer = stride(&mut pool, &destination, window);
     let inner = modulo(&mut pool, &destination, window);
     let expected = resize(&mut pool, &packet, window);
-    // Both parts may be halves of one product, which Element knows only as a whole.
+    // Both parts may be halves of one composite, which Element knows only as a whole.
     let in_order = product(&pool, &time, &expected).is(&destination);
     if !in_order {
         attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
@@ -91,11 +104,11 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
             "commit packet",
             "commit: the innermost {} positions of Element {} are {}, but the leading {} lanes of the packet {} are {}; \
              help: keep the packet, or a prefix of it, innermost",
-            number(window),
-            mapping(request.destination),
+            window,
+            request.destination,
             factors(&pool, &inner),
-            number(window),
-            mapping(request.packet),
+            window,
+            request.packet,
             factors(&pool, &expected),
         );
     }
@@ -104,25 +117,15 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
         ..Request::new(
             OPERATION,
             &destination,
-            Stream::Known(request.time, &time),
-            Stream::Factors(&expected),
+            StreamPart::Known(request.time, &time),
+            StreamPart::Factors(&expected),
         )
     };
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
     let run =
         attempt!(whole_bytes(OPERATION, request.element, request.destination, contiguous_run(&derived)));
-    let commit_size =
-        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
-    Ok(CommitConfig {
-        derived,
-        config,
-        window,
-        commit_in_size,
-        contiguous_bytes: run,
-        commit_size,
-        cycles: steps * (commit_in_size / commit_size),
-    })
+    Ok(CommitConfig::new(request, (derived, config), (window, commit_in_size, run), steps))
 }
 
 /// Checks that a time step carries one flit.
@@ -135,10 +138,7 @@ pub const fn check_flit(request: &CommitRequest, lanes: usize) -> Result<(), Pla
         "commit input flit",
         "commit: the packet {} of {} holds {} bytes, but must be one flit of {} bytes; \
          help: `.collect()` the stream first",
-        mapping(request.packet),
-        str(request.element.name()),
-        number(bytes),
-        number(spec::FLIT_BYTES),
+        (request.packet, request.element.name(), bytes, spec::FLIT_BYTES),
     )
 }
 
@@ -160,10 +160,8 @@ pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig,
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
     attempt!(check_flit(request, packet.size()));
-    let mut k = 0;
-    while k < spec::COMMIT_SIZES.len() {
+    each!(k < spec::COMMIT_SIZES.len(), {
         let window = spec::COMMIT_SIZES[k] * 8 / request.element.bits();
-        k += 1;
         if window > packet.size() {
             continue;
         }
@@ -177,7 +175,7 @@ pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig,
         {
             return view_config(&mut pool, request, (&time, &destination), (&lanes, window));
         }
-    }
+    });
     // A stream that fits no size is refused in the words of a whole tensor. A stream that fits only as a whole is
     // accepted.
     derive_commit(request)
@@ -192,7 +190,7 @@ const fn view_config(
 ) -> Result<CommitConfig, PlanError> {
     let loops = Request {
         buf_expr: Some(request.destination),
-        ..Request::new(OPERATION, destination, Stream::Expr(request.time), Stream::Factors(lanes))
+        ..Request::new(OPERATION, destination, StreamPart::Expr(request.time), StreamPart::Factors(lanes))
     };
     let found = attempt!(derive(pool, &loops));
     let mut derived = Config::new(window);
@@ -206,9 +204,7 @@ const fn view_config(
                 "commit packet",
                 "commit: the leading lanes {} of a packet do not lie together, innermost in the view {}: a step of them is \
                  {} elements; help: keep the packet, or a prefix of it, innermost",
-                factors(pool, lanes),
-                mapping(request.destination),
-                signed(entry.stride),
+                (factors(pool, lanes), request.destination, entry.stride),
             );
         }
         inside *= entry.size;
@@ -224,10 +220,10 @@ const fn view_config(
                 "commit: packets lie {} of {} apart in the view {}, but the engine writes at multiples of {} bytes; \
                  help: pad the rows of the tensor to multiples of {} bytes",
                 count(entry.stride.unsigned_abs(), "element"),
-                str(request.element.name()),
-                mapping(request.destination),
-                number(spec::COMMIT_ALIGN_BYTES),
-                number(spec::COMMIT_ALIGN_BYTES),
+                request.element.name(),
+                request.destination,
+                spec::COMMIT_ALIGN_BYTES,
+                spec::COMMIT_ALIGN_BYTES,
             );
         }
     }
@@ -241,30 +237,18 @@ const fn view_config(
     let config = attempt!(limited(OPERATION, derived));
     let commit_in_size = window * bits / 8;
     let run = contiguous_run(&derived) * bits / 8;
-    let commit_size =
-        if request.sub_context { spec::SUB_COMMIT_BYTES } else { crate::mapping::gcd(run, commit_in_size) };
-    Ok(CommitConfig {
-        derived,
-        config,
-        window,
-        commit_in_size,
-        contiguous_bytes: run,
-        commit_size,
-        cycles: time.size() * (commit_in_size / commit_size),
-    })
+    Ok(CommitConfig::new(request, (derived, config), (window, commit_in_size, run), time.size()))
 }
 
 const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < spec::COMMIT_SIZES.len() {
+    each!(k < spec::COMMIT_SIZES.len(), {
         if bytes == spec::COMMIT_SIZES[k] {
             return Ok(());
         }
-        k += 1;
-    }
+    });
     let help = if bytes < spec::FLIT_BYTES {
         let next = bytes.div_ceil(8) * 8;
-        text!("pad the innermost part with `# {}`", number(next * 8 / request.element.bits()))
+        text!("pad the innermost part with `# {}`", next * 8 / request.element.bits())
     } else {
         text!("give each time step at most one flit of Element")
     };
@@ -272,11 +256,7 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
         "commit width",
         "commit: each time step writes {} {}, {} bytes, of Element {}, but the output packet must be one of 8, 16, 24 or \
          32 bytes; help: {}",
-        number(window),
-        str(request.element.name()),
-        number(bytes),
-        mapping(request.destination),
-        text(&help),
+        (window, request.element.name(), bytes, request.destination, &help),
     )
 }
 
@@ -304,29 +284,22 @@ const fn check_permutation(
             "commit permutation",
             "commit: Element {} has {} positions, {} for each of the {} steps of the stream's time {}, and its innermost {} \
              positions end inside of one of its digits; help: name exactly the time axes, in any order, before the packet",
-            mapping(request.destination),
-            number(destination.size()),
-            number(inner.size()),
-            number(time.size()),
-            mapping(request.time),
-            number(inner.size()),
+            (request.destination, destination.size(), inner.size(), time.size(), request.time, inner.size()),
         );
     }
     refuse!(
         "commit permutation",
         "commit: the time part of Element {} is {}, which is no permutation of the stream's time {}; \
          help: name exactly the time axes, in any order, before the packet",
-        mapping(request.destination),
-        factors(pool, outer),
-        mapping(request.time),
+        (request.destination, factors(pool, outer), request.time),
     )
 }
 
 /// True if the innermost positions end inside a digit, at no divisor of its values.
 const fn ends_inside(factors: &Factors, positions: usize) -> bool {
     let list = factors.as_slice();
-    let (mut inside, mut k) = (1, 0);
-    while k < list.len() {
+    let mut inside = 1;
+    each!(k < list.len(), {
         let size = list[k].size_over(inside);
         if let Factor::Term { resize, .. } = &list[k]
             && inside < positions
@@ -335,8 +308,7 @@ const fn ends_inside(factors: &Factors, positions: usize) -> bool {
             return !positions.is_multiple_of(inside) || !resize.is_multiple_of(positions / inside);
         }
         inside = size;
-        k += 1;
-    }
+    });
     false
 }
 
@@ -348,10 +320,8 @@ const fn check_whole_digits(
     destination: &Factors,
 ) -> Result<(), PlanError> {
     let (steps, places) = (time.as_slice(), destination.as_slice());
-    let mut k = 0;
-    while k < steps.len() {
-        let mut j = 0;
-        while j < places.len() {
+    each!(k < steps.len(), {
+        each!(j < places.len(), {
             if let (Factor::Term { term, resize }, Factor::Term { term: there, resize: all }) =
                 (&steps[k], &places[j])
                 && term.is(there)
@@ -363,26 +333,24 @@ const fn check_whole_digits(
                 } else {
                     text!(
                         "name all of it in Element, or no more than {} in the stream",
-                        term(pool, term, written)
+                        term(pool, term, written),
                     )
                 };
                 refuse!(
                     "commit permutation",
                     "commit: the time {} of the stream has {} of the {} values of {}, and Element {} has {} of them; \
                      help: {}",
-                    mapping(request.time),
-                    number(read),
-                    number(term.modulo),
+                    request.time,
+                    read,
+                    term.modulo,
                     term(pool, term, term.modulo),
-                    mapping(request.destination),
-                    number(written),
-                    text(&help),
+                    request.destination,
+                    written,
+                    &help,
                 );
             }
-            j += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     Ok(())
 }
 
@@ -394,9 +362,7 @@ pub const fn check_commit_address(address: Address) -> Result<(), PlanError> {
     refuse!(
         "commit alignment",
         "commit: address {} is no multiple of {} bytes; help: move the tensor to a multiple of {}",
-        number(address as usize),
-        number(spec::COMMIT_ALIGN_BYTES),
-        number(spec::COMMIT_ALIGN_BYTES),
+        (address as usize, spec::COMMIT_ALIGN_BYTES, spec::COMMIT_ALIGN_BYTES),
     )
 }
 
@@ -410,9 +376,9 @@ pub const fn check_commit_start(view: &Region) -> Result<(), PlanError> {
         "commit: the tile starts {} behind the start of its tensor, at address {}, which is no multiple of {} bytes; \
          help: pad the rows of the tensor to multiples of {} bytes",
         count(view.part.offset as usize, "byte"),
-        number(view.address as usize),
-        number(spec::COMMIT_ALIGN_BYTES),
-        number(spec::COMMIT_ALIGN_BYTES),
+        view.address as usize,
+        spec::COMMIT_ALIGN_BYTES,
+        spec::COMMIT_ALIGN_BYTES,
     )
 }
 
@@ -453,8 +419,8 @@ impl Written<'_> {
                     Liveness::Some => {}
                 }
                 looked_at = true;
-                let dead = mask.iter().enumerate().filter(|(_, live)| !**live);
-                for position in dead.map(|(lane, _)| before as i64 + start + lane as i64) {
+                let padding = mask.iter().enumerate().filter(|(_, live)| !**live);
+                for position in padding.map(|(lane, _)| before as i64 + start + lane as i64) {
                     let position = position.max(0) as usize;
                     let place = [chip, cluster, slice, position];
                     if position < tensor.elements && !tensor.guard.holds(&place) {
@@ -469,10 +435,12 @@ impl Written<'_> {
                         "commit: a packet writes {}, but of those of time step {} some are not of the tile: there is {} of the \
                          tensor; help: pad the rows of the tensor to multiples of {} bytes, so that tiles have bytes of their \
                          own",
-                        count(self.plan.commit_in_size, "byte"),
-                        number(time),
-                        str(&what),
-                        number(spec::COMMIT_ALIGN_BYTES),
+                        (
+                            count(self.plan.commit_in_size, "byte"),
+                            time,
+                            what.as_str(),
+                            spec::COMMIT_ALIGN_BYTES
+                        ),
                     );
                 }
             }
@@ -486,7 +454,7 @@ pub const fn no_sub_commit(engine: &str) -> Text {
     text!(
         "commit: a commit of the sub context cannot follow the engine of `.{}()`; \
          help: use the main context, or commit before it",
-        str(engine),
+        engine,
     )
 }
 

@@ -51,20 +51,16 @@ pub const OPERATION: &str = "to_trf";
 
 /// Checks that a TRF tensor has 1, 2, 4 or 8 rows.
 pub const fn check_rows(operation: &'static str, row: &'static Expr, rows: usize) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < spec::TRF_ROWS.len() {
+    each!(k < spec::TRF_ROWS.len(), {
         if rows == spec::TRF_ROWS[k] {
             return Ok(());
         }
-        k += 1;
-    }
+    });
     refuse!(
         "row count",
         "{}: Row::SIZE must be 1, 2, 4, or 8, got {} from {}; \
          help: pad it with `#`, or split it and leave the rest in `Time`",
-        str(operation),
-        number(rows),
-        mapping(row),
+        (operation, rows, row),
     )
 }
 
@@ -91,11 +87,11 @@ pub const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<
         refuse!(
             "rows in time",
             "to_trf: {} rows {} {} {} time steps {}; help: fetch with the Row axis outermost in `Time`",
-            number(rows),
-            mapping(request.row),
-            str(if rows > steps { "are more than the" } else { "do not divide the" }),
-            number(steps),
-            mapping(request.time),
+            rows,
+            request.row,
+            if rows > steps { "are more than the" } else { "do not divide the" },
+            steps,
+            request.time,
         );
     }
     let outer = stride(&mut pool, &time, steps / rows);
@@ -104,10 +100,7 @@ pub const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<
             "row mapping",
             "to_trf: Row is {}, but the outermost {} steps of {} are {}; \
              help: fetch with the Row axis outermost in `Time`",
-            mapping(request.row),
-            number(rows),
-            mapping(request.time),
-            factors(&pool, &outer),
+            (request.row, rows, request.time, factors(&pool, &outer)),
         );
     }
     let inner = modulo(&mut pool, &time, steps / rows);
@@ -117,8 +110,7 @@ pub const fn trf_load(request: &TrfLoadRequest, forms: [&Factors; 4]) -> Result<
             "element mapping",
             "to_trf: Element is {}, but what follows Row in the stream is {}; \
              help: keep the order and the padding of the stream",
-            mapping(request.row_element),
-            factors(&pool, &expected),
+            (request.row_element, factors(&pool, &expected)),
         );
     }
     Ok(config)
@@ -145,12 +137,12 @@ pub const fn check_capacity(
     refuse!(
         "TRF capacity",
         "{}: {} of {} bytes are {} bytes, but {} holds {}; help: {}",
-        str(operation),
+        operation,
         count(config.rows, "row"),
-        number(config.bytes / config.rows),
-        number(config.bytes),
-        str(name),
-        number(address.capacity()),
-        str(help),
+        config.bytes / config.rows,
+        config.bytes,
+        name,
+        address.capacity(),
+        help,
     )
 }

@@ -12,7 +12,6 @@ pub const fn check_kind(system: ChipKind, asked: ChipKind) -> Result<(), PlanErr
         "chip kind",
         "on: the stream is for {}, but the chips of the system are {}; help: make the context with \
          `Context::with(SimOptions { chip_kind: ChipKind::RngdS, .. })`, or fetch what RNGD can",
-        str(asked.name()),
-        str(system.name()),
+        (asked.name(), system.name()),
     )
 }

@@ -1,4 +1,4 @@
-//! Transpose Engine: exchanges a block of time steps with the elements of the packets.
+//! Transpose Engine: exchanges time steps with the elements of the packets.
 
 use crate::command::Transpose;
 use crate::engine::collect::whole_bytes;
@@ -6,7 +6,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, divide, factors_of, modulo, pad_to, product, stride, strip};
 use crate::scalar::ElementType;
 use crate::spec;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The input of [`derive_transpose`].
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +42,7 @@ pub const fn derive_transpose(request: &TransposeRequest) -> Result<Transpose, P
             "transpose rows",
             "transpose: the rows {} of OutPacket {} must be in Time {}, side by side and in this order; \
              help: take time steps that follow each other to the packet, and order others in `.fetch()`",
-            factors(&pool, &rows),
-            mapping(request.out_packet),
-            mapping(request.time),
+            (factors(&pool, &rows), request.out_packet, request.time),
         )
     };
     let in_cols = attempt!(check_columns(&pool, request, &rows, packets));
@@ -74,11 +72,11 @@ pub const fn check_flit(
     refuse!(
         "transpose flit",
         "transpose: the {} packet {} of {} holds {}, but must be one flit of {} bytes; help: pad it to {}",
-        str(side),
-        mapping(packet),
-        str(request.element.name()),
+        side,
+        packet,
+        request.element.name(),
         count(bytes, "byte"),
-        number(spec::FLIT_BYTES),
+        spec::FLIT_BYTES,
         count(8 * spec::FLIT_BYTES / request.element.bits(), "element"),
     )
 }
@@ -94,11 +92,11 @@ pub const fn check_rows(pool: &Pool, request: &TransposeRequest, rows: &Factors)
         "transpose: the rows {} of OutPacket {} are {} {}, {} bytes, but in_rows must be at most {} bytes; \
          help: take at most {} of time to the packet, and leave the rest in OutTime",
         factors(pool, rows),
-        mapping(request.out_packet),
-        number(rows.size()),
-        str(request.element.name()),
-        number(bytes),
-        number(spec::TRANSPOSE_ROW_BYTES),
+        request.out_packet,
+        rows.size(),
+        request.element.name(),
+        bytes,
+        spec::TRANSPOSE_ROW_BYTES,
         count(8 * spec::TRANSPOSE_ROW_BYTES / request.element.bits(), "step"),
     )
 }
@@ -111,28 +109,26 @@ const fn check_columns(
     packets: usize,
 ) -> Result<usize, PlanError> {
     let per_packet = Transpose::packet_elements(request.element);
-    let mut k = 0;
-    while k < spec::TRANSPOSE_COLUMNS.len() {
+    each!(k < spec::TRANSPOSE_COLUMNS.len(), {
         let columns = spec::TRANSPOSE_COLUMNS[k];
         if columns.is_multiple_of(per_packet) && columns / per_packet == packets {
             return Ok(columns);
         }
-        k += 1;
-    }
+    });
     let bits = request.element.bits();
     let (columns, steps) = if bits == 4 { ("16 or 32", "1 or 2") } else { ("8, 16 or 32", "1, 2 or 4") };
     refuse!(
         "transpose columns",
         "transpose: Time {} has {} inside of the rows {}, so that in_cols is {}, {} of each packet, but for {} bits \
          in_cols must be {}; help: leave {} time steps inside of the rows",
-        mapping(request.time),
+        request.time,
         count(packets, "step"),
         factors(pool, rows),
-        number(packets.saturating_mul(per_packet)),
-        number(per_packet),
-        number(bits),
-        str(columns),
-        str(steps),
+        packets.saturating_mul(per_packet),
+        per_packet,
+        bits,
+        columns,
+        steps,
     )
 }
 
@@ -161,9 +157,9 @@ const fn check_out(
                 "transpose packets",
                 "transpose: Time {} has the packets_per_col {} inside of the rows, but OutTime {} does not have them \
                  side by side; help: use OutTime {} with the elements of the packet, {}, innermost",
-                mapping(request.time),
+                request.time,
                 factors(pool, ppc),
-                mapping(request.out_time),
+                request.out_time,
                 factors(pool, &product(pool, outer, ppc)),
                 factors(pool, &live),
             ),
@@ -175,18 +171,13 @@ const fn check_out(
         let help = if too_many {
             fewer_elements(per_packet)
         } else {
-            text!("keep at most {} elements of the packet {}", number(per_packet), mapping(request.packet))
+            text!("keep at most {} elements of the packet {}", (per_packet, request.packet))
         };
         refuse!(
             "transpose out rows",
             "transpose: OutTime {} has out_rows {}, {} of each packet, but out_rows must not exceed in_cols {}, {} of \
              each packet; help: {}",
-            mapping(request.out_time),
-            number(elems.saturating_mul(packets)),
-            number(elems),
-            number(packets * per_packet),
-            number(per_packet),
-            text(&help),
+            (request.out_time, elems.saturating_mul(packets), elems, packets * per_packet, per_packet, &help),
         )
     }
     if is_whole(pool, out_time, [outer, ppc], &live, elems) {
@@ -204,11 +195,11 @@ const fn check_out(
             "transpose: the innermost {} of OutTime {} are {}, but the elements of the packet {} without padding are {}; \
              help: {}",
             count(elems, "step"),
-            mapping(request.out_time),
+            request.out_time,
             factors(pool, &found),
-            mapping(request.packet),
+            request.packet,
             factors(pool, &live),
-            text(&help),
+            &help,
         )
     }
     let found = stride(pool, out_time, elems * packets);
@@ -220,7 +211,7 @@ const fn check_out(
 
 /// The edit for packets with more elements than the engine takes.
 const fn fewer_elements(per_packet: usize) -> Text {
-    text!("fetch packets of at most {} elements: the engine takes no more of each", number(per_packet))
+    text!("fetch packets of at most {} elements: the engine takes no more of each", per_packet)
 }
 
 /// The refusal of time that changes outside the rows. `found` is the outer part of OutTime, if it is known.
@@ -232,19 +223,12 @@ const fn changed_outer(
 ) -> PlanError {
     let found = match found {
         Some(found) => text!("has {}", factors(pool, found)),
-        None => text!(
-            "has {}, no multiple of its {} steps,",
-            number(request.out_time.size()),
-            number(outer.size())
-        ),
+        None => text!("has {}, no multiple of its {} steps,", (request.out_time.size(), outer.size())),
     };
     let text = text!(
         "transpose: Time {} has {} outside of the rows, which must stay as it is with its padding, but OutTime {} {} in its \
          place; help: keep it outermost",
-        mapping(request.time),
-        factors(pool, outer),
-        mapping(request.out_time),
-        text(&found),
+        (request.time, factors(pool, outer), request.out_time, &found),
     );
     PlanError::new("transpose time", text)
 }
@@ -276,7 +260,7 @@ const fn is_part(pool: &mut Pool, whole: &Factors, part: &Factors, inside: usize
     }
 }
 
-/// True if time is `[outer, ppc, live # elems]`. The parts may be halves of one product, which time has only as a
+/// True if time is `[outer, ppc, live # elems]`. The parts may be halves of one composite, which time has only as a
 /// whole.
 pub const fn is_whole(
     pool: &Pool,

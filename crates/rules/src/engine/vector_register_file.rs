@@ -55,25 +55,23 @@ pub const fn derive_vrf_load(request: &VrfLoadRequest) -> Result<VrfLoadConfig, 
     ));
     let start = transfer.source_start;
     transfer.source_start = Start { units: 0, elements: start.units * lanes as isize + start.elements };
-    let mut k = 0;
-    while k < transfer.loops.len() {
+    each!(k < transfer.loops.len(), {
         let mut transfer_loop = transfer.loops.at(k);
         transfer_loop.source =
             Step { units: 0, elements: transfer_loop.source.units * lanes + transfer_loop.source.elements };
         transfer.loops.set(k, transfer_loop);
-        k += 1;
-    }
+    });
     let bytes = elements.saturating_mul(request.element.bits()) / 8;
     if bytes > spec::VRF_BYTES {
         refuse!(
             "VRF capacity",
             "to_vrf: Element {} of {} takes {} bytes per slice, but the VRF has {}; \
              help: load it in segments of at most {} elements, or spread it over more slices",
-            mapping(request.vrf_element),
-            str(request.element.name()),
-            number(bytes),
-            number(spec::VRF_BYTES),
-            number(spec::VRF_BYTES * 8 / request.element.bits()),
+            request.vrf_element,
+            request.element.name(),
+            bytes,
+            spec::VRF_BYTES,
+            spec::VRF_BYTES * 8 / request.element.bits(),
         );
     }
     Ok(VrfLoadConfig { elements, bytes, transfer })

@@ -4,7 +4,7 @@ use super::stage::count;
 use crate::engine::commit::{CommitConfig, CommitRequest};
 use crate::error::PlanError;
 use crate::mapping::{Pool, factors_of, modulo, resize, strip};
-use crate::sequencer::{Explanation, Request, Stream, explain_loops};
+use crate::sequencer::{Explanation, Request, StreamPart, explain_loops};
 
 /// Explains a commit into a view, which may be a tile.
 ///
@@ -19,7 +19,7 @@ pub fn explain_commit_view(request: &CommitRequest, config: &CommitConfig) -> Re
     let lanes = strip(&kept);
     let loops = Request {
         buf_expr: Some(request.destination),
-        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&lanes))
+        ..Request::new("commit", &destination, StreamPart::Expr(request.time), StreamPart::Factors(&lanes))
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
     explanation.fact("lanes of the view", lanes.size());
@@ -41,7 +41,7 @@ pub fn explain_commit(request: &CommitRequest, config: &CommitConfig) -> Result<
     let inner = modulo(&mut pool, &destination, config.window);
     let loops = Request {
         buf_expr: Some(request.destination),
-        ..Request::new("commit", &destination, Stream::Expr(request.time), Stream::Factors(&inner))
+        ..Request::new("commit", &destination, StreamPart::Expr(request.time), StreamPart::Factors(&inner))
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
     explanation.fact("commit_in_size", count(config.commit_in_size, "byte"));

@@ -9,7 +9,7 @@ use crate::engine::contraction::{
 };
 use crate::error::PlanError;
 use crate::mapping::{Factors, Pool, factors_of, stride, strip};
-use crate::sequencer::{Explanation, Request, Stream, explain_loops};
+use crate::sequencer::{Explanation, Request, StreamPart, explain_loops};
 use crate::spec;
 
 /// Explains an align: the loops of the TRF's sequencer, and what the stream adapter does.
@@ -30,8 +30,8 @@ pub fn explain_align(request: &AlignRequest, config: &AlignConfig) -> Result<Exp
         ..Request::new(
             TrfSequencerConfig::NAME,
             &element,
-            Stream::Expr(request.out_time),
-            Stream::Factors(&read),
+            StreamPart::Expr(request.out_time),
+            StreamPart::Factors(&read),
         )
     };
     let mut explanation = explain_loops(&mut pool, &loops)?;
@@ -142,9 +142,9 @@ pub fn explain_accumulate(request: &AccumulateRequest) -> Result<StageExplanatio
     explanation.fact("buffer cells", format!("{} of {}", config.buffer_cells(), spec::ACCUMULATOR_CELLS));
     explanation.fact("beats", format!("{beats}, {lanes} of {} lanes in use", spec::BEAT_LANES));
     if innermost_padding(&time) == 1 {
-        let one = Factors::one();
+        let one = Factors::ONE;
         explanation.loops =
-            explain_loops(&mut pool, &slot_loops(Stream::Expr(request.time), &kept, &one)).ok();
+            explain_loops(&mut pool, &slot_loops(StreamPart::Expr(request.time), &kept, &one)).ok();
     }
     Ok(explanation)
 }

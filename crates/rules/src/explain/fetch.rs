@@ -3,11 +3,10 @@
 use super::stage::count;
 use crate::command::AdapterStage;
 use crate::engine::fetch::{FetchConfig, FetchRequest, check_packet, derive_fetch};
-use crate::error::{PlanError, attempt};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Pool, factorize};
 use crate::scalar::ElementType;
-use crate::sequencer::{Explanation, Request, Stream, explain_loops};
-use crate::text::Text;
+use crate::sequencer::{Explanation, Request, StreamPart, explain_loops};
 
 /// Explains the read of a buffer as a stream by the Fetch Engine's main context: the tables, the contiguous run, the
 /// fetch size and the cycles.
@@ -59,10 +58,7 @@ fn explain_request(
 ) -> Result<Explanation, PlanError> {
     for expr in [request.element, request.time, request.packet] {
         if let Err(problem) = expr.checked_size() {
-            return Err(PlanError::new(
-                "mapping",
-                Text::new().str(operation).str(": ").str(problem.as_str()),
-            ));
+            refuse!("mapping", "{}: {}", (operation, &problem));
         }
     }
     let mut pool = Pool::new();
@@ -70,7 +66,7 @@ fn explain_request(
     let loops = Request {
         buf_expr: Some(request.element),
         windows: request.windows,
-        ..Request::new(operation, &buf, Stream::Expr(request.time), Stream::Expr(request.packet))
+        ..Request::new(operation, &buf, StreamPart::Expr(request.time), StreamPart::Expr(request.packet))
     };
     let mut explanation = attempt!(explain_loops(&mut pool, &loops));
     let windows = request.windows.iter().map(|window| format!(", in windows {window}")).collect::<String>();

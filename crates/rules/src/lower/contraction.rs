@@ -27,8 +27,7 @@ impl Stream {
             refuse!(
                 "element type",
                 "align: the stream has elements of {}, but the weights are {}; help: fetch both as one type",
-                str(self.element.name()),
-                str(weights.region.element.name()),
+                (self.element.name(), weights.region.element.name()),
             );
         }
         for (of_stream, of_weights) in self.units.into_iter().zip(weights.units) {
@@ -36,8 +35,7 @@ impl Stream {
                 refuse!(
                     "weight units",
                     "align: the stream lies in {}, but the weights in {}; help: load the weights where the stream is",
-                    mapping(of_stream),
-                    mapping(of_weights),
+                    (of_stream, of_weights),
                 );
             }
         }
@@ -67,7 +65,7 @@ impl Stream {
             refuse!(
                 "element type",
                 "contract: the engine does not multiply elements of {}; help: fetch as i4, i8, f8e4m3, f8e5m2 or bf16",
-                str(self.element.name()),
+                self.element.name(),
             )
         };
         let request = ContractRequest { element: self.element, packet: self.packet, out_packet: packet };

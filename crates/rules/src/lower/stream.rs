@@ -16,7 +16,6 @@ use crate::error::{PlanError, refuse};
 use crate::mapping::{Expr, Guard, Problem, liveness_of};
 use crate::scalar::{ElementType, VeScalarKind};
 use crate::tensor::{Shape, check_vrf_end};
-use crate::text::Text;
 
 /// A tensor in motion: `StreamTensor` of typed kernels, with mappings as values.
 ///
@@ -130,23 +129,15 @@ impl Stream {
         if allowed.contains(&self.position) {
             return Ok(());
         }
-        let mut after = Text::new();
-        for (k, position) in allowed.iter().enumerate() {
-            let between = if k == 0 {
-                ""
-            } else if k + 1 == allowed.len() {
-                " or "
-            } else {
-                ", "
-            };
-            after = after.str(between).str("`").str(position.name()).str("`");
-        }
+        let names: Vec<String> = allowed.iter().map(|position| format!("`{}`", position.name())).collect();
+        let after = match &names[..] {
+            [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            names => names.concat(),
+        };
         refuse!(
             "call order",
             "{}: the call before it is `{}`, but it follows {}; help: give the calls in the order of the engines",
-            str(operation),
-            str(self.position.name()),
-            text(&after),
+            (operation, self.position.name(), &*after),
         )
     }
 
@@ -160,18 +151,12 @@ impl Stream {
         if allowed.contains(&given) {
             return Ok(());
         }
-        let mut types = Text::new();
-        for (k, element) in allowed.iter().enumerate() {
-            types = types.str(if k == 0 { "" } else { ", " }).str(element.name());
-        }
-        let none = Text::new().str("no type");
+        let types: Vec<_> = allowed.iter().map(|element| element.name()).collect();
+        let types = if types.is_empty() { "no type".to_string() } else { types.join(", ") };
         refuse!(
             "element type",
             "{}: elements of {} cannot become {}, but {}; help: ask for one of them",
-            str(operation),
-            str(self.element.name()),
-            str(given.name()),
-            text(if allowed.is_empty() { &none } else { &types }),
+            (operation, self.element.name(), given.name(), &*types),
         )
     }
 
@@ -181,8 +166,7 @@ impl Stream {
             refuse!(
                 "element type",
                 "{}: the call takes elements of i32 and f32, but the stream has {}; help: fetch as one of them",
-                str(operation),
-                str(self.element.name()),
+                (operation, self.element.name()),
             )
         };
         Ok(kind)
@@ -373,7 +357,7 @@ impl Stream {
             refuse!(
                 "element type",
                 "commit: no memory holds elements of {}; help: fetch as i32, and cast before the commit",
-                str(self.element.name()),
+                self.element.name(),
             );
         }
         check_commit_address(address)?;

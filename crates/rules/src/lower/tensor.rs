@@ -45,9 +45,7 @@ impl Tensor {
         refuse!(
             "memory",
             "{}: the tensor is in {}, but the call takes one in {}; help: move it there first",
-            str(operation),
-            str(name(self.shape.memory)),
-            str(name(memory)),
+            (operation, name(self.shape.memory), name(memory)),
         )
     }
 }

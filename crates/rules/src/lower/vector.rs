@@ -51,8 +51,7 @@ impl Stream {
             refuse!(
                 "element type",
                 "vector operand: the stream has elements of {}, but the tensor in the VRF {}; help: load it as the same type",
-                str(self.element.name()),
-                str(tensor.shape.element_type.name()),
+                (self.element.name(), tensor.shape.element_type.name()),
             );
         }
         let transfer = derive_operand_of(tensor.units(), tensor.shape.element, self.mappings())?;
@@ -92,7 +91,7 @@ impl Stream {
             refuse!(
                 "step mappings",
                 "{}: the step changes the mappings of the stream, or its ids or groups; help: give the call that derives it",
-                str(operation),
+                operation,
             );
         }
         self.add(operation, step)

@@ -28,7 +28,7 @@ pub trait M: Debug + Clone {
     /// The expression.
     const EXPR: &'static Expr;
     /// Normal form, made once per type from the normal forms of its parts. It holds a problem if it is not known: for
-    /// blocks that live in a pool, and for expressions with a problem.
+    /// composites, which live in a pool, and for expressions with a problem.
     #[doc(hidden)]
     const FORM: &'static Factors = UNKNOWN;
 
@@ -83,10 +83,9 @@ const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
 macro_rules! normal {
     ($form:expr, $operation:expr, $pool:expr, $expr:expr) => {{
         let form: &$crate::mapping::Factors = $form;
-        if form.problem.is_none() {
-            *form
-        } else {
-            $crate::error::attempt!($crate::mapping::factors_of($operation, $pool, $expr))
+        match form.problem {
+            None => *form,
+            Some(_) => $crate::error::attempt!($crate::mapping::factors_of($operation, $pool, $expr)),
         }
     }};
 }

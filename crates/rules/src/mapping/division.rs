@@ -46,8 +46,7 @@ pub const fn divide(pool: &Pool, dividend: &Factors, divisor: &Factors) -> Divis
         term: Term { atom: Atom::Composite(Composite::NONE), stride: 1, modulo: 1 },
         resize: 1,
     });
-    let mut k = 0;
-    while k < matched.pairs.len {
+    each!(k < matched.pairs.len, {
         let (a, b) = matched.pairs.items[k];
         let dividend_stride = matched.dividend.list.items[a].base;
         if let Some((term, resize)) = matched.divisor.digit(b) {
@@ -58,8 +57,7 @@ pub const fn divide(pool: &Pool, dividend: &Factors, divisor: &Factors) -> Divis
             }
             terms.insert(place, DivisionTerm { dividend_stride, divisor_stride, term, resize });
         }
-        k += 1;
-    }
+    });
     Division {
         terms,
         dividend_residue: matched.dividend.residue(pool),

@@ -85,7 +85,7 @@ impl Expr {
             Expr::Identity => Ok(1),
             Expr::Symbol(axis) => {
                 if axis.size == 0 {
-                    return Err(self.problem().str("an axis needs at least one position"));
+                    return Err(self.refusal(&text!("an axis needs at least one position")));
                 }
                 Ok(axis.size)
             }
@@ -109,67 +109,50 @@ impl Expr {
 
     /// The size of this operator over an operand of `size` positions.
     pub const fn checked_step(&self, size: usize, n: usize) -> Result<usize, Text> {
-        if n == 0 {
-            return Err(self.problem().str("the number after the operator must be at least 1"));
-        }
-        match self {
-            Expr::Stride(..) if !size.is_multiple_of(n) => {
-                let text = self.problem().str("Stride size must divide the original size, but ");
-                Err(text
-                    .number(n)
-                    .str(" does not divide ")
-                    .number(size)
-                    .str("; help: pad the operand with `#` first"))
-            }
-            Expr::Modulo(..) if !size.is_multiple_of(n) => {
-                let text = self.problem().str("Modulo size must divide the original size, but ");
-                Err(text
-                    .number(n)
-                    .str(" does not divide ")
-                    .number(size)
-                    .str("; help: pad the operand with `#` first"))
-            }
-            Expr::Padding(..) if n < size => {
-                let text = self.problem().str("padding is the size after padding, and ").number(n);
-                Err(text
-                    .str(" is less than the ")
-                    .number(size)
-                    .str(" positions that are there; help: `= n` cuts"))
-            }
-            Expr::Stride(..) => Ok(size / n),
-            _ => Ok(n),
-        }
+        let problem = match self {
+            _ if n == 0 => text!("the number after the operator must be at least 1"),
+            Expr::Stride(..) | Expr::Modulo(..) if !size.is_multiple_of(n) => text!(
+                "{} size must divide the original size, but {} does not divide {}; help: pad the operand with `#` first",
+                (if let Expr::Stride(..) = self { "Stride" } else { "Modulo" }, n, size),
+            ),
+            Expr::Padding(..) if n < size => text!(
+                "padding is the size after padding, and {} is less than the {} positions that are there; help: `= n` cuts",
+                (n, size),
+            ),
+            Expr::Stride(..) => return Ok(size / n),
+            _ => return Ok(n),
+        };
+        Err(self.refusal(&problem))
     }
 
-    /// The size of a margin around `size` positions.
+    /// The size of `size` positions with `lead` before and `trail` after them.
     pub const fn checked_margin(&self, size: usize, lead: usize, trail: usize) -> Result<usize, Text> {
         if let Some(size) = size.checked_add(lead)
             && let Some(size) = size.checked_add(trail)
         {
             return Ok(size);
         }
-        let text = self.problem().number(lead).str(" plus ").number(size).str(" plus ").number(trail);
-        Err(text.str(" positions do not fit into 64 bits; help: use less padding"))
+        let problem = text!(
+            "{} plus {} plus {} positions do not fit into 64 bits; help: use less padding",
+            (lead, size, trail),
+        );
+        Err(self.refusal(&problem))
     }
 
     /// The size of a pair of operands of these sizes.
     pub const fn checked_pair(&self, left: usize, right: usize) -> Result<usize, Text> {
-        match left.checked_mul(right) {
-            Some(size) => Ok(size),
-            None => {
-                let text = self
-                    .problem()
-                    .number(left)
-                    .str(" times ")
-                    .number(right)
-                    .str(" positions do not fit into 64 bits");
-                Err(text.str("; help: use a smaller axis or padding"))
-            }
+        if let Some(size) = left.checked_mul(right) {
+            return Ok(size);
         }
+        let problem = text!(
+            "{} times {} positions do not fit into 64 bits; help: use a smaller axis or padding",
+            (left, right),
+        );
+        Err(self.refusal(&problem))
     }
 
-    const fn problem(&self) -> Text {
-        self.notation(Text::new().str("mapping `m![")).str("]`: ")
+    const fn refusal(&self, problem: &Text) -> Text {
+        text!("mapping {}: {}", (self, problem))
     }
 
     /// True if the expression names the axis.

@@ -6,13 +6,12 @@
 //! m![K / 6 % 2, G # 8] with K = 24, G = 6
 //!
 //!   factor 0   term G              6 positions
-//!   factor 1   padding 8           the block of everything inside it takes 8 positions, the last 2 are padding
+//!   factor 1   padding 8           everything inside takes 8 positions, the last 2 are padding
 //!   factor 2   term K / 6 % 2      2 positions
 //! ```
 //!
-//! A product that is cut across its digits (`m![[A, B] / 2]` with `B = 3`) is kept as one unit, a *composite*. Terms
-//! are digits of a composite as they are of an axis. A block with padding positions before it, the *lead*, is a
-//! composite, too:
+//! A product that is cut across its digits (`m![[A, B] / 2]` with `B = 3`) is a *composite*. Terms are digits of a
+//! composite as they are of an axis. Factors with padding positions before them, the *lead*, are a composite, too:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90
@@ -23,7 +22,7 @@
 //!
 //! The factors of a composite live in a [`Pool`], which all mappings of one derivation share, so that two composites
 //! are equal exactly when they are the same range with the same lead. An axis of one coordinate is a term only in a
-//! composite, and only where nothing else follows a lead: it names the block.
+//! composite, and only where nothing else follows a lead: it names the composite.
 
 use super::term::{Atom, Pool, Term};
 
@@ -42,7 +41,7 @@ pub enum Factor {
     },
     /// Padding positions after everything inside.
     Padding {
-        /// Positions of the block: everything inside, and the padding after it.
+        /// Positions of everything inside and of the padding after it.
         size: usize,
     },
 }
@@ -111,11 +110,9 @@ pub const NO_FACTOR: Factor = Factor::Padding { size: 1 };
 /// Positions of a list of factors.
 pub const fn size_of_factors(factors: &[Factor]) -> usize {
     let mut size = 1;
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         size = factors[k].size_over(size);
-        k += 1;
-    }
+    });
     size
 }
 
@@ -151,11 +148,6 @@ pub struct Factors {
 impl Factors {
     /// The mapping `1`.
     pub const ONE: Self = Self { items: [NO_FACTOR; FACTORS], len: 0, size: 1, problem: None };
-
-    /// The mapping `1`.
-    pub const fn one() -> Self {
-        Self::ONE
-    }
 
     /// A list of a mapping without a normal form.
     pub const fn failed(problem: Problem) -> Self {
@@ -197,14 +189,12 @@ impl Factors {
     /// Positions of the innermost `count` factors.
     pub const fn size_of_first(&self, count: usize) -> usize {
         let mut size = 1;
-        let mut k = 0;
-        while k < count {
+        each!(k < count, {
             size = match &self.items[k] {
                 Factor::Term { resize, .. } => size * *resize,
                 Factor::Padding { size } => *size,
             };
-            k += 1;
-        }
+        });
         size
     }
 
@@ -224,11 +214,9 @@ impl Factors {
 
     /// Appends factors as they are.
     pub const fn append_list(&mut self, factors: &[Factor]) {
-        let mut k = 0;
-        while k < factors.len() {
+        each!(k < factors.len(), {
             self.append(factors[k]);
-            k += 1;
-        }
+        });
     }
 
     /// Removes and returns the outermost factor.
@@ -255,25 +243,21 @@ impl Factors {
         if self.len != other.len || self.size != other.size {
             return false;
         }
-        let mut k = 0;
-        while k < self.len {
+        each!(k < self.len, {
             if !same_factor(&self.items[k], &other.items[k]) {
                 return false;
             }
-            k += 1;
-        }
+        });
         true
     }
 
     /// True if there is a term, and so at least two live positions.
     pub const fn has_terms(&self) -> bool {
-        let mut k = 0;
-        while k < self.len {
+        each!(k < self.len, {
             if let Factor::Term { .. } = &self.items[k] {
                 return true;
             }
-            k += 1;
-        }
+        });
         false
     }
 
@@ -335,14 +319,12 @@ impl Factors {
     /// Puts factors that were made for an empty list outside all present factors.
     pub const fn push_all(&mut self, pool: &Pool, factors: &[Factor]) {
         let base = self.size;
-        let mut k = 0;
-        while k < factors.len() {
+        each!(k < factors.len(), {
             match &factors[k] {
                 Factor::Term { term, resize } => self.push_term(pool, *term, *resize),
                 Factor::Padding { size } => self.push_padding(*size * base),
             }
-            k += 1;
-        }
+        });
     }
 
     /// Pads the present factors to `size` positions.
@@ -360,8 +342,8 @@ impl Factors {
         }
     }
 
-    /// Puts the factors `first..end` of a list outside all present factors. In their list they stood outside a block of
-    /// `was` positions, which now has `now` positions.
+    /// Puts the factors `first..end` of a list outside all present factors. In their list they stood outside `was`
+    /// positions, which are `now` positions here.
     pub(super) const fn push_part(
         &mut self,
         pool: &Pool,
@@ -369,14 +351,12 @@ impl Factors {
         (first, end): (usize, usize),
         (was, now): (usize, usize),
     ) {
-        let mut k = first;
-        while k < end {
+        each!((k = first) < end, {
             match &factors.items[k] {
                 Factor::Term { term, resize } => self.push_term(pool, *term, *resize),
                 Factor::Padding { size } => self.push_padding(*size / was * now),
             }
-            k += 1;
-        }
+        });
     }
 }
 
@@ -427,7 +407,7 @@ mod tests {
     #[test]
     fn lists() {
         let pool = Pool::new();
-        let mut factors = Factors::one();
+        let mut factors = Factors::ONE;
         assert!(factors.is_empty() && !factors.has_terms() && factors.last().is_none());
         factors.push_padding(2);
         assert!(!factors.is_empty() && !factors.has_terms());
@@ -438,8 +418,8 @@ mod tests {
         let mut other = factors;
         assert!(factors.is(&other));
         other.push_padding(12);
-        assert!(!factors.is(&other) && !other.is(&factors) && !Factors::one().is(&factors));
-        let mut different = Factors::one();
+        assert!(!factors.is(&other) && !other.is(&factors) && !Factors::ONE.is(&factors));
+        let mut different = Factors::ONE;
         different.push_padding(2);
         different.push_term(&pool, term(symbol("B", 4), 1, 4), 4);
         assert!(!factors.is(&different));
@@ -472,7 +452,7 @@ mod tests {
         let pool = Pool::new();
         let a = symbol("A", 5);
         let pushed = |stride, modulo, resize| {
-            let mut factors = Factors::one();
+            let mut factors = Factors::ONE;
             factors.push_padding(3);
             factors.push_term(&pool, term(a, stride, modulo), resize);
             factors.as_slice()[1..].to_vec()
@@ -486,7 +466,7 @@ mod tests {
         assert_eq!(pushed(1, 8, 8), [whole(5), padding(24)]);
         assert_eq!(pushed(2, 4, 4), [Factor::Term { term: term(a, 2, 3), resize: 3 }, padding(12)]);
         // Past the end of the axis there is only padding, and a digit of one value is dropped.
-        let mut past = Factors::one();
+        let mut past = Factors::ONE;
         past.push_term(&pool, term(a, 5, 2), 2);
         assert_eq!(past.as_slice(), [padding(2)]);
         assert_eq!(pushed(1, 5, 1), []);
@@ -497,7 +477,7 @@ mod tests {
         let pool = Pool::new();
         let a = symbol("A", 24);
         let pushed = |inner: (usize, usize, usize), outer: (usize, usize, usize)| {
-            let mut factors = Factors::one();
+            let mut factors = Factors::ONE;
             for (stride, modulo, resize) in [inner, outer] {
                 factors.push_term(&pool, term(a, stride, modulo), resize);
             }
@@ -509,7 +489,7 @@ mod tests {
         assert_eq!(pushed((2, 3, 3), (6, 4, 3)), [one(2, 12, 9)]);
         assert_eq!(pushed((1, 4, 3), (4, 6, 6)), [one(1, 4, 3), one(4, 6, 6)]);
         assert_eq!(pushed((1, 4, 4), (8, 3, 3)), [one(1, 4, 4), one(8, 3, 3)]);
-        let mut factors = Factors::one();
+        let mut factors = Factors::ONE;
         factors.push_term(&pool, term(a, 1, 4), 4);
         factors.push_term(&pool, term(symbol("B", 24), 4, 6), 6);
         assert_eq!(factors.len(), 2);
@@ -517,7 +497,7 @@ mod tests {
 
     #[test]
     fn padding_joins_and_problems_stay() {
-        let mut factors = Factors::one();
+        let mut factors = Factors::ONE;
         for size in [1, 2, 4, 8] {
             factors.push_padding(size);
         }
@@ -537,15 +517,15 @@ mod tests {
         let pool = Pool::new();
         let one = |name, modulo| Factor::Term { term: term(symbol(name, modulo), 1, modulo), resize: modulo };
         let padding = |size| Factor::Padding { size };
-        let mut factors = Factors::one();
+        let mut factors = Factors::ONE;
         factors.push_all(&pool, &[one("A", 4)]);
         // The factors are made for an empty list: 5 positions padded to 7.
         factors.push_all(&pool, &[one("B", 5), padding(7), one("C", 2)]);
         assert_eq!(factors.as_slice(), [one("A", 4), one("B", 5), padding(28), one("C", 2)]);
-        // The block of 8 positions inside the part has 2 positions now.
-        let mut factors = Factors::one();
+        // The 8 positions inside the part are 2 positions now.
+        let mut factors = Factors::ONE;
         factors.push_all(&pool, &[one("A", 2)]);
-        let mut outer = Factors::one();
+        let mut outer = Factors::ONE;
         outer.append_list(&[one("A", 8), one("B", 5), padding(56), one("C", 2)]);
         factors.push_part(&pool, &outer, (1, 4), (4, 1));
         assert_eq!(factors.as_slice(), [one("A", 2), one("B", 5), padding(14), one("C", 2)]);
@@ -558,7 +538,7 @@ mod tests {
             "T", "U", "V", "W", "X", "Y",
         ];
         let pool = Pool::new();
-        let mut factors = Factors::one();
+        let mut factors = Factors::ONE;
         for name in &NAMES[..FACTORS] {
             factors.push_term(&pool, term(symbol(name, 2), 1, 2), 2);
         }

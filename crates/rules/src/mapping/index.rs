@@ -293,7 +293,7 @@ mod tests {
         // Padding of a cut axis: the axis itself has a coordinate 3.
         const CUT: &Expr = &Expr::Padding(&Expr::Resize(A, 3), 8);
         assert!(Index::at(CUT, 2).is_some() && Index::at(CUT, 3).is_none());
-        // Parts of a margin are padding together.
+        // Only all parts of a composite with a lead together tell padding from elements.
         const MARGIN: &Expr = &Expr::Margin(B, 2, 3);
         let live: Vec<bool> = (0..9).map(|position| Index::at(MARGIN, position).is_some()).collect();
         assert_eq!(live, [false, false, true, true, true, false, false, false, false]);
@@ -306,9 +306,9 @@ mod tests {
         assert!(Index::at(&Expr::Identity, 0).is_some() && Index::at(&Expr::Identity, 1).is_none());
     }
 
-    /// Blocks of one element are distinguished by their axes.
+    /// Composites of one element are distinguished by their axes.
     #[test]
-    fn blocks_of_one_element() {
+    fn composites_of_one_element() {
         use crate::prelude::{axes, m};
         axes![U = 1, V = 1];
         let live = |levels: &[&'static Expr]| -> Vec<Vec<usize>> {

@@ -58,12 +58,10 @@ impl GuardBuilder {
     /// Requires that a weighted sum of variables is less than `limit`. `parts` holds (variable, size, weight).
     pub const fn limit(mut self, parts: &[(usize, usize, usize)], limit: usize) -> Self {
         let first = self.guard.digits.len;
-        let mut k = 0;
-        while k < parts.len() {
+        each!(k < parts.len(), {
             let (variable, extent, weight) = parts[k];
             self.guard.digits.push(GuardDigit { variable, base: 1, extent, weight });
-            k += 1;
-        }
+        });
         self.guard.sums.push(GuardSum { first, len: parts.len(), start: 0, limit });
         self
     }
@@ -79,10 +77,8 @@ impl GuardBuilder {
         let total = super::factor::size_of_factors(factors);
         // Where a period is not a multiple of a digit's base, the digit is read from the remainder.
         let mut variable = variable;
-        let mut k = factors.len();
         let mut period = total;
-        while k > 0 {
-            k -= 1;
+        each_back!(k < factors.len(), {
             let base = super::factor::size_of_factors(factors.split_at(k).0);
             match factors[k] {
                 Factor::Padding { size, .. } => {
@@ -100,7 +96,7 @@ impl GuardBuilder {
                     period = base;
                 }
             }
-        }
+        });
     }
 
     /// Adds the sum of all digits of an atom, with bounds if the digits can reach them. Returns the sum as a variable.
@@ -111,21 +107,18 @@ impl GuardBuilder {
         };
         let limit = pool.atom_size(atom) - start;
         let mut max = 0;
-        let mut k = 0;
-        while k < self.items.len {
+        each!(k < self.items.len, {
             let item = &mut self.items.items[k];
             item.in_sum = item.term.atom.is(atom);
             if item.in_sum {
                 max += item.max * item.digit.weight;
             }
-            k += 1;
-        }
+        });
         let needed = start > 0 || max >= limit;
         let first = self.guard.digits.len;
         let mut len = 0;
         let mut others = 0;
-        let mut k = 0;
-        while k < self.items.len {
+        each!(k < self.items.len, {
             if !self.items.items[k].in_sum {
                 self.items.items[others] = self.items.items[k];
                 others += 1;
@@ -133,8 +126,7 @@ impl GuardBuilder {
                 self.guard.digits.push(self.items.items[k].digit);
                 len += 1;
             }
-            k += 1;
-        }
+        });
         self.items.len = others;
         if needed || always {
             let limit = if needed { limit } else { usize::MAX };
@@ -146,16 +138,14 @@ impl GuardBuilder {
 
     const fn last_composite(&self) -> Option<Composite> {
         let mut found: Option<Composite> = None;
-        let mut k = 0;
-        while k < self.items.len {
+        each!(k < self.items.len, {
             if let Atom::Composite(composite) = self.items.items[k].term.atom {
                 found = match found {
                     Some(other) if other.start >= composite.start => Some(other),
                     _ => Some(composite),
                 };
             }
-            k += 1;
-        }
+        });
         found
     }
 
@@ -175,37 +165,31 @@ impl GuardBuilder {
         if self.items.overflowed || self.guard.digits.overflowed || self.guard.sums.overflowed {
             return None;
         }
-        let mut k = 0;
-        while k < self.guard.sums.len {
+        each!(k < self.guard.sums.len, {
             if self.guard.sums.items[k].limit != usize::MAX {
                 return Some(self.guard);
             }
-            k += 1;
-        }
+        });
         Some(Guard::always(self.guard.variables))
     }
 }
 
-/// The position stride of the outermost term in the first `k` factors.
-const fn last_base(factors: &[Factor], k: usize) -> usize {
-    let mut k = k;
-    while k > 0 {
-        k -= 1;
+/// The position stride of the outermost term in the first `count` factors.
+const fn last_base(factors: &[Factor], count: usize) -> usize {
+    each_back!(k < count, {
         if let Factor::Term { .. } = factors[k] {
             return super::factor::size_of_factors(factors.split_at(k).0);
         }
-    }
+    });
     1
 }
 
 /// Condition for live positions of dimensions whose positions are variables 0, 1, … in order.
 pub const fn liveness(pool: &Pool, dimensions: &[&Factors]) -> Option<Guard> {
     let mut builder = GuardBuilder::new(dimensions.len());
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         builder = builder.mapping(k, dimensions[k]);
-        k += 1;
-    }
+    });
     builder.build(pool)
 }
 
@@ -228,19 +212,16 @@ pub const fn liveness_of(dimensions: &[&'static Expr]) -> Option<Guard> {
 const fn complete(dimensions: &[&'static Expr]) -> Option<Guard> {
     let mut pool = Pool::new();
     let mut builder = GuardBuilder::new(dimensions.len());
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let factors = factorize(&mut pool, dimensions[k]);
         builder = builder.mapping(k, &factors);
-        k += 1;
-    }
+    });
     builder.build(&pool)
 }
 
 const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
     let mut guard = Guard::always(dimensions.len());
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let inner = match dimensions[k] {
             Expr::Padding(inner, size) => {
                 let Ok(limit) = inner.checked_size() else { return None };
@@ -256,8 +237,7 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
         if !is_exact(inner) {
             return None;
         }
-        k += 1;
-    }
+    });
     Some(guard)
 }
 
@@ -328,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_positions_before_a_block() {
+    fn leads() {
         const MARGIN: &Expr = &Expr::Margin(A, 2, 3);
         const UNIT: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("U"), size: 1 }), 2, 1);
         check(&[MARGIN]);
@@ -346,7 +326,7 @@ mod tests {
 
     /// The maps of these mappings are tested in `index.rs`.
     #[test]
-    fn blocks_of_one_element() {
+    fn composites_of_one_element() {
         const U: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("U"), size: 1 }), 2, 1);
         const V: &Expr = &Expr::Margin(&Expr::Symbol(Axis { name: Ident::new("V"), size: 1 }), 2, 1);
         for (one, other) in [(U, V), (V, U)] {
@@ -357,7 +337,7 @@ mod tests {
             let (high, low) = (|expr| leak(Expr::Stride(expr, 2)), |expr| leak(Expr::Modulo(expr, 2)));
             check(&[leak(Expr::Pair(high(one), high(other))), leak(Expr::Pair(low(other), low(one)))]);
             check(&[high(one), low(one), other, high(other), low(other)]);
-            // A product of the two blocks is a block like them.
+            // A product of the two composites is cut like them.
             let padded = leak(Expr::Padding(both, 20));
             check(&[leak(Expr::Stride(padded, 4)), leak(Expr::Modulo(padded, 4))]);
             check(&[leak(Expr::Margin(both, 1, 3)), B]);

@@ -15,8 +15,8 @@
 //!
 //! Three steps are repeated until nothing changes:
 //!
-//! 1. *open*: a block with padding positions before it that the other side does not have is taken apart. Its level
-//!    starts after the padding positions.
+//! 1. *open*: a composite with a lead that the other side does not have is taken apart. Its level starts after the
+//!    lead.
 //! 2. *lift*: neighbouring pieces that equal the content of a composite of the other side become a digit of it.
 //! 3. *refine*: a digit is cut where a digit of the same axis begins or ends on the other side, if the [`CutRule`]
 //!    allows.
@@ -96,22 +96,18 @@ impl Pieces {
     /// The pieces of lists of factors, one list per level.
     pub const fn new(levels: &[&Factors]) -> Self {
         let mut pieces = NO_PIECES;
-        let mut level = 0;
-        while level < levels.len() {
+        each!(level < levels.len(), {
             pieces.push(level, levels[level]);
-            level += 1;
-        }
+        });
         pieces
     }
 
     /// The pieces of the first `count` lists of an array.
     pub const fn of_first(levels: &[Factors; LEVELS], count: usize) -> Self {
         let mut pieces = NO_PIECES;
-        let mut level = 0;
-        while level < count {
+        each!(level < count, {
             pieces.push(level, &levels[level]);
-            level += 1;
-        }
+        });
         pieces
     }
 
@@ -119,8 +115,7 @@ impl Pieces {
     const fn push(&mut self, level: usize, factors: &Factors) {
         let list = &mut self.list;
         let mut base = 1;
-        let mut k = 0;
-        while k < factors.len {
+        each!(k < factors.len, {
             if list.len == PIECES {
                 list.overflowed = true;
                 return;
@@ -133,8 +128,7 @@ impl Pieces {
             list.items[list.len] = Piece { factor, level, base, origin: list.len, total, ..NO_PIECE };
             list.len += 1;
             base = end;
-            k += 1;
-        }
+        });
     }
 
     /// The same pieces, with levels that may start elsewhere.
@@ -157,11 +151,10 @@ impl Pieces {
         }
     }
 
-    /// Takes apart one whole composite with padding positions before it that the other side does not have. Its level
-    /// then starts after them.
+    /// Takes apart one whole composite with a lead that the other side does not have. Its level then starts after the
+    /// lead.
     const fn open(&mut self, pool: &Pool, other: &Pieces) -> bool {
-        let mut k = 0;
-        while k < self.list.len {
+        each!(k < self.list.len, {
             let piece = self.list.items[k];
             if let Factor::Term { term, resize } = piece.factor
                 && let Atom::Composite(composite) = term.atom
@@ -173,13 +166,12 @@ impl Pieces {
                 self.list.remove(k);
                 let inside = pool.content(composite);
                 let (mut base, mut place) = (1, k);
-                let mut j = 0;
-                while j < inside.len() {
+                each!(j < inside.len(), {
                     let factor = match inside[j] {
                         Factor::Padding { size } => Factor::Padding { size: size * piece.base },
                         term => term,
                     };
-                    // Each digit of the block gets an origin of its own: pieces of one origin are neighbours.
+                    // Each digit of the composite gets an origin of its own: pieces of one origin are neighbours.
                     let origin = (piece.origin + 1) * 2 * PIECES + j;
                     // An axis of one coordinate is no digit.
                     if inside[j].size_over(base) > base {
@@ -189,17 +181,15 @@ impl Pieces {
                         place += 1;
                     }
                     base = inside[j].size_over(base);
-                    j += 1;
-                }
+                });
                 return true;
             }
-            k += 1;
-        }
+        });
         false
     }
 
-    /// Finds the piece that is this digit with `values` values. On the way, blocks with padding positions before them
-    /// that the other side does not have are taken apart.
+    /// Finds the piece that is this digit with `values` values. On the way, composites with a lead that the other side
+    /// does not have are taken apart.
     pub const fn whole_digit(
         &mut self,
         pool: &Pool,
@@ -208,16 +198,14 @@ impl Pieces {
         values: usize,
     ) -> Option<usize> {
         loop {
-            let mut k = 0;
-            while k < self.list.len {
+            each!(k < self.list.len, {
                 if let Factor::Term { term: digit, resize } = &self.list.items[k].factor
                     && *resize == values
                     && digit.is(term)
                 {
                     return Some(k);
                 }
-                k += 1;
-            }
+            });
             if !self.open(pool, other) {
                 return None;
             }
@@ -226,15 +214,13 @@ impl Pieces {
 
     /// True if a piece is a digit of this atom.
     pub const fn holds(&self, atom: &Atom) -> bool {
-        let mut k = 0;
-        while k < self.list.len {
+        each!(k < self.list.len, {
             if let Factor::Term { term, .. } = &self.list.items[k].factor
                 && term.atom.is(atom)
             {
                 return true;
             }
-            k += 1;
-        }
+        });
         false
     }
 
@@ -242,39 +228,33 @@ impl Pieces {
     pub const fn touches(&self, pool: &Pool, atom: &Atom) -> bool {
         if let Atom::Composite(composite) = atom {
             let content = pool.content(*composite);
-            let mut k = 0;
-            while k < content.len() {
+            each!(k < content.len(), {
                 if let Factor::Term { term, .. } = &content[k]
                     && self.touches(pool, &term.atom)
                 {
                     return true;
                 }
-                k += 1;
-            }
+            });
             return false;
         }
-        let mut k = 0;
-        while k < self.list.len {
+        each!(k < self.list.len, {
             if mentions(pool, &self.list.items[k].factor, atom) {
                 return true;
             }
-            k += 1;
-        }
+        });
         false
     }
 
     /// True if a composite among the pieces is made of this axis.
     pub const fn holds_in_composite(&self, pool: &Pool, axis: &Atom) -> bool {
-        let mut k = 0;
-        while k < self.list.len {
+        each!(k < self.list.len, {
             if let Factor::Term { term: Term { atom: Atom::Composite(_), .. }, .. } =
                 self.list.items[k].factor
                 && mentions(pool, &self.list.items[k].factor, axis)
             {
                 return true;
             }
-            k += 1;
-        }
+        });
         false
     }
 
@@ -324,12 +304,10 @@ impl Pieces {
     /// Cuts this side's digits where the other side's digits of the same atom begin and end.
     const fn refine(&mut self, pool: &Pool, other: &Pieces, rule: CutRule) -> bool {
         let mut changed = false;
-        let mut i = 0;
-        while i < other.list.len {
+        each!(i < other.list.len, {
             if let Factor::Term { term: guide, .. } = &other.list.items[i].factor {
                 let (start, end) = (guide.stride, guide.stride * guide.modulo);
-                let mut k = 0;
-                while k < self.list.len {
+                each!(k < self.list.len, {
                     if let Factor::Term { term, .. } = &self.list.items[k].factor {
                         let term_end = term.stride * term.modulo;
                         let low = term.stride < start && start < term_end;
@@ -340,18 +318,15 @@ impl Pieces {
                             changed = (low && self.cut(pool, k, start, rule)) || changed;
                         }
                     }
-                    k += 1;
-                }
+                });
             }
-            i += 1;
-        }
+        });
         changed
     }
 
     /// Replaces runs that equal the content of a composite of the other side by one term of the composite.
     const fn lift(&mut self, pool: &Pool, other: &Pieces) -> bool {
-        let mut i = 0;
-        while i < other.list.len {
+        each!(i < other.list.len, {
             if let Factor::Term { term, .. } = &other.list.items[i].factor
                 && let Atom::Composite(composite) = term.atom
                 && (self.movable || composite.lead == 0)
@@ -360,29 +335,26 @@ impl Pieces {
             {
                 return true;
             }
-            i += 1;
-        }
+        });
         false
     }
 
     /// Replaces the run that equals the content of one composite by a term of the composite. Its level then starts
-    /// earlier, by the padding positions before the content.
+    /// earlier, by the lead.
     const fn lift_one(&mut self, pool: &Pool, composite: Composite) -> bool {
         let content = pool.content(composite);
         let before = *self;
-        let mut inside = Factors::one();
+        let mut inside = Factors::ONE;
         inside.append_list(content);
-        // The content may hold composites: a product of parts of a product.
-        let mut k = 0;
-        while k < content.len() {
+        // The content may hold composites.
+        each!(k < content.len(), {
             if let Factor::Term { term: Term { atom: Atom::Composite(inner), .. }, .. } = content[k]
                 && (self.movable || inner.lead == 0)
                 && !self.holds(&Atom::Composite(inner))
             {
                 self.lift_one(pool, inner);
             }
-            k += 1;
-        }
+        });
         let guide = Pieces::new(&[&inside]);
         while self.refine(pool, &guide, CutRule::Exact) {}
         let mut start = 0;
@@ -395,11 +367,9 @@ impl Pieces {
                 let factor = Factor::Term { term, resize: size };
                 let origin = PIECES + piece.origin;
                 self.list.set(start, Piece { factor, origin, weight: 1, total: size, open: true, ..piece });
-                let mut k = 1;
-                while k < content.len() {
+                each!((_k = 1) < content.len(), {
                     self.list.remove(start + 1);
-                    k += 1;
-                }
+                });
                 return true;
             }
             start += 1;
@@ -411,10 +381,9 @@ impl Pieces {
     const fn equals_at(&self, start: usize, content: &[Factor]) -> bool {
         let first = self.list.items[start];
         let mut base = 1;
-        let mut k = 0;
-        while k < content.len() {
+        each!(k < content.len(), {
             let piece = self.list.items[start + k];
-            // A block that was taken apart may have left a gap between the pieces.
+            // A composite that was taken apart may have left a gap between the pieces.
             if piece.base != base * first.base {
                 return false;
             }
@@ -426,30 +395,25 @@ impl Pieces {
             if piece.level != first.level || !same_factor(&here, &content[k]) || !self.has_all(&piece) {
                 return false;
             }
-            k += 1;
-        }
+        });
         true
     }
 
     /// True if a piece has all its values with all values of the other pieces of its origin, up to the end of its axis.
     const fn has_all(&self, piece: &Piece) -> bool {
         let mut values = 1;
-        let mut k = 0;
-        while k < self.list.len {
+        each!(k < self.list.len, {
             if self.list.items[k].origin == piece.origin {
                 values *= self.list.items[k].factor.values();
             }
-            k += 1;
-        }
+        });
         piece.open || values <= piece.total
     }
 
     /// The outermost piece without a partner that is this digit. It has at least `resize` values, unless the side is
     /// sliceable.
     const fn partner(&self, term: &Term, resize: usize) -> Option<usize> {
-        let mut k = self.list.len;
-        while k > 0 {
-            k -= 1;
+        each_back!(k < self.list.len, {
             let piece = &self.list.items[k];
             if let Factor::Term { term: digit, resize: size } = &piece.factor
                 && !piece.matched
@@ -458,23 +422,21 @@ impl Pieces {
             {
                 return Some(k);
             }
-        }
+        });
         None
     }
 
     /// Puts the pieces together again, with padding in place of those that have a partner.
     pub const fn residue(&self, pool: &Pool) -> Factors {
-        let mut factors = Factors::one();
-        let mut k = 0;
-        while k < self.list.len {
+        let mut factors = Factors::ONE;
+        each!(k < self.list.len, {
             let piece = self.list.items[k];
             match piece.factor {
                 Factor::Padding { size } => factors.push_padding(size),
                 Factor::Term { resize, .. } if piece.matched => factors.push_padding(piece.base * resize),
                 Factor::Term { term, resize } => factors.push_term(pool, term, resize),
             }
-            k += 1;
-        }
+        });
         factors
     }
 }
@@ -515,9 +477,7 @@ pub const fn matched(pool: &Pool, dividend: Pieces, divisor: Pieces, rules: [Cut
 
 impl Matched {
     const fn pair(&mut self) {
-        let mut k = self.divisor.list.len;
-        while k > 0 {
-            k -= 1;
+        each_back!(k < self.divisor.list.len, {
             if let Factor::Term { term, resize } = &self.divisor.list.items[k].factor
                 && let Some(partner) = self.dividend.partner(term, *resize)
             {
@@ -526,48 +486,40 @@ impl Matched {
                 self.pairs.items[self.pairs.len] = (partner, k);
                 self.pairs.len += 1;
             }
-        }
+        });
     }
 
     /// Finds the pairs anew, after more cuts.
     pub const fn pair_again(&mut self) {
         self.pairs = NO_PAIRS;
-        let mut k = 0;
-        while k < self.dividend.list.len {
+        each!(k < self.dividend.list.len, {
             self.dividend.list.items[k].matched = false;
-            k += 1;
-        }
-        let mut k = 0;
-        while k < self.divisor.list.len {
+        });
+        each!(k < self.divisor.list.len, {
             self.divisor.list.items[k].matched = false;
-            k += 1;
-        }
+        });
         self.pair();
     }
 
     /// The partner of a piece of the dividend.
     pub const fn partner(&self, dividend: usize) -> Option<usize> {
-        let mut k = 0;
-        while k < self.pairs.len {
+        each!(k < self.pairs.len, {
             let (a, b) = self.pairs.items[k];
             if a == dividend {
                 return Some(b);
             }
-            k += 1;
-        }
+        });
         None
     }
 
     /// The partner of a piece of the divisor.
     pub const fn partner_of_divisor(&self, divisor: usize) -> Option<usize> {
-        let mut k = 0;
-        while k < self.pairs.len {
+        each!(k < self.pairs.len, {
             let (a, b) = self.pairs.items[k];
             if b == divisor {
                 return Some(a);
             }
-            k += 1;
-        }
+        });
         None
     }
 
@@ -600,9 +552,7 @@ impl Matched {
 
     /// The outermost piece of the divisor without a partner, of those with more than one value.
     pub const fn missing(&self) -> Option<(Term, usize)> {
-        let mut k = self.divisor.list.len;
-        while k > 0 {
-            k -= 1;
+        each_back!(k < self.divisor.list.len, {
             let piece = &self.divisor.list.items[k];
             if let Factor::Term { term, resize } = piece.factor
                 && !piece.matched
@@ -610,7 +560,7 @@ impl Matched {
             {
                 return Some((term, resize));
             }
-        }
+        });
         None
     }
 

@@ -244,7 +244,7 @@ fn a_lifted_run_is_one_digit_of_its_own() {
     assert_eq!(digit(&pieces, 2).1, 30);
     // The run is found anywhere: here `H % 2` is digit 0, or digit 20 of 40.
     for digits in [0, 20] {
-        let mut inner = Factors::one();
+        let mut inner = Factors::ONE;
         for k in 0..digits {
             let name = Ident::new(Box::leak(format!("A{k}").into_boxed_str()));
             let atom = Atom::Symbol(Axis { name, size: 2 });
@@ -334,7 +334,7 @@ fn pairs_come_from_the_outermost_digit_of_the_divisor() {
 #[test]
 fn composites_are_found_in_either_side() {
     let both = [CutRule::Whole, CutRule::Ragged];
-    // Blocks of 8 of a group of 60: `H % 2`, and 4 of the 30 values outside it.
+    // Runs of 8 of a composite of 60: `H % 2`, and 4 of the 30 values outside it.
     type Blocks = m![[G, H] # 64 % 8, [G, H] # 64 / 8];
     let found = pairs::<Blocks, m![G, H]>(both);
     let bases: Vec<(usize, usize)> = found.iter().map(|pair| (pair.1, pair.2)).collect();
@@ -398,25 +398,25 @@ fn named(list: &[(&str, usize)]) -> Vec<(String, usize)> {
 
 #[test]
 fn whole_margins_are_taken_apart_or_found() {
-    // Only one side has the block: the other one is the same digits, with another start.
+    // Only one side has the composite: the other one is the same digits, with another start.
     let (a, b, pairs) = moved::<m![K, # 2 + P + # 3], m![P, K]>();
     assert_eq!(a, (named(&[("P", 1), ("# 12", 9), ("K", 12)]), 2));
     assert_eq!((b, pairs), ((named(&[("K", 1), ("P", 24)]), 0), 2));
-    // Both sides have the block, or one has it in parts: it stays.
+    // Both sides have the composite, or one has it in parts: it stays.
     let (a, b, pairs) = moved::<m![# 2 + P + # 3, K], m![# 2 + P, K]>();
     assert_eq!((a.1, b.1, pairs), (0, 0, 2));
     assert_eq!(b.0, named(&[("K", 1), ("# 2 + P", 24)]));
     let (a, b, pairs) = moved::<m![[# 2 + P + # 3] % 4, K, [# 2 + P + # 3] / 4], m![K, P]>();
     assert_eq!(a.0[0].0, "[# 2 + P] # 12 / 4");
     assert_eq!((a.1, b.1, pairs), (0, -2, 3));
-    // Two different blocks; two levels; a block in the other one.
+    // Two different composites; two levels; a composite in the other one.
     let (a, b, pairs) = moved::<m![# 5 + [K, P]], m![# 2 + K + # 6, # 1 + P]>();
     assert_eq!((a.1, b.1, pairs), (5, 2 * 8 + 1, 2));
     let (a, _, pairs) = moved::<m![# 1 + [K, # 2 + P]], m![K, P]>();
     assert_eq!((a, pairs), ((named(&[("P", 1), ("K", 9)]), 3), 2));
 }
 
-/// A block between K and P leaves a gap: they are no neighbours.
+/// A composite between K and P leaves a gap: they are no neighbours.
 #[test]
 fn what_is_left_out_leaves_a_gap() {
     axes![U = 1];
@@ -443,7 +443,7 @@ fn a_whole_block_is_taken_apart_where_it_stands() {
     let other = sides(&mut pool, &[<m![K, G, P, H]>::EXPR]);
     let mut pieces = sides(&mut pool, &[<m![K, # 2 + [G, P # 8], H]>::EXPR]);
     assert!(pieces.open(&pool, &other));
-    // 50 positions of the block, 2 of them padding, over 10 of H.
+    // 50 positions of the composite, 2 of them padding, over 10 of H.
     check(&pool, &pieces, &[("H", 1), ("P", 10), ("# 80", 70), ("G", 80), ("K", 500)]);
     assert_eq!(pieces.starts[0], 20);
     assert_eq!(pieces.list.iter().map(|piece| piece.total).collect::<Vec<_>>(), [10, 7, 1, 6, 24]);

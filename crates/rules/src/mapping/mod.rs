@@ -45,7 +45,7 @@
 //!
 //! # Laws
 //!
-//! Of all mappings, for every position:
+//! These hold for all mappings, at every position:
 //!
 //! ```
 //! use furiosa_visa_std::mapping::{M, Pool, factorize};
@@ -62,13 +62,13 @@
 //! // 1. `1` is neutral, and the comma is associative.
 //! assert!(equivalent::<m![1, A], m![A]>() && equivalent::<m![A, 1], m![A]>());
 //! assert!(equivalent::<m![[A, B], 1 # 2], m![A, [B, 1 # 2]]>());
-//! // 2. Outer and inner part together are the whole, padded or not, also across a product.
+//! // 2. Outer and inner part together are the whole, padded or not, also across a comma.
 //! assert!(equivalent::<m![A / 2, A % 2], m![A]>());
 //! assert!(equivalent::<m![A # 8 / 4, A # 8 % 4], m![A # 8]>());
 //! assert!(equivalent::<m![[A, B] / 2, [A, B] % 2], m![A, B]>());
-//! // 3. A product is cut at its inner axis.
+//! // 3. A list is cut at its inner axis.
 //! assert!(equivalent::<m![[A, B] / 3], m![A]>() && equivalent::<m![[A, B] % 3], m![B]>());
-//! // 4. What changes nothing is nothing.
+//! // 4. Identity operators have no effect.
 //! assert!(equivalent::<m![A / 1], m![A]>() && equivalent::<m![A # 6], m![A]>());
 //! assert!(equivalent::<m![A = 6], m![A]>() && equivalent::<m![A % 1], m![1]>());
 //! // 5. Paddings join; padding of an outer axis lies outside the inner one.
@@ -81,7 +81,7 @@
 //! assert!(equivalent::<m![# 2 + [# 1 + B + # 3] + # 4], m![# 3 + B + # 7]>());
 //! assert!(equivalent::<m![# 2 + B + # 3], m![[# 2 + B] # 8]>() && equivalent::<m![B + # 3], m![B # 6]>());
 //! assert!(equivalent::<m![[# 2 + B + # 3] / 4, [# 2 + B + # 3] % 4], m![# 2 + B + # 3]>());
-//! // 8. An axis of one coordinate is nothing, but names a block that holds a single element.
+//! // 8. An axis of one coordinate has no effect, but names a composite that holds a single element.
 //! axes![U = 1];
 //! assert!(equivalent::<m![U, A], m![A]>() && !equivalent::<m![# 2 + U, A], m![A # 18]>());
 //! ```
@@ -90,12 +90,27 @@
 //!
 //! A mapping has at most [`FACTORS`] digits. A tensor may use an axis once; a digit that is used twice has no meaning.
 //!
-//! A part of a block with padding positions before it belongs with the other parts: only all parts together decide
-//! which positions are padding. A part with a single value left adds nothing, like `e % 1`. A mapping that ends
-//! before its first element, `m![[# 2 + B] = 2]`, is refused.
+//! A part of a composite with a lead belongs with the other parts: only all parts together decide which positions are
+//! padding. A part with a single value left adds nothing, like `e % 1`. A mapping that ends before its first element,
+//! `m![[# 2 + B] = 2]`, is refused.
 //!
-//! Padding positions before a single element need an axis, which distinguishes the block from others:
+//! Padding positions before a single element need an axis, which distinguishes the composite from others:
 //! `m![# 1 + U + # 2]` with `axes![U = 1]`. `m![# 1 + 1]` is refused.
+//!
+//! # Words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | position | a number below the size of a mapping |
+//! | padding | positions without an element, wherever they are |
+//! | lead, trail | padding before and after an operand: `# lead + e + # trail`. Messages call both dead positions. [`Margin`] is the constructor of this notation and nothing else |
+//! | axis, digit | `A`, and a part of it, `A / 4 % 2` |
+//! | composite | axes that are cut as one, `[A, B] / 8`, or content with a lead, `# 2 + B`: digits of it are as those of an axis |
+//! | content | the factors of a composite |
+//! | atom | an axis or a composite: each term is a digit of one |
+//! | factor | a term, or padding: the normal form is a list of them |
+//! | piece | a factor with its place, while two mappings are [matched](matched()) |
+//! | product | `a, b`: one mapping outside, one inside ([`product`]). Messages call a composite a product that is cut across its axes |
 
 mod constructors;
 mod division;
@@ -126,8 +141,8 @@ pub use index::{Index, Invalid};
 pub use liveness::{GuardBuilder, liveness, liveness_of};
 pub use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
 pub use normal::{
-    compare, factorize, factorize_uncut, factors_of, gcd, modulo, pad_to, product, resize, stride, strip,
-    stripped_size,
+    compare, factorize, factorize_uncut, factors_of, gcd, greatest, least, modulo, pad_to, product, resize,
+    stride, strip, stripped_size,
 };
 pub use notation::{write_factors, write_term};
 pub use shared::{mentions, mentions_axis, overlap, repeated};

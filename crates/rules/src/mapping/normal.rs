@@ -139,16 +139,15 @@ pub const fn factors_of(
     }
 }
 
-/// The padding positions of a mapping before its first element: none without blocks.
+/// The padding positions of a mapping before its first element: none without composites.
 const fn first_element_of(pool: &Pool, factors: &Factors) -> usize {
     if pool.factors.len == 0 { 0 } else { first_element(pool, factors.as_slice()) }
 }
 
-/// The padding positions that whole blocks have before the first element.
+/// The padding positions that whole composites have before the first element.
 const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
     let (mut position, mut base) = (0, 1);
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         if let Factor::Term { term: Term { atom, .. }, resize } = &factors[k]
             && let Atom::Composite(composite) = atom
             && *resize == pool.atom_size(atom)
@@ -156,8 +155,7 @@ const fn first_element(pool: &Pool, factors: &[Factor]) -> usize {
             position += (composite.lead + first_element(pool, pool.content(*composite))) * base;
         }
         base = factors[k].size_over(base);
-        k += 1;
-    }
+    });
     position
 }
 
@@ -185,8 +183,8 @@ const fn single_axis(expr: &Expr) -> Option<Axis> {
     }
 }
 
-/// `# positions + factors`: padding positions before the block, which becomes one unit. `axis`: an axis of one
-/// coordinate in it, which names the block if no digit does.
+/// `# positions + factors`: a composite with a lead. `axis`: an axis of one coordinate in it, which names the composite
+/// if no digit does.
 const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option<Axis>) -> Factors {
     if factors.problem().is_some() || positions == 0 {
         return *factors;
@@ -200,7 +198,7 @@ const fn lead(pool: &mut Pool, factors: &Factors, positions: usize, axis: Option
         && let Atom::Composite(composite) = term.atom
         && resize == pool.atom_size(&term.atom)
     {
-        // A composite is one whole digit only if it has padding positions before it.
+        // A composite is one whole digit only if it has a lead.
         content = Factors::ONE;
         content.append_list(pool.content(composite));
         positions += composite.lead;
@@ -236,90 +234,59 @@ pub const fn product(pool: &Pool, outer: &Factors, inner: &Factors) -> Factors {
     factors
 }
 
-/// A clean inner block: `size` positions that a cut by a multiple of `size` splits off first.
+/// A clean inner part: `size` positions that a cut by a multiple of `size` splits off first.
 #[derive(Clone, Copy)]
-enum Cut {
-    /// The first `factors` factors.
-    Whole { factors: usize, size: usize },
-    /// A part of the first factor.
-    Part { size: usize },
+struct Cut {
+    size: usize,
+    /// The number of factors in the part. `None`: it is a part of the first factor.
+    whole: Option<usize>,
 }
 
 impl Cut {
-    const fn size(&self) -> usize {
-        match self {
-            Cut::Whole { size, .. } | Cut::Part { size } => *size,
-        }
-    }
-
     /// The factors inside the cut.
     const fn inner(&self, pool: &Pool, factors: &Factors) -> Factors {
-        match self {
-            Cut::Whole { factors: count, size } => {
-                let mut inner = *factors;
-                inner.len = *count;
-                inner.size = *size;
-                inner
-            }
-            Cut::Part { size } => {
-                let mut inner = Factors::ONE;
-                match &factors.items[0] {
-                    Factor::Term { term, resize } => {
-                        let modulo = if *size == *resize { term.modulo } else { *size };
-                        inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, *size);
-                    }
-                    Factor::Padding { .. } => inner.push_padding(*size),
-                }
-                inner
-            }
+        let Cut { size, whole } = *self;
+        if let Some(count) = whole {
+            let mut inner = *factors;
+            inner.len = count;
+            inner.size = size;
+            return inner;
         }
+        let mut inner = Factors::ONE;
+        match &factors.items[0] {
+            Factor::Term { term, resize } => {
+                let modulo = if size == *resize { term.modulo } else { size };
+                inner.push_term(pool, Term { atom: term.atom, stride: term.stride, modulo }, size);
+            }
+            Factor::Padding { .. } => inner.push_padding(size),
+        }
+        inner
     }
 
     /// The factors outside the cut.
     const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
-        let mut outer = Factors::ONE;
-        match self {
-            Cut::Whole { factors: count, size } => {
-                outer.push_part(pool, factors, (*count, factors.len), (*size, 1));
-            }
-            Cut::Part { size } => {
-                let mut first = 0;
-                if let Factor::Term { term, resize } = &factors.items[0] {
-                    let (stride, modulo) = (term.stride * *size, term.modulo.div_ceil(*size));
-                    outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / *size);
-                    first = 1;
-                }
-                outer.push_part(pool, factors, (first, factors.len), (*size, 1));
-            }
+        let Cut { size, whole } = *self;
+        let (mut outer, mut first) = (Factors::ONE, 0);
+        if let Some(count) = whole {
+            first = count;
+        } else if let Factor::Term { term, resize } = &factors.items[0] {
+            let (stride, modulo) = (term.stride * size, term.modulo.div_ceil(size));
+            outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / size);
+            first = 1;
         }
+        outer.push_part(pool, factors, (first, factors.len), (size, 1));
         outer
     }
-}
-
-/// True if every padding from factor `first` on is a multiple of `n`.
-const fn paddings_divisible(factors: &Factors, first: usize, n: usize) -> bool {
-    let mut k = first;
-    while k < factors.len {
-        if let Factor::Padding { size, .. } = &factors.items[k]
-            && *size % n != 0
-        {
-            return false;
-        }
-        k += 1;
-    }
-    true
 }
 
 /// The greatest common divisor of `n` and every padding from factor `first` on.
 const fn gcd_with_paddings(factors: &Factors, first: usize, n: usize) -> usize {
     let mut divisor = n;
-    let mut k = first;
-    while k < factors.len {
+    each!((k = first) < factors.len, {
         if let Factor::Padding { size, .. } = &factors.items[k] {
             divisor = gcd(divisor, *size);
         }
-        k += 1;
-    }
+    });
     divisor
 }
 
@@ -337,9 +304,9 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
         i += 1;
         if s.is_multiple_of(size)
             && (i == factors.len || !matches!(&factors.items[i], Factor::Padding { .. }))
-            && paddings_divisible(factors, i, size)
+            && gcd_with_paddings(factors, i, size) == size
         {
-            return Some(Cut::Whole { factors: i, size });
+            return Some(Cut { size, whole: Some(i) });
         }
     }
     let size = match &factors.items[0] {
@@ -354,25 +321,31 @@ const fn cut(pool: &Pool, factors: &Factors, s: usize) -> Option<Cut> {
         }
         Factor::Padding { size, .. } => gcd_with_paddings(factors, 1, gcd(*size, s)),
     };
-    if size > 1 { Some(Cut::Part { size }) } else { None }
+    if size > 1 { Some(Cut { size, whole: None }) } else { None }
 }
 
 /// The least number of innermost factors that contain a cut by `s` cleanly.
 const fn enclosing(factors: &Factors, s: usize) -> usize {
     let mut j = 1;
     // All factors together are enough: `s` divides their size.
-    while !factors.size_of_first(j).is_multiple_of(s) || !paddings_divisible(factors, j, s) {
+    while !factors.size_of_first(j).is_multiple_of(s) || gcd_with_paddings(factors, j, s) != s {
         j += 1;
     }
     j
 }
 
-/// The term for a block: its digit, if the block is one whole digit, or a composite.
-const fn as_atom(pool: &mut Pool, block: &[Factor]) -> Term {
-    let mut content = block;
+/// The factors without the outermost padding.
+const fn without_padding(factors: &[Factor]) -> &[Factor] {
+    let mut content = factors;
     while let Some((Factor::Padding { .. }, rest)) = content.split_last() {
         content = rest;
     }
+    content
+}
+
+/// The term for factors: their digit, if they are one whole digit, or a composite.
+const fn as_atom(pool: &mut Pool, factors: &[Factor]) -> Term {
+    let content = without_padding(factors);
     if content.len() == 1
         && let Factor::Term { term, resize } = content[0]
         && resize == term.modulo
@@ -398,19 +371,19 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     }
     if let Some(cut) = cut(pool, factors, s) {
         let outer = cut.outer(pool, factors);
-        return if cut.size() == s { outer } else { stride(pool, &outer, s / cut.size()) };
+        return if cut.size == s { outer } else { stride(pool, &outer, s / cut.size) };
     }
     let enclosing = enclosing(factors, s);
-    let block = factors.items.split_at(enclosing).0;
+    let innermost = factors.items.split_at(enclosing).0;
     let mut head = Factors::ONE;
-    match block[block.len() - 1] {
+    match innermost[innermost.len() - 1] {
         Factor::Term { .. } => {
-            let k = size_of_factors(block) / s;
-            let atom = composite_of(pool, block);
+            let k = size_of_factors(innermost) / s;
+            let atom = composite_of(pool, innermost);
             head.push_term(pool, Term { atom, stride: s, modulo: k }, k);
         }
         Factor::Padding { size } => {
-            let content = block.split_at(block.len() - 1).0;
+            let content = innermost.split_at(innermost.len() - 1).0;
             let k = size_of_factors(content).div_ceil(s);
             if k > 1 {
                 let whole = as_atom(pool, content);
@@ -424,12 +397,8 @@ pub const fn stride(pool: &mut Pool, factors: &Factors, s: usize) -> Factors {
     head
 }
 
-const fn composite_of(pool: &mut Pool, block: &[Factor]) -> Atom {
-    let mut content = block;
-    while let Some((Factor::Padding { .. }, rest)) = content.split_last() {
-        content = rest;
-    }
-    Atom::Composite(pool.intern(content, 0))
+const fn composite_of(pool: &mut Pool, factors: &[Factor]) -> Atom {
+    Atom::Composite(pool.intern(without_padding(factors), 0))
 }
 
 /// `factors % m`: the first m positions of a period.
@@ -446,22 +415,22 @@ pub const fn modulo(pool: &mut Pool, factors: &Factors, m: usize) -> Factors {
     }
     if let Some(cut) = cut(pool, factors, m) {
         let inner = cut.inner(pool, factors);
-        if cut.size() == m {
+        if cut.size == m {
             return inner;
         }
         let outer = cut.outer(pool, factors);
-        let outer = modulo(pool, &outer, m / cut.size());
+        let outer = modulo(pool, &outer, m / cut.size);
         return product(pool, &outer, &inner);
     }
-    let block = factors.as_slice().split_at(enclosing(factors, m)).0;
+    let innermost = factors.as_slice().split_at(enclosing(factors, m)).0;
     let mut head = Factors::ONE;
-    match block[block.len() - 1] {
+    match innermost[innermost.len() - 1] {
         Factor::Term { .. } => {
-            let atom = composite_of(pool, block);
+            let atom = composite_of(pool, innermost);
             head.push_term(pool, Term { atom, stride: 1, modulo: m }, m);
         }
         Factor::Padding { .. } => {
-            let content = block.split_at(block.len() - 1).0;
+            let content = innermost.split_at(innermost.len() - 1).0;
             if size_of_factors(content) <= m {
                 head.push_all(pool, content);
                 head.push_padding(m);

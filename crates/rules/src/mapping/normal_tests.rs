@@ -227,10 +227,10 @@ fn a_mapping_that_ends_before_its_first_element_is_a_problem() {
         assert_eq!(problem(cut_to(expr, first + 1)), None, "{expr}");
     }
     // The same inside any other mapping, and after any earlier cut.
-    let dead = cut_to(margin(2, P, 3), 2);
-    assert_eq!(problem(margin(1, pair(K, dead), 2)), none(2, 2));
+    let padding = cut_to(margin(2, P, 3), 2);
+    assert_eq!(problem(margin(1, pair(K, padding), 2)), none(2, 2));
     assert_eq!(problem(cut_to(cut_to(margin(2, P, 3), 4), 2)), None);
-    // A part of a block belongs with its other parts.
+    // A part of a composite with a lead belongs with its other parts.
     assert_eq!(problem(cut_to(rem(margin(2, P, 3), 4), 2)), None);
     let text = crate::PlanError::mapping("fetch", Problem::NoElement { kept: 1, first: 2 });
     assert_eq!(text.rule(), "no element");

@@ -49,7 +49,7 @@ const fn write_rest(text: Text, pool: &Pool, inner: &[Factor]) -> Text {
     if inner.is_empty() { text } else { write_items(text.str(", "), pool, inner) }
 }
 
-/// True if a digit is all of a block with padding positions before it.
+/// True if a digit is all of a composite with a lead.
 const fn is_margin(pool: &Pool, term: &Term, resize: usize) -> bool {
     match term.atom {
         Atom::Composite(composite) => {

@@ -409,7 +409,7 @@ mod tests {
         refused("N # 18446744073709551616", "is too large", 4..24);
         refused("1 # 4294967296", "4294967296 positions are too many", 2..14);
         refused("C, N # 18446744073709551615", "positions are too many", 5..27);
-        // A margin with its block: from the first `#` on, or up to the `+`.
+        // Dead positions with their operand: from the first `#` on, or up to the `+`.
         refused("# 4294967296 + N, C", "4294967300 positions are too many", 0..16);
         refused("C, N + # 4294967296", "4294967300 positions are too many", 3..6);
         refused("N # 2147483648, N # 2147483648", "4611686018427387904 positions are too many", 0..14);

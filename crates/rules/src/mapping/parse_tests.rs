@@ -83,7 +83,7 @@ fn the_last_value_that_is_allowed() {
     assert_eq!((error.message.contains("more than 64 operands"), error.place), (true, 128..129));
 }
 
-/// Two products of 13 axes, each kept as one unit: 26 digits of products, and 2 of the mapping.
+/// Two composites of 13 axes: 26 digits of composites, and 2 of the mapping.
 #[test]
 fn products_share_a_limit() {
     let names = |prefix: char| (0..13).map(|k| format!("{prefix}{k}")).collect::<Vec<_>>();

@@ -8,13 +8,11 @@ pub const fn mentions(pool: &Pool, factor: &Factor, axis: &Atom) -> bool {
     let Factor::Term { term, .. } = factor else { return false };
     let Atom::Composite(composite) = term.atom else { return term.atom.is(axis) };
     let content = pool.content(composite);
-    let mut k = 0;
-    while k < content.len() {
+    each!(k < content.len(), {
         if mentions(pool, &content[k], axis) {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
@@ -25,13 +23,11 @@ pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
         Atom::Symbol(symbol) => symbol.name.is(axis),
         Atom::Composite(composite) => {
             let content = pool.content(composite);
-            let mut k = 0;
-            while k < content.len() {
+            each!(k < content.len(), {
                 if mentions_axis(pool, &content[k], axis) {
                     return true;
                 }
-                k += 1;
-            }
+            });
             false
         }
     }
@@ -39,10 +35,8 @@ pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
 
 /// A part of an axis that occurs twice in the mappings of one tensor or stream: the digit and its size.
 pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
-    let mut level = 0;
-    while level < levels.len() {
-        let mut i = 0;
-        while i < levels[level].len {
+    each!(level < levels.len(), {
+        each!(i < levels[level].len, {
             if let Factor::Term { term, resize } = &levels[level].items[i] {
                 let (mut other, mut j) = (level, i + 1);
                 while other < levels.len() {
@@ -57,10 +51,8 @@ pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)>
                     (other, j) = (other + 1, 0);
                 }
             }
-            i += 1;
-        }
-        level += 1;
-    }
+        });
+    });
     None
 }
 
@@ -76,14 +68,12 @@ pub const fn overlap(pool: &Pool, a: &Term, b: &Term) -> bool {
         (_, Atom::Composite(composite)) => (pool.content(composite), a),
         _ => return false,
     };
-    let mut k = 0;
-    while k < content.len() {
+    each!(k < content.len(), {
         if let Factor::Term { term, .. } = &content[k]
             && overlap(pool, term, other)
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }

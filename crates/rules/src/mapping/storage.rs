@@ -15,8 +15,9 @@ use crate::error::PlanError;
 use crate::list::List;
 use crate::mapping::{
     Atom, Composite, Expr, FACTORS, Factor, Factors, Guard, GuardBuilder, Pool, Term, compare, factorize,
+    least,
 };
-use crate::text::{Text, order};
+use crate::text::order;
 use core::cmp::Ordering;
 
 /// The digits of an expression in the order of the mapping, without the padding between them: the order in which
@@ -30,7 +31,7 @@ pub const fn packed_factors(pool: &mut Pool, expr: &Expr) -> Factors {
 ///
 /// The list is a placement for deriving moves; it is not a normal form.
 pub const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
-    let mut digits = Factors::one();
+    let mut digits = Factors::ONE;
     append_digits(pool, factors.as_slice(), &mut digits);
     if let Some(problem) = factors.problem() {
         digits.fail(problem);
@@ -38,10 +39,9 @@ pub const fn digits_of(pool: &Pool, factors: &Factors) -> Factors {
     digits
 }
 
-/// Appends digits. A whole block with padding positions before it is replaced by the digits that it holds.
+/// Appends digits. A whole composite with a lead is replaced by the digits of its content.
 const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         if let Factor::Term { term, resize } = factors[k]
             && resize > 1
         {
@@ -50,8 +50,7 @@ const fn append_digits(pool: &Pool, factors: &[Factor], digits: &mut Factors) {
                 None => digits.append(factors[k]),
             }
         }
-        k += 1;
-    }
+    });
 }
 
 /// The composite, if the term is all of a composite with padding positions before it.
@@ -77,22 +76,18 @@ pub const fn storage_of(pool: &Pool, factors: &Factors) -> Factors {
         1,
     ));
     let digits = digits_of(pool, factors);
-    let mut k = 0;
-    while k < digits.len() {
-        if let Factor::Term { term, resize } = digits.as_slice()[k] {
+    each!(k < digits.len(), {
+        if let Factor::Term { term, resize } = digits.items[k] {
             add_digit(&mut axes, term, resize);
         }
-        k += 1;
-    }
+    });
     while join_digits(pool, &mut axes) {}
     sort(pool, &mut axes);
-    let mut storage = Factors::one();
-    let mut k = axes.len();
-    while k > 0 {
-        k -= 1;
+    let mut storage = Factors::ONE;
+    each_back!(k < axes.len(), {
         let (term, resize) = axes.at(k);
         storage.append(Factor::Term { term, resize });
-    }
+    });
     if let Some(problem) = digits.problem() {
         storage.fail(problem);
     }
@@ -103,8 +98,7 @@ type Axes = List<(Term, usize), FACTORS>;
 
 /// Adds a digit. A digit that occurs twice is stored once.
 const fn add_digit(axes: &mut Axes, term: Term, resize: usize) {
-    let mut k = 0;
-    while k < axes.len() {
+    each!(k < axes.len(), {
         let (other, size) = axes.at(k);
         if other.is(&term) {
             if resize > size {
@@ -112,18 +106,15 @@ const fn add_digit(axes: &mut Axes, term: Term, resize: usize) {
             }
             return;
         }
-        k += 1;
-    }
+    });
     axes.push((term, resize));
 }
 
 /// Joins two digits that complete each other. False if there are no such digits.
 const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
-    let mut low = 0;
-    while low < axes.len() {
+    each!(low < axes.len(), {
         let (inner, full) = axes.at(low);
-        let mut high = 0;
-        while high < axes.len() {
+        each!(high < axes.len(), {
             let (outer, resize) = axes.at(high);
             if full == inner.modulo
                 && outer.stride == inner.stride * inner.modulo
@@ -136,21 +127,14 @@ const fn join_digits(pool: &Pool, axes: &mut Axes) -> bool {
                 axes.remove(high);
                 return true;
             }
-            high += 1;
-        }
-        low += 1;
-    }
+        });
+    });
     false
-}
-
-const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
 }
 
 /// Sorts by insertion: there is at most a handful of axes.
 const fn sort(pool: &Pool, axes: &mut Axes) {
-    let mut k = 1;
-    while k < axes.len() {
+    each!((k = 1) < axes.len(), {
         let mut place = k;
         while place > 0
             && matches!(compare_terms(pool, &axes.at(place).0, &axes.at(place - 1).0), Ordering::Less)
@@ -160,19 +144,16 @@ const fn sort(pool: &Pool, axes: &mut Axes) {
             axes.set(place, left);
             place -= 1;
         }
-        k += 1;
-    }
+    });
 }
 
 /// The first comparison that is not a tie.
 const fn first(comparisons: &[Ordering]) -> Ordering {
-    let mut k = 0;
-    while k < comparisons.len() {
+    each!(k < comparisons.len(), {
         if !matches!(comparisons[k], Ordering::Equal) {
             return comparisons[k];
         }
-        k += 1;
-    }
+    });
     Ordering::Equal
 }
 
@@ -229,7 +210,7 @@ impl Layout {
     #[track_caller]
     pub fn new(operation: &'static str, pool: &mut Pool, expr: &'static Expr) -> Self {
         if let Err(problem) = expr.checked_size() {
-            PlanError::new("mapping", Text::new().str(operation).str(": ").str(problem.as_str())).refuse();
+            PlanError::new("mapping", text!("{}: {}", (operation, &problem))).refuse();
         }
         let factors = factorize(pool, expr);
         if let Some(problem) = factors.problem() {
@@ -309,7 +290,7 @@ impl Layout {
                 step = inside * factor.size_over(step / inside);
             }
         }
-        // The digits of a block come last: sort all by their step in the buffer.
+        // The digits of a composite come last: sort all by their step in the buffer.
         digits.sort_by_key(|&(_, _, step)| core::cmp::Reverse(step));
         (digits, start as isize)
     }
@@ -337,12 +318,11 @@ impl Layout {
 
     #[track_caller]
     fn too_complex(&self, operation: &'static str) -> ! {
-        let text = Text::new().str(operation).str(": the padding of ").mapping(self.expr);
-        let text = text
-            .str(" takes more than ")
-            .number(crate::mapping::GUARD_SUMS)
-            .str(" tests to tell from elements");
-        PlanError::new("too complex", text.str("; help: cut fewer padded products")).refuse()
+        let text = text!(
+            "{}: the padding of {} takes more than {} tests to tell from elements; help: cut fewer padded products",
+            (operation, self.expr, crate::mapping::GUARD_SUMS),
+        );
+        PlanError::new("too complex", text).refuse()
     }
 }
 

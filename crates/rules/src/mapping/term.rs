@@ -1,4 +1,4 @@
-//! Terms: digits of axes, and of products that were cut across their digits. The products are kept in a [`Pool`].
+//! Terms: digits of axes and of composites. The content of composites is kept in a [`Pool`].
 
 use super::factor::{Factor, NO_FACTOR, same_factor, size_of_factors};
 use crate::list::List;
@@ -23,8 +23,7 @@ impl Ident {
             "an axis name starts with an ASCII upper-case letter"
         );
         let mut head = bytes[0] as u64;
-        let mut k = 1;
-        while k < bytes.len() {
+        each!((k = 1) < bytes.len(), {
             assert!(
                 bytes[k].is_ascii_alphanumeric() || bytes[k] == b'_',
                 "an axis name holds ASCII letters, digits and `_`"
@@ -32,8 +31,7 @@ impl Ident {
             if k < 8 {
                 head |= (bytes[k] as u64) << (8 * k);
             }
-            k += 1;
-        }
+        });
         Self { name, head }
     }
 
@@ -77,7 +75,7 @@ impl Axis {
     }
 }
 
-/// A range of factors in a [`Pool`], with padding positions before it: a block that is treated as one axis.
+/// A range of factors in a [`Pool`], with a lead: it is cut as one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Composite {
     /// Place of the first factor in the pool.
@@ -103,7 +101,7 @@ impl Composite {
 pub enum Atom {
     /// An axis.
     Symbol(Axis),
-    /// A product that was cut across its digits, or a block with padding positions before it.
+    /// Axes that are cut as one, or content with a lead.
     Composite(Composite),
 }
 
@@ -189,11 +187,9 @@ impl Pool {
             start += 1;
         }
         let start = self.factors.len();
-        let mut k = 0;
-        while k < content.len() {
+        each!(k < content.len(), {
             self.factors.push(content[k]);
-            k += 1;
-        }
+        });
         Composite { start, len: self.factors.len() - start, lead }
     }
 }

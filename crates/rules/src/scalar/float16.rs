@@ -7,6 +7,42 @@ use super::narrow::{NarrowFormat, narrow_float, order_by_value};
 
 const F16: NarrowFormat = NarrowFormat { exponent_bits: 5, mantissa_bits: 10, finite: false };
 
+/// Codes, operators, and the exchange with `half` of a float.
+macro_rules! float16 {
+    ($type:ident) => {
+        impl $type {
+            /// The value with this code.
+            #[inline]
+            pub const fn from_bits(bits: u16) -> Self {
+                $type(half::$type::from_bits(bits))
+            }
+
+            /// The code.
+            #[inline]
+            pub const fn to_bits(self) -> u16 {
+                self.0.to_bits()
+            }
+        }
+
+        narrow_float!($type);
+        order_by_value!($type);
+
+        impl From<half::$type> for $type {
+            #[inline]
+            fn from(value: half::$type) -> Self {
+                $type(value)
+            }
+        }
+
+        impl From<$type> for half::$type {
+            #[inline]
+            fn from(value: $type) -> Self {
+                value.0
+            }
+        }
+    };
+}
+
 /// The value of a [`bf16`] code.
 #[inline]
 pub const fn bf16_bits_to_f32(bits: u16) -> f32 {
@@ -79,36 +115,9 @@ impl bf16 {
     pub const fn to_f32(self) -> f32 {
         bf16_bits_to_f32(self.to_bits())
     }
-
-    /// The value with this code.
-    #[inline]
-    pub const fn from_bits(bits: u16) -> Self {
-        bf16(half::bf16::from_bits(bits))
-    }
-
-    /// The code.
-    #[inline]
-    pub const fn to_bits(self) -> u16 {
-        self.0.to_bits()
-    }
 }
 
-narrow_float!(bf16);
-order_by_value!(bf16);
-
-impl From<half::bf16> for bf16 {
-    #[inline]
-    fn from(value: half::bf16) -> Self {
-        bf16(value)
-    }
-}
-
-impl From<bf16> for half::bf16 {
-    #[inline]
-    fn from(value: bf16) -> Self {
-        value.0
-    }
-}
+float16!(bf16);
 
 /// Float of sixteen bits as in IEEE 754: sign, five exponent bits, ten mantissa bits.
 ///
@@ -146,36 +155,9 @@ impl f16 {
     pub const fn to_f32(self) -> f32 {
         f16_bits_to_f32(self.to_bits())
     }
-
-    /// The value with this code.
-    #[inline]
-    pub const fn from_bits(bits: u16) -> Self {
-        f16(half::f16::from_bits(bits))
-    }
-
-    /// The code.
-    #[inline]
-    pub const fn to_bits(self) -> u16 {
-        self.0.to_bits()
-    }
 }
 
-narrow_float!(f16);
-order_by_value!(f16);
-
-impl From<half::f16> for f16 {
-    #[inline]
-    fn from(value: half::f16) -> Self {
-        f16(value)
-    }
-}
-
-impl From<f16> for half::f16 {
-    #[inline]
-    fn from(value: f16) -> Self {
-        value.0
-    }
-}
+float16!(f16);
 
 #[cfg(test)]
 mod tests {

@@ -12,11 +12,9 @@ static E5M2_VALUES: [f32; 256] = values(E5M2);
 /// Table of the values of all codes, so that decoding is one load.
 const fn values(format: NarrowFormat) -> [f32; 256] {
     let mut table = [0.0; 256];
-    let mut code = 0;
-    while code < 256 {
+    each!(code < 256, {
         table[code] = format.decode(code as u32);
-        code += 1;
-    }
+    });
     table
 }
 

@@ -229,26 +229,7 @@ impl Scalar for i4 {
         i4::from_i32(bits as i32)
     }
 
-    #[inline]
-    fn add_wrapping(self, other: Self) -> Self {
-        self + other
-    }
-
-    #[inline]
-    fn sub_wrapping(self, other: Self) -> Self {
-        self - other
-    }
-
-    #[inline]
-    fn mul_wrapping(self, other: Self) -> Self {
-        self * other
-    }
-
-    #[inline]
-    #[track_caller]
-    fn div_wrapping(self, other: Self) -> Self {
-        self / other
-    }
+    super::plain_operators!();
 }
 
 #[cfg(test)]

@@ -233,6 +233,33 @@ native_integer! {
     i32, u32, I32;
 }
 
+/// The operators of a [`Scalar`] whose own operators wrap or never panic.
+macro_rules! plain_operators {
+    () => {
+        #[inline]
+        fn add_wrapping(self, other: Self) -> Self {
+            self + other
+        }
+
+        #[inline]
+        fn sub_wrapping(self, other: Self) -> Self {
+            self - other
+        }
+
+        #[inline]
+        fn mul_wrapping(self, other: Self) -> Self {
+            self * other
+        }
+
+        #[inline]
+        #[track_caller]
+        fn div_wrapping(self, other: Self) -> Self {
+            self / other
+        }
+    };
+}
+use plain_operators;
+
 /// Implements [`Scalar`] for floats, whose ordinary operators never panic. `$bits` is the unsigned integer of the width
 /// of the type, which the inherent `to_bits` returns and `from_bits` takes.
 macro_rules! float_scalar {
@@ -252,25 +279,7 @@ macro_rules! float_scalar {
                 $type::from_bits(bits as $bits)
             }
 
-            #[inline]
-            fn add_wrapping(self, other: Self) -> Self {
-                self + other
-            }
-
-            #[inline]
-            fn sub_wrapping(self, other: Self) -> Self {
-                self - other
-            }
-
-            #[inline]
-            fn mul_wrapping(self, other: Self) -> Self {
-                self * other
-            }
-
-            #[inline]
-            fn div_wrapping(self, other: Self) -> Self {
-                self / other
-            }
+            plain_operators!();
         }
     )* };
 }

@@ -3,13 +3,12 @@
 use super::config::Config;
 use super::derive::{Derived, derive};
 use super::limits::{contiguous_run, limited};
-use super::request::{Request, Stream};
-use crate::error::{PlanError, attempt};
+use super::request::{Request, StreamPart};
+use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Guard, Pool, Problem, liveness};
 use crate::scalar::ElementType;
-use crate::text::Text;
 
-/// What a read or write of a buffer is derived from.
+/// Input of the derivation of a read or write of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferRequest {
     /// The call, for messages.
@@ -22,7 +21,7 @@ pub struct BufferRequest {
     pub time: &'static Expr,
     /// The content of a packet.
     pub packet: &'static Expr,
-    /// Whether one axis of the buffer is reached through a list of offsets.
+    /// True if one axis of the buffer is reached through a list of offsets.
     pub indirect: bool,
 }
 
@@ -37,7 +36,7 @@ pub struct BufferConfig {
     pub config: Config,
     /// Positions of the buffer.
     pub buffer: usize,
-    /// Which stream positions hold an element. Variables: time, packet.
+    /// Stream positions that hold an element. Variables: time, packet.
     pub guard: Guard,
 }
 
@@ -52,7 +51,7 @@ pub const fn derive_buffer(request: &BufferRequest) -> Result<BufferConfig, Plan
     let loops = Request {
         buf_expr: Some(request.buf),
         unread: request.indirect,
-        ..Request::new(operation, &buf, Stream::Expr(request.time), Stream::Expr(request.packet))
+        ..Request::new(operation, &buf, StreamPart::Expr(request.time), StreamPart::Expr(request.packet))
     };
     let Derived { config: derived, time_entries } = attempt!(derive(&mut pool, &loops));
     attempt!(check_packet_fetch(request, &derived, time_entries));
@@ -71,30 +70,28 @@ const fn check_packet_fetch(
 ) -> Result<(), PlanError> {
     let size = derived.packet_size;
     let bits = size * request.element.bits();
-    let text = Text::new().str(request.operation).str(": ");
     if !bits.is_multiple_of(8) {
-        let text = text.str("a packet ").mapping(request.packet).str(" of ").str(request.element.name());
-        let text = text.str(" holds ").number(bits).str(" bits, but is fetched in whole bytes");
-        return Err(PlanError::new(
+        refuse!(
             "packet size",
-            text.str("; help: put an even number of elements into it"),
-        ));
+            "{}: a packet {} of {} holds {} bits, but is fetched in whole bytes; \
+             help: put an even number of elements into it",
+            (request.operation, request.packet, request.element.name(), bits),
+        );
     }
     let mut inner = Config::new(size);
     let mut repeated = true;
-    let mut k = time_entries;
-    while k < derived.entries.len() {
+    each!((k = time_entries) < derived.entries.len(), {
         let entry = derived.entries.at(k);
         repeated = repeated && entry.stride == 0;
         inner.entries.push(entry);
-        k += 1;
-    }
+    });
     if repeated || contiguous_run(&inner) == size {
         return Ok(());
     }
-    let text = text.str("a packet ").mapping(request.packet).str(" of ").number(size);
-    let text = text.str(" elements is not contiguous in the buffer ").mapping(request.buf);
-    let help =
-        "; help: make it a contiguous part of the buffer, one repeated element, or a single element `m![1]`";
-    Err(PlanError::new("packet fetch", text.str(help)))
+    refuse!(
+        "packet fetch",
+        "{}: a packet {} of {} elements is not contiguous in the buffer {}; \
+         help: make it a contiguous part of the buffer, one repeated element, or a single element `m![1]`",
+        (request.operation, request.packet, size, request.buf),
+    )
 }

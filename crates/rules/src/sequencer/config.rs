@@ -51,11 +51,9 @@ impl Config {
     /// The number of positions that the loops visit.
     pub const fn positions(&self) -> usize {
         let mut positions = 1;
-        let mut k = 0;
-        while k < self.entries.len {
+        each!(k < self.entries.len, {
             positions *= self.entries.items[k].size;
-            k += 1;
-        }
+        });
         positions
     }
 
@@ -72,14 +70,12 @@ impl Config {
     /// The end of all loops that ascend, or of all that do not.
     const fn extreme(&self, ascending: bool) -> isize {
         let mut position = self.base;
-        let mut k = 0;
-        while k < self.entries.len {
+        each!(k < self.entries.len, {
             let entry = &self.entries.items[k];
             if (entry.stride > 0) == ascending {
                 position += (entry.size as isize - 1) * entry.stride;
             }
-            k += 1;
-        }
+        });
         position
     }
 }

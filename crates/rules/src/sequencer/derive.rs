@@ -12,8 +12,8 @@
 //!   C # 16    stride 1            16 : 1     (padding enlarges the loop)
 //! ```
 //!
-//! Padding positions before a block are read as well: the loops start before the buffer, or inside it if the buffer has
-//! the padding positions.
+//! The lead of a composite is read as well: the loops start before the buffer, or inside it if the buffer has the
+//! padding positions.
 //!
 //! ```text
 //! Buf = m![A, B # 96]             Time = m![A, [# 2 + B + # 4] / 32], Packet = m![[# 2 + B + # 4] % 32]      (B = 90)
@@ -71,17 +71,13 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) const fn derived(&self, job: &Job<'_>) -> Derived {
-        let mut config = Config::new(job.packet.size());
+        let mut config = Config::new(job.packet.size);
         config.base = self.matched.divisor.starts[0];
-        let mut level = TIME + 1;
-        while level > 0 {
-            level -= 1;
-            let mut k = self.loops[level].len;
-            while k > 0 {
-                k -= 1;
+        each_back!(level < TIME + 1, {
+            each_back!(k < self.loops[level].len, {
                 config.entries.push(self.loops[level].items[k]);
-            }
-        }
+            });
+        });
         Derived { config, time_entries: self.loops[TIME].len }
     }
 }
@@ -127,8 +123,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
     // Number of the outermost digit among those of the stream, and the positions inside it.
     let (mut origin, mut base) = (usize::MAX, 1);
     let mut digits = 0;
-    let mut k = 0;
-    while k < stream.len {
+    each!(k < stream.len, {
         let piece = &stream.items[k];
         match piece.factor {
             _ if piece.level != level => {}
@@ -165,9 +160,8 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
                 }
             }
         }
-        k += 1;
-    }
-    let size = if level == TIME { job.time.size() } else { job.packet.size() };
+    });
+    let size = if level == TIME { job.time.size } else { job.packet.size };
     if !fit(&mut loops, size) {
         return Err(no_nest(pool, job, matched, level, size));
     }
@@ -194,7 +188,7 @@ const fn is_absent(
         return Err(insufficient(pool, job, term, resize, "holds no such part of the axis"));
     }
     if buffer.touches(pool, &term.atom) {
-        let mut whole = Factors::one();
+        let mut whole = Factors::ONE;
         whole.append(Factor::Term { term: *term, resize });
         return Err(not_factorizable(pool, job, &whole));
     }
@@ -213,15 +207,13 @@ const fn names_an_axis(pool: &Pool, expr: &Expr, atom: &Atom) -> bool {
         Atom::Composite(composite) => composite,
     };
     let content = pool.content(*composite);
-    let mut k = 0;
-    while k < content.len() {
+    each!(k < content.len(), {
         if let Factor::Term { term, .. } = &content[k]
             && names_an_axis(pool, expr, &term.atom)
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
@@ -232,8 +224,7 @@ const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
     let mut at = term.stride;
     while at < end && at < size {
         let mut next = at;
-        let mut k = 0;
-        while k < buffer.list.len {
+        each!(k < buffer.list.len, {
             if let Some((held, _)) = buffer.digit(k)
                 && held.atom.is(&term.atom)
                 && held.stride <= at
@@ -241,8 +232,7 @@ const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
             {
                 next = held.stride * held.modulo;
             }
-            k += 1;
-        }
+        });
         if next == at {
             return false;
         }
@@ -254,23 +244,23 @@ const fn is_covered(pool: &Pool, buffer: &Pieces, term: &Term) -> bool {
 /// Reason why the loops of a level do not walk over its first `positions` positions.
 const fn no_nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize, positions: usize) -> PlanError {
     let factors = if level == TIME { &job.time } else { &job.packet };
-    let mut block = Factors::one();
+    let mut walked = Factors::ONE;
     let mut digits = 0;
     let mut last = None;
     let mut k = 0;
-    while k < factors.len() && factors.item(k).size_over(block.size()) <= positions {
+    while k < factors.len() && factors.item(k).size_over(walked.size()) <= positions {
         if let Factor::Term { term, resize } = *factors.item(k) {
             digits += 1;
             last = Some((term, resize));
         }
-        block.append(*factors.item(k));
+        walked.append(*factors.item(k));
         k += 1;
     }
     match last {
         Some((term, resize)) if digits == 1 && matched.divisor.holds(&term.atom) => {
             incompatible(pool, job, &term, resize)
         }
-        _ => not_factorizable(pool, job, &block),
+        _ => not_factorizable(pool, job, &walked),
     }
 }
 
@@ -361,8 +351,7 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
     let Expr::Pair(outer, inner) = list else { return };
     let boundary = inside * inner.size();
     cut_at_members(pool, matched, inner, inside, level);
-    let mut k = 0;
-    while k < matched.dividend.list.len {
+    each!(k < matched.dividend.list.len, {
         let piece = matched.dividend.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == level
@@ -379,8 +368,7 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
                 matched.pair_again();
             }
         }
-        k += 1;
-    }
+    });
     cut_at_members(pool, matched, outer, boundary, level);
 }
 

@@ -1,21 +1,21 @@
-//! Reads by hand: the entries of padded groups, of digits that cross cuts, of truncated buffers and of composites, with
+//! Reads by hand: the entries of padded products, of digits that cross cuts, of truncated buffers and of composites, with
 //! refused neighbours of each case.
 
 use super::*;
 use crate::mapping::{Axis, FACTORS, Ident, M, factorize};
 use crate::prelude::{axes, m};
-use crate::sequencer::Stream;
+use crate::sequencer::StreamPart;
 
 axes![A = 16, B = 5, C = 2, G = 6, H = 10, P = 7, W = 20];
 
-fn request<'a>(buf: &'a Factors, time: Stream<'a>, packet: Stream<'a>) -> Request<'a> {
+fn request<'a>(buf: &'a Factors, time: StreamPart<'a>, packet: StreamPart<'a>) -> Request<'a> {
     Request::new("read", buf, time, packet)
 }
 
 fn derived<Buf: M, Time: M, Packet: M>() -> Result<Derived, PlanError> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, Buf::EXPR);
-    derive(&mut pool, &request(&buf, Stream::Expr(Time::EXPR), Stream::Expr(Packet::EXPR)))
+    derive(&mut pool, &request(&buf, StreamPart::Expr(Time::EXPR), StreamPart::Expr(Packet::EXPR)))
 }
 
 #[track_caller]
@@ -45,7 +45,7 @@ fn read_factors<Buf: M, Time: M, Packet: M>() -> String {
     let mut pool = Pool::new();
     let factors = [Buf::EXPR, Time::EXPR, Packet::EXPR].map(|expr| factorize(&mut pool, expr));
     let [buf, time, packet] = &factors;
-    match derive(&mut pool, &request(buf, Stream::Factors(time), Stream::Factors(packet))) {
+    match derive(&mut pool, &request(buf, StreamPart::Factors(time), StreamPart::Factors(packet))) {
         Ok(derived) => derived.config.to_string(),
         Err(error) => panic!("{error}"),
     }
@@ -56,7 +56,7 @@ fn a_padded_group_of_time_is_a_loop_per_axis_or_one_run() {
     // 20 is 4 times 5: the outer axis becomes longer.
     assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 20], m![1]>(), "[4 : 5, 5 : 1] : 1");
     assert_eq!(read::<m![B, G = 3], m![[G = 3, B] # 20], m![1]>(), "[4 : 1, 5 : 3] : 1");
-    // 32 is not a multiple of 5: it is read only if the group is contiguous.
+    // 32 is not a multiple of 5: it is read only if the product is contiguous.
     assert_eq!(read::<m![G = 3, B], m![[G = 3, B] # 32], m![1]>(), "[32 : 1] : 1");
     assert_eq!(rule::<m![B, G = 3], m![[G = 3, B] # 32], m![1]>(), "not factorizable");
 }
@@ -80,10 +80,10 @@ fn padding_alone_is_read_again_in_time_and_read_on_in_a_packet() {
     assert_eq!(read::<m![A], m![A, 1 # 4], m![1]>(), "[16 : 1, 4 : 0] : 1");
     // Two kinds of padding are one loop.
     let mut pool = Pool::new();
-    let (one, mut time) = (Factors::one(), Factors::one());
+    let (one, mut time) = (Factors::ONE, Factors::ONE);
     time.push_padding(4);
     time.push_padding(8);
-    let read = derive(&mut pool, &request(&one, Stream::Factors(&time), Stream::Factors(&one)));
+    let read = derive(&mut pool, &request(&one, StreamPart::Factors(&time), StreamPart::Factors(&one)));
     assert_eq!(read.expect("derives").config.to_string(), "[8 : 0] : 1");
     // Padding between digits makes the loop outside it longer, and adds no loop.
     assert_eq!(read_factors::<m![G, B], m![G, B # 8, 1 # 4], m![1]>(), "[6 : 5, 8 : 1, 4 : 0] : 1");
@@ -138,7 +138,7 @@ fn a_group_that_the_buffer_lacks_is_a_broadcast_and_half_of_one_is_refused() {
     assert_eq!(rule::<m![A, G], m![{ Group }], m![A]>(), "not factorizable");
     assert_eq!(rule::<m![A, H], m![{ Group }], m![A]>(), "not factorizable");
     assert_eq!(rule::<m![H, G], m![{ Group }], m![[G, H] # 64 % 8]>(), "not factorizable");
-    // A group of a group.
+    // A composite of a composite.
     type Outer = m![[[G, H] # 64 / 8, P] # 60 / 10];
     assert_eq!(read::<m![A], m![{ Outer }], m![A]>(), "[6 : 0, 16 : 1] : 16");
     assert_eq!(rule::<m![A, G], m![{ Outer }], m![A]>(), "not factorizable");
@@ -150,7 +150,7 @@ fn groups_are_read_to_their_end() {
     type Blocks = m![[G, H] # 64 / 8];
     type Inside = m![[G, H] # 64 % 8];
     assert_eq!(read::<m![G, H], m![{ Blocks }], m![{ Inside }]>(), "[8 : 8, 4 : 2, 2 : 1] : 8");
-    // Two groups; each covers its digits.
+    // Two composites; each covers its digits.
     assert_eq!(
         read::<m![B, W, G, H], m![[B, W] # 104 / 8, [B, W] # 104 % 8, { Blocks }], m![{ Inside }]>(),
         "[104 : 60, 8 : 8, 4 : 2, 2 : 1] : 8"
@@ -170,14 +170,15 @@ fn groups_are_read_to_their_end() {
 fn a_part_that_is_not_held_is_repeated_if_asked_for() {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, <m![A % 4]>::EXPR);
-    let (time, packet) = (Stream::Expr(<m![A / 4]>::EXPR), Stream::Expr(<m![A % 4]>::EXPR));
+    let (time, packet) = (StreamPart::Expr(<m![A / 4]>::EXPR), StreamPart::Expr(<m![A % 4]>::EXPR));
     let strict = request(&buf, time, packet);
     assert_eq!(derive(&mut pool, &strict).expect_err("refused").rule(), "insufficient input");
     let partial = Request { partial: true, ..strict };
     let read = derive(&mut pool, &partial).expect("repeats");
     assert_eq!((read.config.to_string().as_str(), read.time_entries), ("[4 : 0, 4 : 1] : 4", 1));
     // The same for a part that begins in the middle of a digit of the stream.
-    let whole = Request { time: Stream::Expr(<m![A]>::EXPR), packet: Stream::Expr(<m![1]>::EXPR), ..partial };
+    let whole =
+        Request { time: StreamPart::Expr(<m![A]>::EXPR), packet: StreamPart::Expr(<m![1]>::EXPR), ..partial };
     assert_eq!(derive(&mut pool, &whole).expect("repeats").config.to_string(), "[4 : 0, 4 : 1] : 1");
 }
 
@@ -189,7 +190,8 @@ fn mappings_that_have_no_normal_form_are_refused() {
         let mut pool = Pool::new();
         let exprs: [&Expr; 3] = [0, 1, 2].map(|k| if k == place { &broken } else { &Expr::Identity });
         let buf = factorize(&mut pool, exprs[0]);
-        let result = derive(&mut pool, &request(&buf, Stream::Expr(exprs[1]), Stream::Expr(exprs[2])));
+        let result =
+            derive(&mut pool, &request(&buf, StreamPart::Expr(exprs[1]), StreamPart::Expr(exprs[2])));
         assert_eq!(result.expect_err("is refused").rule(), "not divisible");
     }
 }
@@ -211,19 +213,19 @@ fn lists_hold_the_longest_mapping_and_report_more() {
     let mut pool = Pool::new();
     let all = many('A', FACTORS);
     let buf = factorize(&mut pool, all);
-    let read = derive(&mut pool, &request(&buf, Stream::Expr(all), Stream::Expr(&Expr::Identity)));
+    let read = derive(&mut pool, &request(&buf, StreamPart::Expr(all), StreamPart::Expr(&Expr::Identity)));
     assert_eq!(read.expect("fits").config.entries.len(), FACTORS);
     let repeats = many('B', FACTORS);
-    let read = derive(&mut pool, &request(&buf, Stream::Expr(repeats), Stream::Expr(all)));
+    let read = derive(&mut pool, &request(&buf, StreamPart::Expr(repeats), StreamPart::Expr(all)));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
-    // The same if the entries overflow before a group whose loops are checked.
+    // The same if the entries overflow before a product whose loops are checked.
     let group = factorize(&mut pool, <m![G, B]>::EXPR);
-    let packet = Stream::Expr(<m![[G, B] # 40]>::EXPR);
-    let read = derive(&mut pool, &request(&group, Stream::Expr(repeats), packet));
+    let packet = StreamPart::Expr(<m![[G, B] # 40]>::EXPR);
+    let read = derive(&mut pool, &request(&group, StreamPart::Expr(repeats), packet));
     assert_eq!(read.expect_err("needs too many entries").rule(), "too many factors");
 }
 
-/// A product that the buffer cuts across its digits is read if the stream holds it in order.
+/// A composite of the buffer is read if the stream holds it in order.
 #[test]
 fn products_that_the_buffer_cuts() {
     axes![A = 2, B = 5, C = 8, D = 3, E = 7];
@@ -235,7 +237,7 @@ fn products_that_the_buffer_cuts() {
     // B first: 0, 5, 1, 6, 2 and then 7, ….
     assert_eq!(rule::<Bits, m![1], m![B, A]>(), "not factorizable");
     assert_eq!(rule::<Bits, m![1], m![[A, B] # 11]>(), "not factorizable");
-    // Parts of a product that the buffer cuts elsewhere are no digits of it.
+    // Parts of a product that the buffer cuts elsewhere are no digits of its composite.
     type Quarters = m![[C, D] % 4, [C, D] / 4];
     assert_eq!(read::<Quarters, m![1], m![C, D]>(), "[6 : 1, 4 : 6] : 24");
     assert_eq!(rule::<Quarters, m![C / 4], m![C % 4, D]>(), "not factorizable");
@@ -246,7 +248,7 @@ fn products_that_the_buffer_cuts() {
     assert_eq!(rule::<m![[E, D] = 14], m![E = 4], m![D]>(), "not factorizable");
 }
 
-/// A part of an axis is no part of a product if only the first values of the axis are held.
+/// A part of an axis is no part of a composite if only the first values of the axis are held.
 #[test]
 fn parts_of_the_first_values_are_no_products() {
     axes![A = 16, B = 8, C = 4];
@@ -258,13 +260,13 @@ fn parts_of_the_first_values_are_no_products() {
     assert_eq!(rule::<m![C = 3, B], m![[C % 2, B / 4] = 3], m![C / 2, B % 4]>(), "not factorizable");
 }
 
-/// An axis inside a product that the buffer cuts is present in the buffer.
+/// An axis inside a composite of the buffer is present in the buffer.
 #[test]
 fn parts_of_products_are_not_repeated() {
     axes![A = 2, B = 5];
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, <m![[A, B] % 2, [A, B] / 2]>::EXPR);
-    let (time, packet) = (Stream::Expr(<m![B]>::EXPR), Stream::Expr(<m![1]>::EXPR));
+    let (time, packet) = (StreamPart::Expr(<m![B]>::EXPR), StreamPart::Expr(<m![1]>::EXPR));
     let asked = Request { unread: true, ..request(&buf, time, packet) };
     assert_eq!(derive(&mut pool, &asked).expect_err("refused").rule(), "not factorizable");
 }
@@ -278,7 +280,7 @@ fn products_of_the_stream_over_runs() {
     // The first 18 of 32 positions of a run.
     assert_eq!(read::<m![C % 2, D], m![1], m![[C % 2, D] = 18]>(), "[18 : 1] : 18");
     assert_eq!(rule::<m![D, C % 2], m![1], m![[C % 2, D] = 18]>(), "not factorizable");
-    // The first positions of a product with an axis that the buffer lacks.
+    // The first positions of a composite with an axis that the buffer lacks.
     assert_eq!(rule::<m![C], m![1], m![[D, C] # 68 = 7 # 8]>(), "not factorizable");
 }
 
@@ -320,17 +322,17 @@ fn dead_positions_before_a_block_are_read_too() {
         "[3 : 32, 32 : 96, 32 : 1] : 32 @ base -2"
     );
     assert_eq!(read::<m![E, D # 96], m![E], m![# 2 + D + # 4]>(), "[32 : 96, 96 : 1] : 96 @ base -2");
-    // The stride of the block counts.
+    // The stride of the composite counts.
     assert_eq!(read::<m![D, E], m![E], m![# 2 + D + # 4]>(), "[32 : 1, 96 : 32] : 96 @ base -64");
     assert_eq!(read::<m![E, D], m![1], m![# 6 + [E, D]]>(), "[2886 : 1] : 2886 @ base -6");
     assert_eq!(read_factors::<m![E, D], m![1], m![# 6 + [E, D]]>(), "[2886 : 1] : 2886 @ base -6");
-    // Several blocks.
+    // Several composites.
     assert_eq!(read::<m![E, D # 96], m![# 1 + E], m![# 2 + D + # 4]>(), "[33 : 96, 96 : 1] : 96 @ base -98");
 }
 
 #[test]
 fn buffers_hold_dead_positions_before_a_block() {
-    // The whole block, its digits, or its parts.
+    // The whole composite, its digits, or its parts.
     assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![# 2 + D + # 4]>(), "[32 : 96, 96 : 1] : 96");
     assert_eq!(read::<m![E, # 2 + D + # 4], m![E], m![D]>(), "[32 : 96, 90 : 1] : 90 @ base 2");
     assert_eq!(
@@ -344,10 +346,10 @@ fn buffers_hold_dead_positions_before_a_block() {
         read::<m![# 3 + D], m![[# 2 + D] % 4], m![[# 2 + D + # 4] / 4]>(),
         "[4 : 1, 24 : 4] : 24 @ base 1"
     );
-    // A block inside another one.
+    // A composite inside another one.
     assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![P], m![G]>(), "[7 : 1, 6 : 9] : 6 @ base 3");
     assert_eq!(read::<m![# 1 + [G, # 2 + P]], m![G], m![# 2 + P]>(), "[6 : 9, 9 : 1] : 9 @ base 1");
-    // Two blocks; one of them is read with its margin.
+    // Two composites; one of them is read with its lead.
     assert_eq!(read::<m![# 1 + G, # 2 + P], m![# 1 + G], m![# 3 + P]>(), "[7 : 9, 10 : 1] : 10 @ base -1");
     // An axis that the buffer lacks.
     assert_eq!(read::<m![P], m![# 2 + G], m![P]>(), "[8 : 0, 7 : 1] : 7");
@@ -355,15 +357,15 @@ fn buffers_hold_dead_positions_before_a_block() {
 
 #[test]
 fn margins_that_no_loops_read() {
-    // The block is no run, or only a part of it is present.
+    // The content is no run, or only a part of it is present.
     assert_eq!(rule::<m![D, E], m![1], m![# 2 + [E, D]]>(), "not factorizable");
     assert_eq!(rule::<m![D / 2], m![# 2 + D], m![1]>(), "not factorizable");
     assert_eq!(rule::<m![[# 2 + D + # 4] / 4, E, [# 2 + D + # 4] % 4], m![E], m![D]>(), "not factorizable");
-    // An axis that occurs twice, once in a block.
+    // An axis that occurs twice, once in a composite.
     assert_eq!(rule::<m![D], m![# 1 + D % 9], m![D]>(), "axis repeated");
     assert_eq!(read::<m![D], m![D % 9], m![# 1 + D / 9]>(), "[9 : 1, 11 : 9] : 11 @ base -9");
     assert_eq!(rule::<m![D], m![D % 9], m![# 1 + D / 3]>(), "axis repeated");
-    // The other digits of an opened block are dropped.
+    // The other digits of an opened composite are dropped.
     assert_eq!(rule::<m![# 2 + [E, D]], m![1], m![D]>(), "axis dropped");
     assert_eq!(rule::<m![# 2 + D, E], m![1], m![E]>(), "axis dropped");
     let text = refused::<m![D, E], m![1], m![# 2 + [E, D]]>();
@@ -373,8 +375,8 @@ fn margins_that_no_loops_read() {
     );
 }
 
-/// Blocks of one element: equal blocks are distinguished by their axes, and loops start at the element of unread
-/// blocks.
+/// Composites of one element: equal ones are distinguished by their axes, and loops start at the element of unread
+/// ones.
 #[test]
 fn blocks_of_one_element() {
     axes![U = 1, V = 1];
@@ -382,7 +384,7 @@ fn blocks_of_one_element() {
     assert_eq!(read::<Both, m![# 2 + V + # 1, A], m![# 2 + U + # 1]>(), "[4 : 1, 16 : 16, 4 : 4] : 4");
     assert_eq!(read::<Both, m![A], m![# 2 + V + # 1]>(), "[16 : 16, 4 : 1] : 4 @ base 8");
     assert_eq!(read::<Both, m![A], m![1]>(), "[16 : 16] : 1 @ base 10");
-    // In a block, by itself, unread, and with other padding positions.
+    // In a composite, by itself, unread, and with other padding positions.
     type Inside = m![# 1 + [A, # 2 + U + # 1] + # 1];
     assert_eq!(read::<Inside, m![A], m![# 2 + U + # 1]>(), "[16 : 4, 4 : 1] : 4 @ base 1");
     assert_eq!(read::<Inside, m![A], m![1]>(), "[16 : 4] : 1 @ base 3");
@@ -393,7 +395,7 @@ fn blocks_of_one_element() {
     assert_eq!(rule::<Cut, m![A], m![1]>(), "axis dropped");
 }
 
-/// The product and the other digits of an opened block start at the same element.
+/// The product and the other digits of an opened composite start at the same element.
 #[test]
 fn a_product_in_an_opened_block_next_to_a_digit() {
     // Position 1 + 2 (10 g + h) + c is at 2 + 10 g + h of the product.
@@ -405,7 +407,7 @@ fn a_product_in_an_opened_block_next_to_a_digit() {
         read::<m![# 1 + [G, H, C] + # 1], m![[# 2 + [G, H] + # 2] / 4, C], m![[# 2 + [G, H] + # 2] % 4]>(),
         "[16 : 8, 2 : 1, 4 : 2] : 4 @ base -3"
     );
-    // The second of two blocks is opened for the product.
+    // The second of two composites is opened for the product.
     assert_eq!(
         read::<m![# 1 + [G, H, C], # 3 + P], m![C, # 2 + [G, H]], m![P]>(),
         "[2 : 10, 62 : 20, 7 : 1] : 7 @ base -27"
@@ -416,15 +418,15 @@ fn a_product_in_an_opened_block_next_to_a_digit() {
     );
 }
 
-/// A block with padding positions before it is read digit by digit, and so are its neighbours.
+/// A composite with a lead is read digit by digit, and so are its neighbours.
 #[test]
 fn groups_and_parts_next_to_a_block() {
     type Buf = m![B, G = 3, C, # 1 + P];
-    // 8 positions of the block, 2 of C, 3 of G: 40 is 4 times 10.
+    // 8 positions of the composite, 2 of C, 3 of G: 40 is 4 times 10.
     assert_eq!(read::<Buf, m![# 1 + P], m![[G = 3, B, C] # 40]>(), "[8 : 1, 4 : 16, 5 : 48, 2 : 8] : 40");
     assert_eq!(read::<Buf, m![[G = 3, B, C] # 40], m![# 1 + P]>(), "[4 : 16, 5 : 48, 2 : 8, 8 : 1] : 8");
     assert_eq!(rule::<Buf, m![# 1 + P], m![[G = 3, B, C] # 36]>(), "not factorizable");
-    // The group is one run.
+    // The content is one run.
     assert_eq!(read::<m![G = 3, B, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "[32 : 8, 8 : 1] : 8");
     assert_eq!(rule::<m![B, G = 3, # 1 + P], m![[G = 3, B] # 32], m![# 1 + P]>(), "not factorizable");
     // Parts of an axis that the buffer cuts elsewhere.
@@ -442,17 +444,17 @@ fn groups_and_parts_next_to_a_block() {
         read::<m![L, # 1 + P], m![L # 16 / 4, # 1 + P], m![L # 16 % 4]>(),
         "[4 : 32, 8 : 1, 4 : 8] : 4"
     );
-    // Padding inside a block counts in positions inside the block.
+    // Padding inside a composite counts in positions inside it.
     assert_eq!(read::<m![# 1 + [G, B # 8], C], m![G, B], m![C]>(), "[6 : 16, 5 : 2, 2 : 1] : 2 @ base 2");
     // The message names the rest of the digit.
     let text = refused::<m![A, # 1 + P], m![A % 2], m![# 1 + P]>();
     assert!(text.message().contains(" holds `m![A / 2]`, which the stream "), "{text}");
 }
 
-/// Parts of a group alone and of the same group inside another one share nothing. 8 values of the inner one are 4
+/// Parts of a composite alone and of the same one inside another share nothing. 8 values of the inner one are 4
 /// pairs.
 #[test]
-fn groups_in_groups_are_compared_as_groups() {
+fn composites_in_composites_are_compared_as_composites() {
     type Inside = m![[G, H] # 64 % 8];
     type Outer = m![[[G, H] # 64 / 8, P] # 60 / 10];
     assert_eq!(read::<m![A], m![{ Outer }, { Inside }], m![A]>(), "[6 : 0, 4 : 0, 2 : 0, 16 : 1] : 16");
@@ -481,17 +483,17 @@ fn listed(parts: Vec<&'static Expr>) -> &'static Expr {
 fn read_some(buf: &'static Expr, time: &'static Expr, packet: &'static Expr) -> Result<String, &'static str> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, buf);
-    let asked = Request { unread: true, ..request(&buf, Stream::Expr(time), Stream::Expr(packet)) };
+    let asked = Request { unread: true, ..request(&buf, StreamPart::Expr(time), StreamPart::Expr(packet)) };
     derive(&mut pool, &asked).map(|read| read.config.to_string()).map_err(|error| error.rule())
 }
 
-/// The buffer may have as many blocks as a mapping has factors.
+/// The buffer may have as many composites as a mapping has factors.
 #[test]
 fn as_many_blocks_as_there_is_room_for() {
     let blocks =
         |count| listed((0..count).map(|k| leaked(Expr::Margin(numbered('X', k, 2), 1, 0))).collect());
     let digits = |count| listed((0..count).map(|k| numbered('X', k, 2)).collect());
-    // Blocks of three positions: the element whose coordinates are all 0 is at 1 + 3 + 9 + ….
+    // Composites of three positions: the element whose coordinates are all 0 is at 1 + 3 + 9 + ….
     let entries: Vec<String> = (0..24).rev().map(|k| format!("2 : {}", 3usize.pow(k))).collect();
     let expected = format!("[{}] : 1 @ base {}", entries.join(", "), (3usize.pow(24) - 1) / 2);
     assert_eq!(read_some(blocks(24), digits(24), &Expr::Identity), Ok(expected));
@@ -507,7 +509,7 @@ fn parts_that_cannot_be_repeated() {
     axes![A = 3, B = 2];
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, <m![[A, B] # 8 % 4]>::EXPR);
-    let asked = request(&buf, Stream::Expr(<m![A]>::EXPR), Stream::Expr(<m![B]>::EXPR));
+    let asked = request(&buf, StreamPart::Expr(<m![A]>::EXPR), StreamPart::Expr(<m![B]>::EXPR));
     let error = derive(&mut pool, &Request { partial: true, ..asked }).expect_err("refused");
     assert_eq!(error.rule(), "incompatible shapes");
     assert!(error.message().starts_with("read: incompatible shapes: "), "{error}");
@@ -551,7 +553,7 @@ fn one_value_is_not_repeated() {
     let rule = |buf: &'static Expr| {
         let mut pool = Pool::new();
         let factors = factorize(&mut pool, buf);
-        let asked = request(&factors, Stream::Expr(<m![A]>::EXPR), Stream::Expr(<m![B]>::EXPR));
+        let asked = request(&factors, StreamPart::Expr(<m![A]>::EXPR), StreamPart::Expr(<m![B]>::EXPR));
         derive(&mut pool, &Request { buf_expr: Some(buf), ..asked }).map_err(|error| error.rule())
     };
     assert_eq!(rule(<m![A = 1, B]>::EXPR), Err("insufficient input"));

@@ -14,7 +14,7 @@
 use super::config::{Config, Entry};
 use super::derive::{PACKET, TIME, Trace, trace};
 use super::limits::{contiguous_run, limited};
-use super::request::{Job, Request, Stream};
+use super::request::{Job, Request, StreamPart};
 use super::window::{Windows, window_of};
 use crate::error::PlanError;
 use crate::mapping::{Atom, Expr, Factor, Factors, Piece, Pool, Term, size_of_factors, write_factors};
@@ -94,7 +94,7 @@ pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanati
     let job = Job::new(pool, request)?;
     let trace = trace(pool, &job, spec::SEQUENCER_ENTRIES)?;
     let derived = trace.derived(&job).config;
-    let table = Table::new(pool, &job, &trace);
+    let table = TableBuilder::new(pool, &job, &trace);
     Ok(Explanation {
         operation: request.operation,
         names: request.names,
@@ -116,10 +116,10 @@ fn bracketed(text: &Text) -> String {
     format!("m![{text}]")
 }
 
-fn notation(pool: &Pool, stream: &Stream<'_>) -> String {
+fn notation(pool: &Pool, stream: &StreamPart<'_>) -> String {
     match stream {
-        Stream::Expr(expr) | Stream::Known(expr, _) => format!("m![{expr}]"),
-        Stream::Factors(factors) => bracketed(&write_factors(Text::new(), pool, factors.as_slice())),
+        StreamPart::Expr(expr) | StreamPart::Known(expr, _) => format!("m![{expr}]"),
+        StreamPart::Factors(factors) => bracketed(&write_factors(Text::new(), pool, factors.as_slice())),
     }
 }
 
@@ -134,7 +134,7 @@ fn members<'a>(list: &'a Expr, inside: usize, found: &mut Vec<(&'a Expr, [usize;
 }
 
 /// The table under construction.
-struct Table<'a> {
+struct TableBuilder<'a> {
     pool: &'a Pool,
     trace: &'a Trace,
     buf: &'a Factors,
@@ -146,7 +146,7 @@ struct Table<'a> {
     read: Vec<bool>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> TableBuilder<'a> {
     fn new(pool: &'a Pool, job: &'a Job<'a>, trace: &'a Trace) -> Self {
         // The stream takes the first value of a digit without a partner: no loop reads it.
         let read =
@@ -180,7 +180,7 @@ impl<'a> Table<'a> {
         contiguous: Option<&str>,
     ) {
         let matched = &self.trace.matched;
-        let mut walked = Factors::one();
+        let mut walked = Factors::ONE;
         let mut digits: Vec<usize> = Vec::new();
         for (k, piece) in matched.dividend.list.iter().enumerate().filter(|(_, piece)| piece.level == level) {
             match piece.factor {
@@ -233,7 +233,7 @@ impl<'a> Table<'a> {
             1 => "1".to_string(),
             _ => format!("m![{}]::SIZE", self.segments(first.unwrap_or(k))),
         };
-        let mut digit = Factors::one();
+        let mut digit = Factors::ONE;
         digit.append(input);
         let digit = write_factors(Text::new(), self.pool, digit.as_slice());
         format!("{inside} * {} (windows of m![{digit}])", piece.base / base)
@@ -276,7 +276,7 @@ impl<'a> Table<'a> {
                 (Factor::Term { term, .. }, _) if self.was_moved(&term) => {
                     let parts: Vec<usize> =
                         (0..pieces.len()).filter(|&k| pieces.get(k).factor.is_digit_of(&term.atom)).collect();
-                    // The product is written once, at its innermost part.
+                    // The content is written once, at its innermost part.
                     if let Atom::Composite(composite) = term.atom
                         && parts.iter().all(|&part| pieces.get(part).base >= piece.base)
                     {
@@ -314,11 +314,10 @@ impl<'a> Table<'a> {
         write(self.pool, &segments)
     }
 
-    /// True if a digit belongs to a block of the stream whose content, without the padding positions before it, is in
-    /// the buffer.
+    /// True if a digit belongs to a composite of the stream whose content, without the lead, is in the buffer.
     fn was_moved(&self, term: &Term) -> bool {
-        let leads = matches!(term.atom, Atom::Composite(composite) if composite.lead > 0);
-        leads && !self.buf.as_slice().iter().any(|factor| factor.is_digit_of(&term.atom))
+        let has_lead = matches!(term.atom, Atom::Composite(composite) if composite.lead > 0);
+        has_lead && !self.buf.as_slice().iter().any(|factor| factor.is_digit_of(&term.atom))
     }
 
     /// The rows after merging, by the rule of [`limited`].
@@ -425,7 +424,7 @@ fn write(pool: &Pool, segments: &[Segment]) -> String {
             None => format!("1 # {size}"),
             Some(Content::Product(product)) => format!("[{product}] # {size}"),
             Some(Content::Digit(term, values)) => {
-                let mut factors = Factors::one();
+                let mut factors = Factors::ONE;
                 factors.append(Factor::Term { term: *term, resize: *values });
                 factors.push_padding(size);
                 write_factors(Text::new(), pool, factors.as_slice()).to_string()

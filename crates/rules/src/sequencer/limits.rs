@@ -4,7 +4,7 @@
 //! are merged only if there are more than 8 entries.
 
 use super::config::{Config, Entry};
-use crate::error::PlanError;
+use crate::error::{PlanError, refuse};
 use crate::spec;
 use crate::text::Text;
 
@@ -16,38 +16,30 @@ pub const fn limited(operation: &'static str, config: Config) -> Result<Config, 
     let mut config = config;
     while config.entries.len > spec::SEQUENCER_ENTRIES && merge_one(&mut config) {}
     if config.entries.len > spec::SEQUENCER_ENTRIES {
-        let text = Text::new().str(operation).str(": ");
-        let text = write_config(
-            text.str("the sequencer needs ").number(config.entries.len).str(" entries, "),
-            &config,
+        refuse!(
+            "entry limit",
+            "{}: the sequencer needs {} entries, {}, and takes {}; help: order the axes as in memory so that neighbours \
+             merge, or use several calls",
+            (operation, config.entries.len, &config_text(&config), spec::SEQUENCER_ENTRIES),
         );
-        let text = text.str(", and takes ").number(spec::SEQUENCER_ENTRIES);
-        let text =
-            text.str("; help: order the axes as in memory so that neighbours merge, or use several calls");
-        return Err(PlanError::new("entry limit", text));
     }
-    let mut k = 0;
-    while k < config.entries.len {
+    each!(k < config.entries.len, {
         let entry = &config.entries.items[k];
         if entry.size > spec::SEQUENCER_ITERATIONS {
-            let text = Text::new()
-                .str(operation)
-                .str(": a sequencer entry iterates ")
-                .number(entry.size)
-                .str(" times (");
-            let text = text.number(entry.size).str(" : ").signed(entry.stride).str("), and the limit is ");
-            let text = text.number(spec::SEQUENCER_ITERATIONS).str("; help: split the axis in two");
-            return Err(PlanError::new("iteration limit", text));
+            refuse!(
+                "iteration limit",
+                "{}: a sequencer entry iterates {} times ({} : {}), and the limit is {}; help: split the axis in two",
+                (operation, entry.size, entry.size, entry.stride, spec::SEQUENCER_ITERATIONS),
+            );
         }
         if entry.stride > i32::MAX as isize || entry.stride < i32::MIN as isize {
-            let text = Text::new().str(operation).str(": a sequencer stride is ").signed(entry.stride);
-            return Err(PlanError::new(
+            refuse!(
                 "stride limit",
-                text.str(", which does not fit a signed 32-bit number"),
-            ));
+                "{}: a sequencer stride is {}, which does not fit a signed 32-bit number",
+                (operation, entry.stride),
+            );
         }
-        k += 1;
-    }
+    });
     Ok(config)
 }
 
@@ -71,15 +63,13 @@ const fn merge_one(config: &mut Config) -> bool {
     merged
 }
 
-const fn write_config(text: Text, config: &Config) -> Text {
-    let mut text = text.str("[");
-    let mut k = 0;
-    while k < config.entries.len {
+const fn config_text(config: &Config) -> Text {
+    let mut text = text!("[");
+    each!(k < config.entries.len, {
         let entry = config.entries.items[k];
         text = if k > 0 { text.str(", ") } else { text };
         text = text.number(entry.size).str(" : ").signed(entry.stride);
-        k += 1;
-    }
+    });
     text.str("] : ").number(config.packet_size)
 }
 
@@ -143,7 +133,7 @@ mod tests {
         let error = limited("read", nine).expect_err("nothing merges");
         let list = "needs 9 entries, [2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : 0, 3 : 7, 2 : -1] : 2, and takes 8";
         assert!(error.message().contains(list), "{error}");
-        let none = write_config(Text::new(), &config(&[], 1));
+        let none = config_text(&config(&[], 1));
         assert_eq!(none.as_str(), "[] : 1");
     }
 

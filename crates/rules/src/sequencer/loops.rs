@@ -1,4 +1,4 @@
-//! Nests of loops that are built from the inside out, and resized to a block of positions.
+//! Nests of loops that are built from the inside out, and resized to a number of positions.
 
 use super::config::{DERIVED_ENTRIES, Entry};
 use crate::list::List;
@@ -11,11 +11,9 @@ pub(super) const NO_LOOPS: Loops = List::new(Entry { size: 1, stride: 0 });
 /// Positions that the loops walk over.
 pub(super) const fn positions(loops: &Loops) -> usize {
     let mut positions = 1;
-    let mut k = 0;
-    while k < loops.len {
+    each!(k < loops.len, {
         positions *= loops.items[k].size;
-        k += 1;
-    }
+    });
     positions
 }
 

@@ -63,5 +63,5 @@ pub use config::{Config, DERIVED_ENTRIES, Entry};
 pub use derive::{Derived, derive, derive_members};
 pub use explain::{Explanation, MergedRow, Row, entry_text, explain_loops, write_table};
 pub use limits::{accessed_run, contiguous_run, limited};
-pub use request::{Request, Stream};
+pub use request::{Request, StreamPart};
 pub use window::{WINDOWS, Window, check_windows};

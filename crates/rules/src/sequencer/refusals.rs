@@ -4,7 +4,7 @@ use super::request::Job;
 use super::window::Window;
 use crate::error::PlanError;
 use crate::mapping::{Factors, Pool, Problem, Term};
-use crate::text::{Text, text};
+use crate::text::Text;
 
 pub(super) const fn healthy(operation: &'static str, factors: &Factors) -> Result<(), PlanError> {
     match factors.problem() {
@@ -23,12 +23,12 @@ pub(super) const fn dropped(pool: &Pool, job: &Job<'_>, digit: &Term, size: usiz
     let text = text!(
         "{}: the buffer {} holds {}, which the stream {} does not read: an axis cannot be dropped; \
          help: add it to `{}` or `{}`",
-        str(job.request.operation),
-        text(&buffer_text(pool, job)),
+        job.request.operation,
+        &buffer_text(pool, job),
         term(pool, digit, size),
-        text(&stream),
-        str(job.request.names[0]),
-        str(job.request.names[1]),
+        &stream,
+        job.request.names[0],
+        job.request.names[1],
     );
     PlanError::new("axis dropped", text)
 }
@@ -45,10 +45,7 @@ pub(super) const fn insufficient(
     let text = text!(
         "{}: insufficient input: the stream iterates over {}, but the buffer {} {}; \
          help: iterate only over what the buffer holds",
-        str(job.request.operation),
-        term(pool, digit, size),
-        text(&buffer_text(pool, job)),
-        str(why),
+        (job.request.operation, term(pool, digit, size), &buffer_text(pool, job), why),
     );
     PlanError::new("insufficient input", text)
 }
@@ -57,20 +54,16 @@ pub(super) const fn incompatible(pool: &Pool, job: &Job<'_>, digit: &Term, size:
     let text = text!(
         "{}: incompatible shapes: {} of the stream does not line up with the digits of the buffer {}; \
          help: split the axis at the same places on both sides",
-        str(job.request.operation),
-        term(pool, digit, size),
-        text(&buffer_text(pool, job)),
+        (job.request.operation, term(pool, digit, size), &buffer_text(pool, job)),
     );
     PlanError::new("incompatible shapes", text)
 }
 
-pub(super) const fn not_factorizable(pool: &Pool, job: &Job<'_>, group: &Factors) -> PlanError {
+pub(super) const fn not_factorizable(pool: &Pool, job: &Job<'_>, product: &Factors) -> PlanError {
     let text = text!(
         "{}: not factorizable: {} is no nest of loops over the buffer {}; \
          help: pad each axis by itself, or keep the group contiguous in the buffer",
-        str(job.request.operation),
-        factors(pool, group),
-        text(&buffer_text(pool, job)),
+        (job.request.operation, factors(pool, product), &buffer_text(pool, job)),
     );
     PlanError::new("not factorizable", text)
 }
@@ -79,10 +72,7 @@ pub(super) const fn not_factorizable(pool: &Pool, job: &Job<'_>, group: &Factors
 pub(super) const fn stream_text(pool: &Pool, job: &Job<'_>) -> Text {
     text!(
         "`{}` {}, `{}` {}",
-        str(job.request.names[0]),
-        factors(pool, &job.time),
-        str(job.request.names[1]),
-        factors(pool, &job.packet),
+        (job.request.names[0], factors(pool, &job.time), job.request.names[1], factors(pool, &job.packet)),
     )
 }
 
@@ -90,20 +80,12 @@ pub(super) const fn stream_text(pool: &Pool, job: &Job<'_>) -> Text {
 pub(super) const fn buffer_text(pool: &Pool, job: &Job<'_>) -> Text {
     let mut all = text!("{}", factors(pool, job.request.buf));
     let windows = job.request.windows;
-    let mut k = 0;
-    while k < windows.len() {
-        let Window { input, output, window, stride, dilation } = &windows[k];
+    each!(k < windows.len(), {
+        let Window { input, output, window, stride, dilation } = windows[k];
         all = text!(
             "{}{} {} = {} * {} + {} * {}",
-            text(&all),
-            str(if k == 0 { " with windows" } else { "," }),
-            mapping(input),
-            mapping(output),
-            number(*stride),
-            mapping(window),
-            number(*dilation),
+            (&all, if k == 0 { " with windows" } else { "," }, input, output, stride, window, dilation),
         );
-        k += 1;
-    }
+    });
     all
 }

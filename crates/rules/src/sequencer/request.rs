@@ -7,7 +7,7 @@ use crate::mapping::{Expr, Factors, Pool, factorize, factorize_uncut, repeated};
 
 /// One part of a stream, as the user wrote it or as it was computed.
 #[derive(Clone, Copy)]
-pub enum Stream<'a> {
+pub enum StreamPart<'a> {
     /// As the user wrote it: a list may have more members than digits.
     Expr(&'a Expr),
     /// As the user wrote it, with its normal form.
@@ -16,27 +16,27 @@ pub enum Stream<'a> {
     Factors(&'a Factors),
 }
 
-impl Stream<'_> {
+impl StreamPart<'_> {
     pub(super) const fn factors(&self, pool: &mut Pool) -> Factors {
         match self {
-            Stream::Expr(expr) => factorize(pool, expr),
-            Stream::Known(_, factors) | Stream::Factors(factors) => **factors,
+            StreamPart::Expr(expr) => factorize(pool, expr),
+            StreamPart::Known(_, factors) | StreamPart::Factors(factors) => **factors,
         }
     }
 
     /// The list whose members have an entry each. A computed stream has none.
     pub(super) const fn members(&self) -> &Expr {
         match self {
-            Stream::Expr(expr) | Stream::Known(expr, _) => expr,
-            Stream::Factors(_) => &Expr::Identity,
+            StreamPart::Expr(expr) | StreamPart::Known(expr, _) => expr,
+            StreamPart::Factors(_) => &Expr::Identity,
         }
     }
 
     /// The factors without the cuts of `=`.
     pub(super) const fn uncut(&self, pool: &mut Pool) -> Factors {
         match self {
-            Stream::Expr(expr) | Stream::Known(expr, _) => factorize_uncut(pool, expr),
-            Stream::Factors(factors) => **factors,
+            StreamPart::Expr(expr) | StreamPart::Known(expr, _) => factorize_uncut(pool, expr),
+            StreamPart::Factors(factors) => **factors,
         }
     }
 }
@@ -51,9 +51,9 @@ pub struct Request<'a> {
     /// The same as the user wrote it, if known: it names axes of which the buffer keeps one value.
     pub buf_expr: Option<&'a Expr>,
     /// The order of packets.
-    pub time: Stream<'a>,
+    pub time: StreamPart<'a>,
     /// The content of a packet.
-    pub packet: Stream<'a>,
+    pub packet: StreamPart<'a>,
     /// True if a part of an axis that the buffer does not hold is repeated, as an absent axis is, instead of refused.
     pub partial: bool,
     /// True if the buffer may hold axes that the stream does not read.
@@ -72,8 +72,8 @@ impl<'a> Request<'a> {
     pub const fn new(
         operation: &'static str,
         buf: &'a Factors,
-        time: Stream<'a>,
-        packet: Stream<'a>,
+        time: StreamPart<'a>,
+        packet: StreamPart<'a>,
     ) -> Self {
         let names = Self::TIME_AND_PACKET;
         Self {
@@ -119,11 +119,7 @@ impl<'a> Job<'a> {
             refuse!(
                 "windowed axis",
                 "{}: the stream names {}, in {}, which is read in windows; help: name {} and {}",
-                str(request.operation),
-                term(pool, &digit, size),
-                text(&stream),
-                mapping(window.output),
-                mapping(window.window),
+                (request.operation, term(pool, &digit, size), &stream, window.output, window.window),
             );
         }
         if let Some((digit, size)) = repeated(pool, &[&job.packet, &job.time]) {
@@ -131,9 +127,7 @@ impl<'a> Job<'a> {
             refuse!(
                 "axis repeated",
                 "{}: the stream produces {} twice, in {}; help: name each part of an axis once",
-                str(request.operation),
-                term(pool, &digit, size),
-                text(&stream),
+                (request.operation, term(pool, &digit, size), &stream),
             );
         }
         Ok(job)

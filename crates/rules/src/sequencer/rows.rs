@@ -25,7 +25,6 @@ use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::guard::split;
 use crate::mapping::{Atom, CutRule, Expr, Factor, Matched, PIECES, Pieces, Pool, Term, matched};
-use crate::text::text;
 
 /// The tensors of a move by an index.
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +70,10 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
     in_table[1] = table.dimensions[1];
     in_index[0] = (table.dimensions[0].0, Level::Units(0));
     in_index[1] = (table.dimensions[1].0, index.dimensions[levels].1);
-    let mut k = 0;
-    while k < levels {
+    each!(k < levels, {
         in_table[2 + k] = (index.dimensions[k].0, Level::Units(0));
         in_index[2 + k] = index.dimensions[k];
-        k += 1;
-    }
+    });
     let in_table = Placement { name: table.name, dimensions: in_table.split_at(2 + levels).0 };
     let in_index = Placement { name: index.name, dimensions: in_index.split_at(2 + levels).0 };
 
@@ -104,9 +101,7 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
     let mut loop_of_piece = [usize::MAX; PIECES];
     let mut elements = 1;
     // Loops in the order of the dividend, outermost first.
-    let mut k = cut.dividend.list.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < cut.dividend.list.len(), {
         let Factor::Term { resize, .. } = cut.dividend.list.at(k).factor else { continue };
         let partner = cut.partner(k);
         let mut size = resize;
@@ -136,7 +131,7 @@ pub const fn derive_rows(given: &RowPlacements<'_>) -> Result<RowLoops, PlanErro
         }
         let (source, destination) = if gathers { (at_table, at_side) } else { (at_side, at_table) };
         transfer.loops.push(TransferLoop { size, source, destination });
-    }
+    });
     if transfer.loops.overflowed() {
         return Err(too_many(operation));
     }
@@ -170,8 +165,7 @@ const fn apart(
 ) -> Option<(Transfer, Transfer)> {
     let (mut rows, mut payload) = (Transfer::new(), Transfer::new());
     let mut is_row = [false; crate::command::TRANSFER_LOOPS];
-    let mut k = 0;
-    while k < transfer.loops.len() {
+    each!(k < transfer.loops.len(), {
         let current = transfer.loops.at(k);
         is_row[k] = index_steps[k].units > 0 || index_steps[k].elements > 0;
         if is_row[k] {
@@ -180,8 +174,7 @@ const fn apart(
         } else {
             payload.loops.push(current);
         }
-        k += 1;
-    }
+    });
     let Some([of_rows, of_payload]) = split::guards(&transfer.guard, &is_row) else { return None };
     (rows.guard, payload.guard) = (of_rows, of_payload);
     (payload.source_start, payload.destination_start) = (transfer.source_start, transfer.destination_start);
@@ -193,9 +186,7 @@ const fn shared_padding(given: &RowPlacements<'_>) -> PlanError {
     let text = text!(
         "{}: in {} rows share padding with what is in them, so that one row may hold fewer elements than another; help: \
          pad the axes of the index {} and those of a row each by themselves",
-        str(given.operation),
-        text(&placement_text(&given.side)),
-        text(&placement_text(&given.index)),
+        (given.operation, &placement_text(&given.side), &placement_text(&given.index)),
     );
     PlanError::new("ragged rows", text)
 }
@@ -209,9 +200,7 @@ const fn check_index(
     other: &Pieces,
 ) -> Result<(), PlanError> {
     let (operation, side) = (given.operation, &given.side);
-    let mut k = both.list.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < both.list.len(), {
         let piece = both.list.at(k);
         let Factor::Term { term, resize } = piece.factor else { continue };
         if piece.level < 2 || resize == 1 {
@@ -223,10 +212,7 @@ const fn check_index(
                 "index axis",
                 "{}: {} has no place for {} of the index {}: every element of the index is a row there; help: add it, \
                  split at the same places",
-                str(operation),
-                text(&placement_text(side)),
-                term(pool, &term, resize),
-                text(&placement_text(&given.index)),
+                (operation, &placement_text(side), term(pool, &term, resize), &placement_text(&given.index)),
             );
         };
         // Levels 0 and 1 are the element and the slice.
@@ -235,13 +221,13 @@ const fn check_index(
                 "scatter key",
                 "{}: {} of the scatter key is in {} of {}, but a key must be in its slices and elements; help: move it \
                  to `Slice` or `Element` with `.to_dm()` first",
-                str(operation),
+                operation,
                 term(pool, &term, resize),
-                str(if other.list.at(partner).level == 2 { "`Cluster`" } else { "`Chip`" }),
-                text(&placement_text(side)),
+                if other.list.at(partner).level == 2 { "`Cluster`" } else { "`Chip`" },
+                &placement_text(side),
             );
         }
-    }
+    });
     Ok(())
 }
 
@@ -254,9 +240,7 @@ const fn check_payload(
     other: &Pieces,
 ) -> Result<(), PlanError> {
     let (operation, side, table) = (given.operation, &given.side, &given.table);
-    let mut k = both.list.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < both.list.len(), {
         let piece = both.list.at(k);
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == 1
@@ -266,9 +250,7 @@ const fn check_payload(
                 "row chips",
                 "{}: the chips of {} hold parts of a product, {}, of which an index in each chip does not tell which is padding; \
                  help: spread an axis over the chips, and keep its padding out of the rows",
-                str(operation),
-                text(&placement_text(table)),
-                term(pool, &term, resize),
+                (operation, &placement_text(table), term(pool, &term, resize)),
             );
         }
         if let Factor::Term { term, resize } = piece.factor
@@ -280,16 +262,11 @@ const fn check_payload(
                 "not covered",
                 "{}: {} of the chips of {} is not in {}: rows stay in their chip; help: give both the same `Chip`, and \
                  keep its axes out of the index",
-                str(operation),
-                term(pool, &term, resize),
-                text(&placement_text(table)),
-                text(&placement_text(side)),
+                (operation, term(pool, &term, resize), &placement_text(table), &placement_text(side)),
             );
         }
-    }
-    let mut k = other.list.len();
-    while k > 0 {
-        k -= 1;
+    });
+    each_back!(k < other.list.len(), {
         let piece = other.list.at(k);
         let Factor::Term { term, resize } = piece.factor else { continue };
         if piece.matched {
@@ -300,10 +277,7 @@ const fn check_payload(
                 "not covered",
                 "{}: the output {} has no place for {} of {}, which is no part of the scatter key; help: add it to the \
                  output, or to the key",
-                str(operation),
-                text(&placement_text(table)),
-                term(pool, &term, resize),
-                text(&placement_text(side)),
+                (operation, &placement_text(table), term(pool, &term, resize), &placement_text(side)),
             );
         }
         if !is_repeat(cut, k) && holds_axis_partly(cut, k) {
@@ -311,12 +285,10 @@ const fn check_payload(
                 "insufficient input",
                 "{}: insufficient input: the destination wants {}, a part of an axis of which the table {} and the index \
                  hold another part only; help: make it a part of the table",
-                str(operation),
-                term(pool, &term, resize),
-                text(&placement_text(table)),
+                (operation, term(pool, &term, resize), &placement_text(table)),
             );
         }
-    }
+    });
     Ok(())
 }
 
@@ -328,8 +300,7 @@ const fn row_axis(
 ) -> Result<(usize, usize), PlanError> {
     let (operation, table, side) = (given.operation, &given.table, &given.side);
     let mut first: Option<usize> = None;
-    let mut k = 0;
-    while k < both.list.len() {
+    each!(k < both.list.len(), {
         let piece = both.list.at(k);
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == 0
@@ -349,42 +320,38 @@ const fn row_axis(
                             "batched index",
                             "{}: {} is in the index {} and in the table {}: an index for each of it (a batched index) is not \
                              supported; help: use a move for each, or number the rows of the whole table by one axis",
-                            str(operation),
+                            operation,
                             term(pool, &batch, size),
-                            text(&placement_text(index)),
-                            text(&placement_text(table)),
+                            &placement_text(index),
+                            &placement_text(table),
                         );
                     }
                     refuse!(
                         "row axes",
                         "{}: of the table {}, {} and {} are in no row of {}, but one axis is indexed; help: add the axes of a \
                          row to the other side, so that one is left",
-                        str(operation),
-                        text(&placement_text(table)),
+                        operation,
+                        &placement_text(table),
                         term(pool, &term, resize),
                         term(pool, &other, size),
-                        text(&placement_text(side)),
+                        &placement_text(side),
                     );
                 }
             }
         }
-        k += 1;
-    }
+    });
     let Some(first) = first else {
         refuse!(
             "row axis",
             "{}: the table {} has no axis left that could be indexed: all that has more than one position is in {}; help: \
              name the rows of the table by an axis that the rows of the other tensor do not have, of two or more positions",
-            str(operation),
-            text(&placement_text(table)),
-            text(&placement_text(side)),
+            (operation, &placement_text(table), &placement_text(side)),
         );
     };
     let piece = both.list.at(first);
     // The parts of the axis that are not in a row. `whole` is true if no part is in a row.
     let (mut count, mut whole, mut even) = (1, true, true);
-    let mut k = 0;
-    while k < both.list.len() {
+    each!(k < both.list.len(), {
         let part = both.list.at(k);
         if part.origin == piece.origin
             && let Factor::Term { resize, .. } = part.factor
@@ -396,8 +363,7 @@ const fn row_axis(
                 count *= resize;
             }
         }
-        k += 1;
-    }
+    });
     if whole {
         count = piece.total;
     }
@@ -408,9 +374,7 @@ const fn row_axis(
             "row part",
             "{}: the rows of the table {} are {}, and other parts of this axis are in a row, so that one row may hold fewer \
              elements than another; help: cut the axis where it divides, or give the rows an axis of their own",
-            str(operation),
-            text(&placement_text(table)),
-            term(pool, &term, size),
+            (operation, &placement_text(table), term(pool, &term, size)),
         );
     }
     Ok((count, piece.base))
@@ -418,8 +382,7 @@ const fn row_axis(
 
 /// The digit of the two whose axis the index holds.
 const fn in_index(both: &Pieces, a: &Term, a_size: usize, b: &Term, b_size: usize) -> Option<(Term, usize)> {
-    let mut k = 0;
-    while k < both.list.len() {
+    each!(k < both.list.len(), {
         let piece = both.list.at(k);
         if let Factor::Term { term, .. } = piece.factor
             && piece.level >= 2
@@ -431,8 +394,7 @@ const fn in_index(both: &Pieces, a: &Term, a_size: usize, b: &Term, b_size: usiz
                 return Some((*b, b_size));
             }
         }
-        k += 1;
-    }
+    });
     None
 }
 
@@ -444,8 +406,7 @@ const fn is_in_all_rows(pool: &Pool, both: &Pieces, origin: usize, lowest: &Term
     if size.is_multiple_of(lowest.stride) && (end == size || size.is_multiple_of(end)) {
         return matches!(lowest.atom, Atom::Symbol(_));
     }
-    let mut k = 0;
-    while k < both.list.len() {
+    each!(k < both.list.len(), {
         let piece = both.list.at(k);
         if let Factor::Term { term, .. } = piece.factor
             && piece.level < 2
@@ -454,7 +415,6 @@ const fn is_in_all_rows(pool: &Pool, both: &Pieces, origin: usize, lowest: &Term
         {
             return false;
         }
-        k += 1;
-    }
+    });
     matches!(lowest.atom, Atom::Symbol(_))
 }

@@ -18,7 +18,7 @@ use crate::mapping::{
     CutRule, Expr, Factor, Factors, Guard, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
 };
 use crate::spec;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// Placement of one dimension of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,11 +127,11 @@ pub const fn derive_between(
             "insufficient input",
             "{}: insufficient input: the {} iterates over {}, but {} holds only the first values of it; \
              help: load all values of it, or let the {} end with them",
-            str(operation),
-            str(destination.name),
+            operation,
+            destination.name,
             term(pool, &digit, size),
-            text(&placement_text(source)),
-            str(destination.name),
+            &placement_text(source),
+            destination.name,
         );
     }
     let mut transfer = Transfer::new();
@@ -139,9 +139,7 @@ pub const fn derive_between(
     transfer.destination_start = start(&cut.dividend, destination);
     let mut loop_of_piece = [usize::MAX; crate::mapping::PIECES];
     // Destination order, outermost first.
-    let mut k = cut.dividend.list.len;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < cut.dividend.list.len, {
         let Factor::Term { term, resize } = cut.dividend.list.items[k].factor else { continue };
         let destination_step = step(&cut.dividend, k, destination);
         let mut size = resize;
@@ -161,10 +159,10 @@ pub const fn derive_between(
                         "broadcast not allowed",
                         "{}: the destination {} has {}, which the source {} lacks, and a broadcast is not allowed here; \
                          help: remove it from the destination, or give it to the source",
-                        str(operation),
-                        text(&placement_text(destination)),
+                        operation,
+                        &placement_text(destination),
                         term(pool, &term, resize),
-                        text(&placement_text(source)),
+                        &placement_text(source),
                     );
                 }
                 if !repeated && !matches!(broadcast, Broadcast::Digits) && holds_axis_partly(&cut, k) {
@@ -172,15 +170,13 @@ pub const fn derive_between(
                         "insufficient input",
                         "{}: insufficient input: the destination wants {}, a part of an axis of which the source {} holds \
                          another part only; help: make it a part of the source",
-                        str(operation),
-                        term(pool, &term, resize),
-                        text(&placement_text(source)),
+                        (operation, term(pool, &term, resize), &placement_text(source)),
                     );
                 }
             }
         }
         transfer.loops.push(TransferLoop { size, source: source_step, destination: destination_step });
-    }
+    });
     if transfer.loops.overflowed || cut.overflowed() {
         return Err(too_many(operation));
     }
@@ -194,8 +190,7 @@ pub const fn derive_between(
 pub(super) const fn too_many(operation: &'static str) -> PlanError {
     let text = text!(
         "{}: the move needs more than {} loops; help: move the tensor in several steps",
-        str(operation),
-        number(TRANSFER_LOOPS),
+        (operation, TRANSFER_LOOPS),
     );
     PlanError::new("too many loops", text)
 }
@@ -219,8 +214,7 @@ const fn factors_known(
     forms: &[&Factors],
 ) -> Result<[Factors; LEVELS], PlanError> {
     let mut factors = [Factors::ONE; LEVELS];
-    let mut k = 0;
-    while k < placement.dimensions.len() {
+    each!(k < placement.dimensions.len(), {
         factors[k] = if k < forms.len() && forms[k].problem.is_none() {
             *forms[k]
         } else {
@@ -235,14 +229,10 @@ const fn factors_known(
             refuse!(
                 "axis repeated",
                 "{}: {} of {} has {} twice; help: name each part of an axis once",
-                str(operation),
-                mapping(placement.dimensions[k].0),
-                text(&placement_text(placement)),
-                term(pool, &digit, size),
+                (operation, placement.dimensions[k].0, &placement_text(placement), term(pool, &digit, size)),
             );
         }
-        k += 1;
-    }
+    });
     Ok(factors)
 }
 
@@ -259,31 +249,27 @@ pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -
 /// Start of the loops on one side.
 pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     let mut start = Start::FIRST;
-    let mut k = 0;
-    while k < placement.dimensions.len() {
+    each!(k < placement.dimensions.len(), {
         match placement.dimensions[k].1 {
             Level::Units(units) => start.units += units as isize * pieces.starts[k],
             Level::Element => start.elements += pieces.starts[k],
             Level::Elements(elements) => start.elements += elements as isize * pieces.starts[k],
         }
-        k += 1;
-    }
+    });
     start
 }
 
 /// True if the same digit occurs a second time in the destination, in another dimension: each place gets all of it.
 pub(super) const fn is_repeat(cut: &Matched, k: usize) -> bool {
     let Some((term, _)) = cut.dividend.digit(k) else { return false };
-    let mut other = 0;
-    while other < cut.dividend.list.len {
+    each!(other < cut.dividend.list.len, {
         if let Some((same, _)) = cut.dividend.digit(other)
             && cut.dividend.list.items[other].matched
             && same.is(&term)
         {
             return true;
         }
-        other += 1;
-    }
+    });
     false
 }
 
@@ -291,15 +277,13 @@ pub(super) const fn holds_axis_partly(cut: &Matched, k: usize) -> bool {
     let Factor::Term { term, .. } = cut.dividend.list.items[k].factor else {
         return false;
     };
-    let mut other = 0;
-    while other < cut.divisor.list.len {
+    each!(other < cut.divisor.list.len, {
         if let Factor::Term { term: held, .. } = cut.divisor.list.items[other].factor
             && held.atom.is(&term.atom)
         {
             return true;
         }
-        other += 1;
-    }
+    });
     false
 }
 
@@ -310,9 +294,7 @@ const fn source_is_covered(
     source: &Placement<'_>,
     destination: &Placement<'_>,
 ) -> Result<(), PlanError> {
-    let mut k = cut.divisor.list.len;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < cut.divisor.list.len, {
         let piece = &cut.divisor.list.items[k];
         if !piece.matched
             && let Factor::Term { term, resize } = piece.factor
@@ -321,13 +303,10 @@ const fn source_is_covered(
                 "not covered",
                 "{}: the destination {} has no place for {} of the source {}: a move cannot drop or cut an axis; \
                  help: add it to the destination, split at the same places",
-                str(operation),
-                text(&placement_text(destination)),
-                term(pool, &term, resize),
-                text(&placement_text(source)),
+                (operation, &placement_text(destination), term(pool, &term, resize), &placement_text(source)),
             );
         }
-    }
+    });
     Ok(())
 }
 
@@ -338,14 +317,12 @@ pub(super) const fn placement_text(placement: &Placement<'_>) -> Text {
 /// Writes `DmTensor<m![1], m![1 # 2], …>`.
 pub const fn write_placement(text: Text, placement: &Placement<'_>) -> Text {
     let mut text = text.str("`").str(placement.name).str("<");
-    let mut k = placement.dimensions.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < placement.dimensions.len(), {
         text = placement.dimensions[k].0.notation(text.str("m![")).str("]");
         if k > 0 {
             text = text.str(", ");
         }
-    }
+    });
     text.str(">`")
 }
 
@@ -358,9 +335,7 @@ pub(super) const fn guard(
     let mut builder = GuardBuilder::new(transfer.loops.len);
     // Digits of axes that the loop indices determine.
     let mut index = 0;
-    let mut k = cut.dividend.list.len;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < cut.dividend.list.len, {
         if let Factor::Term { term, .. } = &cut.dividend.list.items[k].factor {
             // A second copy of a digit must not be added to the first.
             if cut.dividend.list.items[k].matched || !is_repeat(cut, k) {
@@ -368,7 +343,7 @@ pub(super) const fn guard(
             }
             index += 1;
         }
-    }
+    });
     // Limits of source digits that were cut unevenly.
     let mut k = 0;
     while k < cut.divisor.list.len {
@@ -412,8 +387,7 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
     let mut grown = true;
     while grown {
         grown = false;
-        let mut k = 0;
-        while k < transfer.loops.len {
+        each!(k < transfer.loops.len, {
             let current = transfer.loops.items[k];
             if current.size > 1
                 && current.source.units == 0
@@ -424,8 +398,7 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
                 run *= current.size;
                 grown = true;
             }
-            k += 1;
-        }
+        });
     }
     run
 }

@@ -17,7 +17,7 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::list::List;
 use crate::mapping::{Atom, Expr, Factor, Factors, Piece, Pieces, Pool, Term, factorize, overlap};
 use crate::spec;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The most windows of one view: each takes two entries of the sequencer.
 pub const WINDOWS: usize = spec::SEQUENCER_ENTRIES / 2;
@@ -90,13 +90,10 @@ pub(super) const fn windows_of(
             "windows",
             "{}: a view has at most {} windows, because each takes two of the {} entries of a sequencer; \
              help: commit the stream of some of them, and begin another one with the result",
-            str(OPERATION),
-            number(WINDOWS),
-            number(spec::SEQUENCER_ENTRIES),
+            (OPERATION, WINDOWS, spec::SEQUENCER_ENTRIES),
         );
     }
-    let mut k = 0;
-    while k < windows.len() {
+    each!(k < windows.len(), {
         let digits = attempt!(digits(pool, &windows[k]));
         attempt!(is_whole_digit(pool, element, &windows[k], &digits));
         attempt!(fits(&windows[k]));
@@ -106,18 +103,14 @@ pub(super) const fn windows_of(
             refuse!(
                 "window axis",
                 "{}: the input axis {} is read in windows already, of {} and {}; help: call `.windows::<…>()` once for each axis",
-                str(OPERATION),
-                mapping(windows[k].input),
-                mapping(windows[other].output),
-                mapping(windows[other].window),
+                (OPERATION, windows[k].input, windows[other].output, windows[other].window),
             );
         }
         if let Some((term, _)) = twice(pool, element, &list, &digits) {
             return Err(named_twice(pool, &windows[k], &term));
         }
         list.push(digits);
-        k += 1;
-    }
+    });
     Ok(list)
 }
 
@@ -138,8 +131,7 @@ pub const fn check_windows(
     let factors = factorize(&mut pool, element);
     attempt!(healthy(OPERATION, &factors));
     let last_digits = attempt!(digits(&mut pool, last));
-    let mut k = 0;
-    while k < units.len() {
+    each!(k < units.len(), {
         let (name, expr) = units[k];
         let unit = factorize(&mut pool, expr);
         attempt!(healthy(OPERATION, &unit));
@@ -151,17 +143,13 @@ pub const fn check_windows(
                 "{}: the input axis {} is spread over `{}` {}, but a slice reads its own memory alone; \
                  help: copy the tensor so that each slice has its part and the neighbours' values that its windows reach, \
                  as one axis: a tile of the tensor per slice; then name that axis",
-                str(OPERATION),
-                mapping(last.input),
-                str(name),
-                mapping(expr),
+                (OPERATION, last.input, name, expr),
             );
         }
         if let Some((term, _)) = twice(&pool, &unit, &NO_WINDOWS, &last_digits) {
             return Err(named_twice(&pool, last, &term));
         }
-        k += 1;
-    }
+    });
     match windows_of(&mut pool, &factors, windows) {
         Ok(_) => Ok(()),
         Err(error) => Err(error),
@@ -185,8 +173,7 @@ const fn digit(pool: &mut Pool, expr: &'static Expr, name: &'static str) -> Resu
     }
     let factors = factorize(pool, expr);
     attempt!(healthy(OPERATION, &factors));
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         let padded = match factors.item(k) {
             Factor::Padding { .. } => true,
             Factor::Term { term: Term { atom: Atom::Composite(composite), .. }, .. } => composite.lead > 0,
@@ -198,13 +185,10 @@ const fn digit(pool: &mut Pool, expr: &'static Expr, name: &'static str) -> Resu
                 "{}: the {} axis {} has padding, but windows reach elements alone; \
                  help: name the axis without it; for zeros around a tensor, copy it into an axis that is longer by the \
                  border, whose border was written",
-                str(OPERATION),
-                str(name),
-                mapping(expr),
+                (OPERATION, name, expr),
             );
         }
-        k += 1;
-    }
+    });
     match factors.as_slice() {
         [] => Ok(None),
         [Factor::Term { term: Term { atom: Atom::Symbol(_), .. }, .. }] => match *factors.item(0) {
@@ -215,9 +199,7 @@ const fn digit(pool: &mut Pool, expr: &'static Expr, name: &'static str) -> Resu
             "window axis",
             "{}: the {} axis {} is not one digit of an axis; \
              help: call `.windows::<…>()` once for each axis",
-            str(OPERATION),
-            str(name),
-            mapping(expr),
+            (OPERATION, name, expr),
         ),
     }
 }
@@ -230,9 +212,7 @@ const fn is_step(step: usize, name: &'static str, axis: &'static Expr) -> Result
         "window step",
         "{}: {} is 0, so that all positions of {} would read the same; \
          help: give 1 or more, or leave the axis out: what the tensor does not have is a broadcast",
-        str(OPERATION),
-        str(name),
-        mapping(axis),
+        (OPERATION, name, axis),
     )
 }
 
@@ -244,7 +224,7 @@ const fn is_whole_digit(
     digits: &Digits,
 ) -> Result<(), PlanError> {
     let Some((term, size)) = digits.input else { return Ok(()) };
-    let mut input = Factors::one();
+    let mut input = Factors::ONE;
     input.append(Factor::Term { term, resize: size });
     let mut buffer = Pieces::new(&[element]).movable();
     if buffer.whole_digit(pool, &Pieces::new(&[&input]), &term, size).is_none() {
@@ -252,9 +232,7 @@ const fn is_whole_digit(
             "window axis",
             "{}: the input axis {} must be one whole digit of the tensor in a slice, in one place, but it holds {}; \
              help: name a digit as it stands there, or move the tensor first, to where the axis is in one place",
-            str(OPERATION),
-            mapping(window.input),
-            factors(pool, element),
+            (OPERATION, window.input, factors(pool, element)),
         );
     }
     let axis = pool.atom_size(&term.atom);
@@ -263,9 +241,7 @@ const fn is_whole_digit(
             "window axis",
             "{}: not all positions of the input axis {} are elements: the {} of its axis end inside of it; \
              help: name the whole axis, or cut it where all parts are whole",
-            str(OPERATION),
-            mapping(window.input),
-            count(axis, "coordinate"),
+            (OPERATION, window.input, count(axis, "coordinate")),
         );
     }
     Ok(())
@@ -289,21 +265,21 @@ const fn fits(window: &Window) -> Result<(), PlanError> {
         return Ok(());
     }
     let sum = match reach {
-        Some(last) => text!("= {}", number(last + 1)),
-        None => text!("= more than {}", number(usize::MAX)),
+        Some(last) => text!("= {}", last + 1),
+        None => text!("= more than {}", usize::MAX),
     };
     refuse!(
         "window size",
         "{}: ({} - 1) * {} + ({} - 1) * {} + 1 {} positions do not fit into the {} of the input axis {}; help: {}",
-        str(OPERATION),
-        number(output),
-        number(window.stride),
-        number(inside),
-        number(window.dilation),
-        text(&sum),
-        number(input),
-        mapping(window.input),
-        text(&sizes_that_fit(window, [input, output, inside])),
+        OPERATION,
+        output,
+        window.stride,
+        inside,
+        window.dilation,
+        &sum,
+        input,
+        window.input,
+        &sizes_that_fit(window, [input, output, inside]),
     )
 }
 
@@ -319,32 +295,29 @@ const fn sizes_that_fit(window: &Window, [input, output, inside]: [usize; 3]) ->
     let insides = most(input, output, window.stride, window.dilation);
     match (outputs, insides) {
         (Some(outputs), Some(insides)) => {
-            text!("an output axis of {} fits, or a window axis of {}", number(outputs), number(insides))
+            text!("an output axis of {} fits, or a window axis of {}", (outputs, insides))
         }
-        (Some(outputs), None) => text!("an output axis of {} fits", number(outputs)),
-        (None, Some(insides)) => text!("a window axis of {} fits", number(insides)),
+        (Some(outputs), None) => text!("an output axis of {} fits", outputs),
+        (None, Some(insides)) => text!("a window axis of {} fits", insides),
         (None, None) => text!("shorten both axes, or take smaller steps"),
     }
 }
 
 /// True if a mapping has a part of a digit.
 const fn holds(pool: &Pool, factors: &Factors, term: &Term) -> bool {
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         if let Factor::Term { term: held, .. } = factors.item(k)
             && overlap(pool, held, term)
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
 /// A digit of the output or the window that is also in a mapping, or in other windows.
 const fn twice(pool: &Pool, factors: &Factors, others: &Windows, digits: &Digits) -> Digit {
-    let mut part = 0;
-    while part < 2 {
+    each!(part < 2, {
         if let (Some((term, size)), _) = digits.parts[part] {
             let mut found = holds(pool, factors, &term);
             if part == 1
@@ -352,19 +325,16 @@ const fn twice(pool: &Pool, factors: &Factors, others: &Windows, digits: &Digits
             {
                 found = overlap(pool, &output, &term) || found;
             }
-            let mut k = 0;
-            while k < 2 * others.len() {
+            each!(k < 2 * others.len(), {
                 if let (Some((other, _)), _) = others.get(k / 2).parts[k % 2] {
                     found = overlap(pool, &other, &term) || found;
                 }
-                k += 1;
-            }
+            });
             if found {
                 return Some((term, size));
             }
         }
-        part += 1;
-    }
+    });
     None
 }
 
@@ -372,10 +342,7 @@ const fn named_twice(pool: &Pool, window: &Window, digit: &Term) -> PlanError {
     let text = text!(
         "{}: {} of the output axis {} and the window axis {} is in the view already; \
          help: declare an axis of its own for each",
-        str(OPERATION),
-        term(pool, digit, digit.modulo),
-        mapping(window.output),
-        mapping(window.window),
+        (OPERATION, term(pool, digit, digit.modulo), window.output, window.window),
     );
     PlanError::new("window axis", text)
 }
@@ -385,8 +352,7 @@ const ORIGINS: usize = usize::MAX / 2;
 
 /// Puts the digits of windows in the places of their input digits.
 pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, stream: &Pieces) {
-    let mut k = 0;
-    while k < windows.len {
+    each!(k < windows.len, {
         let Digits { input, parts } = windows.get(k);
         if let Some((term, size)) = input
             && let Some(at) = buffer.whole_digit(pool, stream, term, *size)
@@ -394,19 +360,16 @@ pub(super) const fn place(pool: &Pool, windows: &Windows, buffer: &mut Pieces, s
             let piece = buffer.list.remove(at);
             // Order by possible runs: an output of step 1 continues the positions inside it, so it comes first.
             let outer = if parts[0].1 == 1 { 1 } else { 0 };
-            let mut j = 0;
-            while j < 2 {
+            each!(j < 2, {
                 let part = if j == 0 { outer } else { 1 - outer };
                 if let (Some((term, values)), step) = parts[part] {
                     let factor = Factor::Term { term, resize: values };
                     let (base, origin) = (piece.base * step, ORIGINS + 2 * k + part);
                     buffer.list.insert(at, Piece { factor, base, origin, total: values, ..piece });
                 }
-                j += 1;
-            }
+            });
         }
-        k += 1;
-    }
+    });
 }
 
 /// Origin of a piece in a window: the window, the factor of its input, and the positions inside the input's digit.
@@ -423,47 +386,39 @@ pub(super) const fn is_replaced(
     windows: &Windows,
     stream: &[&Factors],
 ) -> Option<(usize, Term, usize)> {
-    let mut k = 0;
-    while k < windows.len {
+    each!(k < windows.len, {
         if let Some((term, size)) = windows.get(k).input {
-            let mut level = 0;
-            while level < stream.len() {
+            each!(level < stream.len(), {
                 if holds(pool, stream[level], &term) {
                     return Some((k, term, size));
                 }
-                level += 1;
-            }
+            });
         }
-        k += 1;
-    }
+    });
     None
 }
 
 /// The window whose input shares values with a digit.
 const fn reads(pool: &Pool, windows: &Windows, digit: &Term) -> Option<usize> {
-    let mut k = 0;
-    while k < windows.len {
+    each!(k < windows.len, {
         if let Some((term, _)) = &windows.get(k).input
             && overlap(pool, term, digit)
         {
             return Some(k);
         }
-        k += 1;
-    }
+    });
     None
 }
 
 /// True if a window reads a part of this axis.
 pub(super) const fn read_axis(windows: &Windows, atom: &Atom) -> bool {
-    let mut k = 0;
-    while k < windows.len {
+    each!(k < windows.len, {
         if let Some((term, _)) = &windows.get(k).input
             && term.atom.is(atom)
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 

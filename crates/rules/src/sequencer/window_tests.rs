@@ -3,7 +3,7 @@
 use super::*;
 use crate::mapping::M;
 use crate::prelude::{axes, m};
-use crate::sequencer::{Request, Stream, derive, explain_loops};
+use crate::sequencer::{Request, StreamPart, derive, explain_loops};
 
 axes![N = 4, H = 8, W = 10, OH = 6, OW = 8, KH = 3, KW = 3, ON = 3, O = 7, K = 4, Y = 30];
 
@@ -17,7 +17,7 @@ const COLUMNS: Window = window::<m![W], m![OW], m![KW]>(1, 1);
 fn read<Buf: M, Time: M, Packet: M>(windows: &[Window]) -> Result<String, PlanError> {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, Buf::EXPR);
-    let stream = [Time::EXPR, Packet::EXPR].map(Stream::Expr);
+    let stream = [Time::EXPR, Packet::EXPR].map(StreamPart::Expr);
     let request =
         Request { buf_expr: Some(Buf::EXPR), windows, ..Request::new("read", &buf, stream[0], stream[1]) };
     Ok(derive(&mut pool, &request)?.config.to_string())
@@ -45,7 +45,7 @@ fn two_loops_take_the_place_of_one() {
     );
     let gaps = &[window::<m![H], m![ON], m![KH]>(1, 2)];
     assert_eq!(read::<m![H, W], m![ON, KH], m![W]>(gaps).expect("derives"), "[3 : 10, 3 : 20, 10 : 1] : 10");
-    // After padding positions, cut, sliced, and padded as a group.
+    // After padding positions, cut, sliced, and padded with others.
     let lead = read::<m![N, # 3 + H, W], m![OH / 2, KH], m![N, OH % 2, W # 16]>(&[ROWS]).expect("derives");
     assert_eq!(lead, "[3 : 20, 3 : 10, 4 : 110, 2 : 10, 16 : 1] : 128 @ base 30");
     let group = read::<m![H, W], m![KH], m![[OH, W] # 64]>(&[ROWS]).expect("derives");
@@ -227,7 +227,7 @@ fn explanations_show_the_windows() {
     let mut pool = Pool::new();
     let buf = factorize(&mut pool, <m![N, H, W]>::EXPR);
     let windows = [ROWS, window::<m![W], m![K], m![KW]>(2, 1)];
-    let (time, packet) = (Stream::Expr(<m![N, OH, KH, KW]>::EXPR), Stream::Expr(<m![K]>::EXPR));
+    let (time, packet) = (StreamPart::Expr(<m![N, OH, KH, KW]>::EXPR), StreamPart::Expr(<m![K]>::EXPR));
     let request = Request { windows: &windows, ..Request::new("read", &buf, time, packet) };
     let explanation = explain_loops(&mut pool, &request).expect("derives");
     let rows: Vec<[&str; 3]> = explanation

@@ -31,9 +31,7 @@ pub const fn check_address(memory: Memory, footprint: &Footprint, address: Addre
         refuse!(
             "alignment",
             "address {} is no multiple of the {} bytes of {}; help: move the tensor to a multiple of its element size",
-            number(address as usize),
-            number(bytes),
-            str(footprint.element.name()),
+            (address as usize, bytes, footprint.element.name()),
         );
     }
     let (name, capacity) = match memory {
@@ -46,11 +44,11 @@ pub const fn check_address(memory: Memory, footprint: &Footprint, address: Addre
         refuse!(
             "address",
             "address {} lies outside {} of {} bytes; help: a tensor of {} fits at {} and below",
-            number(address as usize),
-            str(name),
-            number(capacity as usize),
+            address as usize,
+            name,
+            capacity as usize,
             count(footprint.bytes(), "byte"),
-            number(highest / ADDRESS_UNIT * ADDRESS_UNIT),
+            highest / ADDRESS_UNIT * ADDRESS_UNIT,
         );
     }
     Ok(())
@@ -69,11 +67,7 @@ pub const fn check_vrf_end(operation: &'static str, bytes: usize, address: Addre
         "VRF capacity",
         "{}: a tensor of {} at address {} leaves the VRF, which has {} bytes per slice; \
          help: use address {} or a lower one, or load it in segments",
-        str(operation),
-        count(bytes, "byte"),
-        number(address as usize),
-        number(capacity),
-        number(capacity.saturating_sub(bytes)),
+        (operation, count(bytes, "byte"), address as usize, capacity, capacity.saturating_sub(bytes)),
     )
 }
 
@@ -87,9 +81,6 @@ pub const fn check_dma_address(side: &'static str, address: Address) -> Result<(
         "DMA alignment",
         "{} address {} is no multiple of {} bytes, which a transfer from HBM to DM needs; \
          help: move the tensor to a multiple of {}",
-        str(side),
-        number(address as usize),
-        number(unit),
-        number(unit),
+        (side, address as usize, unit, unit),
     )
 }

@@ -30,8 +30,7 @@ pub const fn check_reshape(
 ) -> Result<(), PlanError> {
     attempt!(check_sizes(operation, dimensions));
     let mut pool = Pool::new();
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let RelabelDimension { dimension, from, to } = dimensions[k];
         let before = elements(&attempt!(factors_of(operation, &mut pool, from)));
         let after = elements(&attempt!(factors_of(operation, &mut pool, to)));
@@ -42,16 +41,10 @@ pub const fn check_reshape(
                 "reshape padding",
                 "{}: {} {} has {}, and {} has {}: what was padding holds none, whatever lies there; help: leave it padding, \
                  with `#`, or fill a tensor of the new mapping through its views: `DmTensor::new`, `HbmTensor::new`",
-                str(operation),
-                str(dimension.name()),
-                mapping(from),
-                count(before, "element"),
-                mapping(to),
-                count(after, "element"),
+                (operation, dimension.name(), from, count(before, "element"), to, count(after, "element")),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -73,8 +66,7 @@ pub const fn elements(factors: &Factors) -> Option<usize> {
 
 /// Checks that dimensions keep their sizes.
 pub const fn check_sizes(operation: &'static str, dimensions: &[RelabelDimension]) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let RelabelDimension { dimension, from, to } = dimensions[k];
         let (before, after) = (attempt!(super::shape::size(from)), attempt!(super::shape::size(to)));
         if before != after {
@@ -82,16 +74,10 @@ pub const fn check_sizes(operation: &'static str, dimensions: &[RelabelDimension
                 "reshape size",
                 "{}: {} {} has {}, and {} has {}, but position k becomes position k; help: give both the same size, with `#` \
                  where it is padding",
-                str(operation),
-                str(dimension.name()),
-                mapping(from),
-                count(before, "position"),
-                mapping(to),
-                count(after, "position"),
+                (operation, dimension.name(), from, count(before, "position"), to, count(after, "position")),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -125,12 +111,7 @@ pub fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
                 "reshape of a tile",
                 "reshape: the view is a tile, whose {} {} ends with position {}, but {} has elements up to position {}, which \
                  lie behind it; help: leave as much padding outermost, or reshape the tensor before `.{}()`",
-                str(dimension.name()),
-                mapping(from),
-                number(before - 1),
-                mapping(to),
-                number(after - 1),
-                str(dimension.call()),
+                (dimension.name(), from, before - 1, to, after - 1, dimension.call()),
             );
         }
         elements = elements.map(|_| after);
@@ -142,19 +123,15 @@ pub fn part_with(part: Part, reaches: &[Reach]) -> Result<Part, PlanError> {
 pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), PlanError> {
     attempt!(check_sizes(OPERATION, dimensions));
     let mut pool = Pool::new();
-    let blank = [Factors::one(), Factors::one()];
+    let blank = [Factors::ONE, Factors::ONE];
     let mut all = [blank; 4];
-    let mut k = 0;
-    while k < dimensions.len() {
+    each!(k < dimensions.len(), {
         let before = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].from));
         let after = attempt!(factors_of(OPERATION, &mut pool, dimensions[k].to));
         all[k] = [before, after];
-        k += 1;
-    }
-    k = 0;
-    while k < dimensions.len() {
-        let mut side = 0;
-        while side < 2 {
+    });
+    each!(k < dimensions.len(), {
+        each!(side < 2, {
             if let Some((term, size)) = moved(&pool, &all, k, side) {
                 let RelabelDimension { dimension, from, to } = dimensions[k];
                 refuse!(
@@ -162,41 +139,35 @@ pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), Pla
                     "relabel: {} of {} {} stands elsewhere in {}, and elements do not move; help: keep it at the same \
                      positions, give it another name, or move the tensor: `.to_dm()`, `.to_hbm()`",
                     term(&pool, &term, size),
-                    str(dimension.name()),
-                    mapping(if side == 0 { from } else { to }),
-                    mapping(if side == 0 { to } else { from }),
+                    dimension.name(),
+                    if side == 0 { from } else { to },
+                    if side == 0 { to } else { from },
                 );
             }
-            side += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     if ragged(&pool, &all) {
         // Padding depends on all dimensions together.
         let before = [dimensions[0].from, dimensions[1].from, dimensions[2].from, dimensions[3].from];
         let after = [dimensions[0].to, dimensions[1].to, dimensions[2].to, dimensions[3].to];
-        k = 0;
         let mut same = true;
-        while k < all.len() {
+        each!(k < all.len(), {
             same = same && all[k][0].is(&all[k][1]);
-            k += 1;
-        }
+        });
         if same || same_guards(&before, &after) {
             return Ok(());
         }
-        k = 0;
+        let mut k = 0;
         while k + 1 < all.len() && all[k][0].is(&all[k][1]) {
             k += 1;
         }
         return Err(padding(&dimensions[k]));
     }
-    k = 0;
-    while k < dimensions.len() {
-        if !blocks(&all[k][0]).is(&blocks(&all[k][1])) {
+    each!(k < dimensions.len(), {
+        if !paddings(&all[k][0]).is(&paddings(&all[k][1])) {
             return Err(padding(&dimensions[k]));
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -204,12 +175,10 @@ pub const fn check_relabel(dimensions: &[RelabelDimension; 4]) -> Result<(), Pla
 pub const fn padding(RelabelDimension { dimension, from, to }: &RelabelDimension) -> PlanError {
     PlanError::new(
         "relabel padding",
-        crate::text::text!(
+        text!(
             "relabel: some positions of {} are padding in one of {} and {}, and elements in the other one; help: pad both \
              alike, take a part with `.tile()`, or vouch for the elements: `unsafe` and `.reshape()`",
-            str(dimension.name()),
-            mapping(from),
-            mapping(to),
+            (dimension.name(), *from, *to),
         ),
     )
 }
@@ -218,8 +187,7 @@ pub const fn padding(RelabelDimension { dimension, from, to }: &RelabelDimension
 pub const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) -> Option<(Term, usize)> {
     let (digits, other) = (&all[k][side], &all[k][1 - side]);
     let mut base = 1;
-    let mut j = 0;
-    while j < digits.len() {
+    each!(j < digits.len(), {
         let factor = digits.item(j);
         if let Factor::Term { term, resize } = factor
             && is_shared(pool, all, 1 - side, factor)
@@ -228,8 +196,7 @@ pub const fn moved(pool: &Pool, all: &[[Factors; 2]; 4], k: usize, side: usize) 
             return Some((*term, *resize));
         }
         base = factor.size_over(base);
-        j += 1;
-    }
+    });
     None
 }
 
@@ -240,13 +207,11 @@ const fn is_shared(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, factor: &F
         Atom::Symbol(axis) => names(pool, all, side, &axis.name),
         Atom::Composite(composite) => {
             let content = pool.content(composite);
-            let mut k = 0;
-            while k < content.len() {
+            each!(k < content.len(), {
                 if is_shared(pool, all, side, &content[k]) {
                     return true;
                 }
-                k += 1;
-            }
+            });
             false
         }
     }
@@ -254,24 +219,19 @@ const fn is_shared(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, factor: &F
 
 /// True if a dimension of one side names an axis.
 pub const fn names(pool: &Pool, all: &[[Factors; 2]; 4], side: usize, axis: &Ident) -> bool {
-    let mut k = 0;
-    while k < all.len() {
-        let mut j = 0;
-        while j < all[k][side].len() {
+    each!(k < all.len(), {
+        each!(j < all[k][side].len(), {
             if mentions_axis(pool, all[k][side].item(j), axis) {
                 return true;
             }
-            j += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     false
 }
 
 const fn stands_at(factors: &Factors, term: &Term, resize: usize, base: usize) -> bool {
     let mut inside = 1;
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         let factor = factors.item(k);
         if let Factor::Term { term: other, resize: values } = factor
             && inside == base
@@ -281,19 +241,16 @@ const fn stands_at(factors: &Factors, term: &Term, resize: usize, base: usize) -
             return true;
         }
         inside = factor.size_over(inside);
-        k += 1;
-    }
+    });
     false
 }
 
-/// True if some digit ends behind its axis, or belongs to a product that is cut. Then padding cannot be judged digit by
+/// True if some digit ends behind its axis, or belongs to a composite. Then padding cannot be judged digit by
 /// digit.
 pub const fn ragged(pool: &Pool, all: &[[Factors; 2]; 4]) -> bool {
-    let mut k = 0;
-    while k < 8 {
+    each!(k < 8, {
         let factors = &all[k / 2][k % 2];
-        let mut j = 0;
-        while j < factors.len() {
+        each!(j < factors.len(), {
             if let Factor::Term { term, .. } = factors.item(j) {
                 let ends = match term.atom {
                     Atom::Symbol(_) => term.stride * term.modulo <= pool.atom_size(&term.atom),
@@ -303,10 +260,8 @@ pub const fn ragged(pool: &Pool, all: &[[Factors; 2]; 4]) -> bool {
                     return true;
                 }
             }
-            j += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     false
 }
 
@@ -317,28 +272,25 @@ const fn same_guards(before: &[&'static Expr; 4], after: &[&'static Expr; 4]) ->
     }
 }
 
-/// Pattern of padding in a dimension: for each padding, the positions before it, and the positions of the block that
-/// ends with it.
+/// Pattern of padding in a dimension: for each padding, the positions before it, and those up to its end.
 #[derive(Clone, Copy)]
-struct Blocks(List<(usize, usize), FACTORS>);
+struct Paddings(List<(usize, usize), FACTORS>);
 
-const fn blocks(factors: &Factors) -> Blocks {
-    let mut blocks = List::new((1, 1));
+const fn paddings(factors: &Factors) -> Paddings {
+    let mut paddings = List::new((1, 1));
     let mut inside = 1;
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         let size = factors.item(k).size_over(inside);
         if let Factor::Padding { .. } = factors.item(k) {
-            blocks.push((inside, size));
+            paddings.push((inside, size));
         }
         inside = size;
-        k += 1;
-    }
-    Blocks(blocks)
+    });
+    Paddings(paddings)
 }
 
-impl Blocks {
-    const fn is(&self, other: &Blocks) -> bool {
+impl Paddings {
+    const fn is(&self, other: &Paddings) -> bool {
         let mut k = 0;
         while k < self.0.len() && k < other.0.len() {
             let ((a, b), (c, d)) = (self.0.at(k), other.0.at(k));
@@ -355,10 +307,8 @@ impl Blocks {
 pub const fn four(given: &[RelabelDimension]) -> [RelabelDimension; 4] {
     let one = RelabelDimension { dimension: Dimension::Cluster, from: &Expr::Identity, to: &Expr::Identity };
     let mut all = [one; 4];
-    let mut k = 0;
-    while k < given.len() {
+    each!(k < given.len(), {
         all[k] = given[k];
-        k += 1;
-    }
+    });
     all
 }

@@ -130,13 +130,7 @@ impl Shape {
                 "capacity",
                 "{}: Element {} of {} takes {} bytes, but {} holds {} bytes per {}; \
                  help: spread the tensor over more units, or move it in parts",
-                str(self.name()),
-                mapping(self.element),
-                str(self.element_type.name()),
-                number(bytes),
-                str(name),
-                number(capacity as usize),
-                str(per),
+                (self.name(), self.element, self.element_type.name(), bytes, name, capacity as usize, per),
             );
         }
         Ok([chips, clusters, slices, elements])

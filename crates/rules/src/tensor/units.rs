@@ -26,11 +26,7 @@ pub const fn count_units(
         refuse!(
             "unit count",
             "{}: {} {} has {} positions, but there are {}; help: move a part of it to another dimension",
-            str(owner),
-            str(name),
-            mapping(expr),
-            number(count),
-            number(most),
+            (owner, name, expr, count, most),
         );
     }
     Ok(count)

@@ -71,113 +71,79 @@ impl fmt::Display for ValidBranchIds {
     }
 }
 
-/// A comparison of an `i32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputCmpI32 {
-    /// Equal to the boundary.
-    Equal {
-        /// The number that the element is compared with.
-        boundary: i32,
-    },
-    /// Less than the boundary.
-    Less {
-        /// The number that the element is compared with.
-        boundary: i32,
-    },
-    /// Greater than the boundary.
-    Greater {
-        /// The number that the element is compared with.
-        boundary: i32,
-    },
-    /// Less than the boundary, both as unsigned numbers.
-    LessUnsigned {
-        /// The number that the element is compared with.
-        boundary: i32,
-    },
-    /// Greater than the boundary, both as unsigned numbers.
-    GreaterUnsigned {
-        /// The number that the element is compared with.
-        boundary: i32,
-    },
-    /// Always.
-    True,
-    /// Never.
-    False,
-}
-
-impl InputCmpI32 {
-    /// True if an element satisfies the comparison.
-    #[inline]
-    pub const fn matches(&self, value: i32) -> bool {
-        match *self {
-            InputCmpI32::Equal { boundary } => value == boundary,
-            InputCmpI32::Less { boundary } => value < boundary,
-            InputCmpI32::Greater { boundary } => value > boundary,
-            InputCmpI32::LessUnsigned { boundary } => (value as u32) < boundary as u32,
-            InputCmpI32::GreaterUnsigned { boundary } => value as u32 > boundary as u32,
-            InputCmpI32::True => true,
-            InputCmpI32::False => false,
+/// Defines the comparisons of a type; `$unsigned` is the function to the bits as an unsigned number.
+macro_rules! comparisons {
+    ($(#[$doc:meta])* $name:ident of $type:ident, $unsigned:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $name {
+            /// Equal to the boundary.
+            Equal {
+                /// The number that the element is compared with.
+                boundary: $type,
+            },
+            /// Less than the boundary.
+            Less {
+                /// The number that the element is compared with.
+                boundary: $type,
+            },
+            /// Greater than the boundary.
+            Greater {
+                /// The number that the element is compared with.
+                boundary: $type,
+            },
+            /// Less than the boundary, with the bits of both taken as unsigned numbers: negative numbers are greater
+            /// than positive ones.
+            LessUnsigned {
+                /// The number that the element is compared with.
+                boundary: $type,
+            },
+            /// Greater than the boundary, with the bits of both taken as unsigned numbers.
+            GreaterUnsigned {
+                /// The number that the element is compared with.
+                boundary: $type,
+            },
+            /// Always.
+            True,
+            /// Never.
+            False,
         }
-    }
-}
 
-/// A comparison of an `f32`. Comparisons with a NaN are false, except comparisons of bits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum InputCmpF32 {
-    /// Equal to the boundary.
-    Equal {
-        /// The number that the element is compared with.
-        boundary: f32,
-    },
-    /// Less than the boundary.
-    Less {
-        /// The number that the element is compared with.
-        boundary: f32,
-    },
-    /// Greater than the boundary.
-    Greater {
-        /// The number that the element is compared with.
-        boundary: f32,
-    },
-    /// Less than the boundary, with the bits of both taken as unsigned numbers: bits of negative numbers are greater
-    /// than those of positive ones.
-    LessUnsigned {
-        /// The number that the element is compared with.
-        boundary: f32,
-    },
-    /// Greater than the boundary, with the bits of both taken as unsigned numbers.
-    GreaterUnsigned {
-        /// The number that the element is compared with.
-        boundary: f32,
-    },
-    /// Always.
-    True,
-    /// Never.
-    False,
-}
-
-impl InputCmpF32 {
-    /// True if an element satisfies the comparison.
-    #[inline]
-    pub const fn matches(&self, value: f32) -> bool {
-        match *self {
-            InputCmpF32::Equal { boundary } => value == boundary,
-            InputCmpF32::Less { boundary } => value < boundary,
-            InputCmpF32::Greater { boundary } => value > boundary,
-            InputCmpF32::LessUnsigned { boundary } => value.to_bits() < boundary.to_bits(),
-            InputCmpF32::GreaterUnsigned { boundary } => value.to_bits() > boundary.to_bits(),
-            InputCmpF32::True => true,
-            InputCmpF32::False => false,
+        impl $name {
+            /// True if an element satisfies the comparison.
+            #[inline]
+            pub const fn matches(&self, value: $type) -> bool {
+                match *self {
+                    $name::Equal { boundary } => value == boundary,
+                    $name::Less { boundary } => value < boundary,
+                    $name::Greater { boundary } => value > boundary,
+                    $name::LessUnsigned { boundary } => $unsigned(value) < $unsigned(boundary),
+                    $name::GreaterUnsigned { boundary } => $unsigned(value) > $unsigned(boundary),
+                    $name::True => true,
+                    $name::False => false,
+                }
+            }
         }
-    }
+    };
+}
+
+comparisons! {
+    /// A comparison of an `i32`.
+    #[derive(Eq)]
+    InputCmpI32 of i32, i32::cast_unsigned
+}
+
+comparisons! {
+    /// A comparison of an `f32`. Comparisons with a NaN are false, except comparisons of bits.
+    InputCmpF32 of f32, f32::to_bits
 }
 
 /// A comparison of an element of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InputCmp {
-    /// Of a stream of `i32`.
+    /// Comparison of a stream of `i32`.
     I32(InputCmpI32),
-    /// Of a stream of `f32`.
+    /// Comparison of a stream of `f32`.
     F32(InputCmpF32),
 }
 

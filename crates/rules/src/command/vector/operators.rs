@@ -64,11 +64,7 @@ units! {
     ReduceFpDiv,
 }
 
-impl fmt::Display for RngdAlu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(RngdAlu);
 
 /// Defines enumerations of operators. Each operator prints as `Name::Variant`.
 macro_rules! operators {
@@ -92,11 +88,7 @@ macro_rules! operators {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
+        display_name!($name);
     )* };
 }
 
@@ -317,11 +309,7 @@ impl FpBinaryOp {
     }
 }
 
-impl fmt::Display for FpBinaryOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(FpBinaryOp);
 
 /// An operator of two arguments, of any cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -342,31 +330,30 @@ pub enum BinaryOperator {
     ClipF32(ClipBinaryOpF32),
 }
 
+/// The same of an operator of any cluster.
+macro_rules! of_any {
+    ($operator:expr, $op:ident => $of:expr) => {
+        match $operator {
+            BinaryOperator::LogicI32($op) => $of,
+            BinaryOperator::LogicF32($op) => $of,
+            BinaryOperator::Fxp($op) => $of,
+            BinaryOperator::Fp($op) => $of,
+            BinaryOperator::FpDiv($op) => $of,
+            BinaryOperator::ClipI32($op) => $of,
+            BinaryOperator::ClipF32($op) => $of,
+        }
+    };
+}
+
 impl BinaryOperator {
     /// The arithmetic unit that it takes.
     pub const fn alu(&self) -> RngdAlu {
-        match self {
-            BinaryOperator::LogicI32(op) => op.alu(),
-            BinaryOperator::LogicF32(op) => op.alu(),
-            BinaryOperator::Fxp(op) => op.alu(),
-            BinaryOperator::Fp(op) => op.alu(),
-            BinaryOperator::FpDiv(op) => op.alu(),
-            BinaryOperator::ClipI32(op) => op.alu(),
-            BinaryOperator::ClipF32(op) => op.alu(),
-        }
+        of_any!(self, op => op.alu())
     }
 
     /// The name, after that of the enumeration.
     pub const fn name(&self) -> &'static str {
-        match self {
-            BinaryOperator::LogicI32(op) => op.name(),
-            BinaryOperator::LogicF32(op) => op.name(),
-            BinaryOperator::Fxp(op) => op.name(),
-            BinaryOperator::Fp(op) => op.name(),
-            BinaryOperator::FpDiv(op) => op.name(),
-            BinaryOperator::ClipI32(op) => op.name(),
-            BinaryOperator::ClipF32(op) => op.name(),
-        }
+        of_any!(self, op => op.name())
     }
 
     /// The type of its arguments and of its result.
@@ -396,11 +383,7 @@ impl BinaryOperator {
     }
 }
 
-impl fmt::Display for BinaryOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(BinaryOperator);
 
 /// A division with its arguments: [`FpDivBinaryOp::with_mode`] makes it.
 #[derive(Clone, Copy, Debug)]

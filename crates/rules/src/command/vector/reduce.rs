@@ -5,7 +5,6 @@ use crate::command::transfer::Step;
 use crate::list::List;
 use crate::mapping::Guard;
 use crate::scalar::ElementType;
-use core::fmt;
 
 /// An operator that reduces many elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,11 +51,7 @@ impl ReduceOperator {
     }
 }
 
-impl fmt::Display for ReduceOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+display_name!(ReduceOperator);
 
 /// Operators of an inter-slice reduce of `i32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,46 +79,22 @@ pub enum InterSliceReduceOpF32 {
     Mul,
 }
 
-impl From<InterSliceReduceOpI32> for ReduceOperator {
-    fn from(op: InterSliceReduceOpI32) -> Self {
-        match op {
-            InterSliceReduceOpI32::Add => ReduceOperator::AddI32,
-            InterSliceReduceOpI32::AddSat => ReduceOperator::AddSatI32,
-            InterSliceReduceOpI32::Max => ReduceOperator::MaxI32,
-            InterSliceReduceOpI32::Min => ReduceOperator::MinI32,
+/// Converts the operators of an engine.
+macro_rules! reduces {
+    ($($op:ident { $($variant:ident => $operator:ident),* })*) => { $(
+        impl From<$op> for ReduceOperator {
+            fn from(op: $op) -> Self {
+                match op { $($op::$variant => ReduceOperator::$operator,)* }
+            }
         }
-    }
+    )* };
 }
 
-impl From<InterSliceReduceOpF32> for ReduceOperator {
-    fn from(op: InterSliceReduceOpF32) -> Self {
-        match op {
-            InterSliceReduceOpF32::Add => ReduceOperator::AddF32,
-            InterSliceReduceOpF32::Max => ReduceOperator::MaxF32,
-            InterSliceReduceOpF32::Min => ReduceOperator::MinF32,
-            InterSliceReduceOpF32::Mul => ReduceOperator::MulF32,
-        }
-    }
-}
-
-impl From<IntraSliceReduceOpI32> for ReduceOperator {
-    fn from(op: IntraSliceReduceOpI32) -> Self {
-        match op {
-            IntraSliceReduceOpI32::AddSat => ReduceOperator::AddSatI32,
-            IntraSliceReduceOpI32::Max => ReduceOperator::MaxI32,
-            IntraSliceReduceOpI32::Min => ReduceOperator::MinI32,
-        }
-    }
-}
-
-impl From<IntraSliceReduceOpF32> for ReduceOperator {
-    fn from(op: IntraSliceReduceOpF32) -> Self {
-        match op {
-            IntraSliceReduceOpF32::Add => ReduceOperator::AddF32,
-            IntraSliceReduceOpF32::Max => ReduceOperator::MaxF32,
-            IntraSliceReduceOpF32::Min => ReduceOperator::MinF32,
-        }
-    }
+reduces! {
+    InterSliceReduceOpI32 { Add => AddI32, AddSat => AddSatI32, Max => MaxI32, Min => MinI32 }
+    InterSliceReduceOpF32 { Add => AddF32, Max => MaxF32, Min => MinF32, Mul => MulF32 }
+    IntraSliceReduceOpI32 { AddSat => AddSatI32, Max => MaxI32, Min => MinI32 }
+    IntraSliceReduceOpF32 { Add => AddF32, Max => MaxF32, Min => MinF32 }
 }
 
 /// The most loops on either side of a reduce.

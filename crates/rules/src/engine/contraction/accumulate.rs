@@ -13,9 +13,8 @@ use crate::mapping::{
     CutRule, Expr, Factor, Factors, Pieces, Pool, Problem, Term, UNKNOWN, matched, modulo, normal, pad_to,
     product, stride, strip,
 };
-use crate::sequencer::{Config, Entry, Request, Stream};
+use crate::sequencer::{Config, Entry, Request, StreamPart};
 use crate::spec;
-use crate::text::text;
 
 /// The input of [`derive_accumulate`].
 #[derive(Clone, Copy, Debug)]
@@ -116,15 +115,13 @@ pub const fn derive_kinds(
     let mut plans = [None, None];
     let Ok(sides) = Sides::new(&mut pool, interleaved, forms) else { return plans };
     let requests = [interleaved, sequential];
-    let mut k = 0;
-    while k < 2 {
+    each!(k < 2, {
         if lanes(&mut pool, requests[k].kind, &sides).is(&sides.out_packet)
             && let Ok(config) = accumulate(&mut pool, requests[k], &sides)
         {
             plans[k] = Some(config);
         }
-        k += 1;
-    }
+    });
     plans
 }
 
@@ -134,7 +131,7 @@ const fn lanes(pool: &mut Pool, kind: AccumulationKind, sides: &Sides) -> Factor
         AccumulationKind::Interleaved => pad_to(&sides.row, spec::BEAT_LANES),
         AccumulationKind::Sequential => {
             let columns = strip(&sides.packet);
-            modulo(pool, &pad_to(&columns, columns.size().div_ceil(8) * 8), 8)
+            modulo(pool, &pad_to(&columns, columns.size.div_ceil(8) * 8), 8)
         }
     }
 }
@@ -147,27 +144,21 @@ const fn accumulate(
     let Sides { row, time, packet, out_time, out_packet } = sides;
     let kind = kind_name(request.kind);
     let columns = strip(packet);
-    let count = columns.size();
-    if packet.size() > spec::ACCUMULATOR_COLUMNS {
+    let count = columns.size;
+    if packet.size > spec::ACCUMULATOR_COLUMNS {
         refuse!(
             "accumulate columns",
             "accumulate, {}: the packet {} has {} columns, but at most {} leave the tree; \
              help: reduce more in `.contract()`",
-            str(kind),
-            mapping(request.packet),
-            number(packet.size()),
-            number(spec::ACCUMULATOR_COLUMNS),
+            (kind, request.packet, packet.size, spec::ACCUMULATOR_COLUMNS),
         );
     }
-    if out_packet.size() != spec::BEAT_LANES {
+    if out_packet.size != spec::BEAT_LANES {
         refuse!(
             "accumulate lanes",
             "accumulate, {}: OutPacket {} has {} lanes, but a beat has {}; \
              help: pad with `# 8`, or split into `/ 8` and `% 8`",
-            str(kind),
-            mapping(request.out_packet),
-            number(out_packet.size()),
-            number(spec::BEAT_LANES),
+            (kind, request.out_packet, out_packet.size, spec::BEAT_LANES),
         );
     }
     // The innermost part of OutTime, and OutPacket, must be those that the kind requires.
@@ -176,13 +167,13 @@ const fn accumulate(
         refuse!(
             "accumulate packet",
             "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it",
-            str(kind),
-            mapping(request.out_packet),
+            kind,
+            request.out_packet,
             factors(pool, &lanes),
-            str(match request.kind {
+            match request.kind {
                 AccumulationKind::Interleaved => "the rows padded to 8",
                 AccumulationKind::Sequential => "the inner 8 columns of the packet",
-            }),
+            },
         );
     }
     let tail = match request.kind {
@@ -192,27 +183,27 @@ const fn accumulate(
             product(pool, row, &groups)
         }
     };
-    if !out_time.size().is_multiple_of(tail.size()) || !modulo(pool, out_time, tail.size()).is(&tail) {
+    if !out_time.size.is_multiple_of(tail.size) || !modulo(pool, out_time, tail.size).is(&tail) {
         refuse!(
             "accumulate time tail",
             "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
-            str(kind),
-            mapping(request.out_time),
+            kind,
+            request.out_time,
             factors(pool, &tail),
-            str(match request.kind {
+            match request.kind {
                 AccumulationKind::Interleaved => "the columns of the packet",
                 AccumulationKind::Sequential => "the rows and groups of 8 columns",
-            }),
+            },
         );
     }
-    let kept = stride(pool, out_time, tail.size());
+    let kept = stride(pool, out_time, tail.size);
     // If the innermost axes are summed, which is the usual case, the slots follow at once. Padding without an axis is
     // no axis to sum: it is left to the full check, which refuses it.
-    let summed = if time.size().is_multiple_of(kept.size()) { time.size() / kept.size() } else { 1 };
+    let summed = if time.size.is_multiple_of(kept.size) { time.size / kept.size } else { 1 };
     let innermost = innermost_padding(time) == 1 && stride(pool, time, summed).is(&kept);
     let slots = if innermost {
         let mut slots = Config::new(1);
-        slots.entries.push(Entry { size: kept.size(), stride: 1 });
+        slots.entries.push(Entry { size: kept.size, stride: 1 });
         slots.entries.push(Entry { size: summed, stride: 0 });
         Slots { slots, inside: 1, outermost: None }
     } else {
@@ -222,20 +213,16 @@ const fn accumulate(
     let limit = buffer_limit(request.kind);
     let buffer = match request.kind {
         AccumulationKind::Interleaved => inner * count,
-        AccumulationKind::Sequential => inner * row.size() * count.div_ceil(8),
+        AccumulationKind::Sequential => inner * row.size * count.div_ceil(8),
     };
     if buffer > limit {
         let parts = match request.kind {
             AccumulationKind::Interleaved => {
-                text!("{} columns in the buffer, {} x {}", number(buffer), number(inner), number(count))
+                text!("{} columns in the buffer, {} x {}", (buffer, inner, count))
             }
-            AccumulationKind::Sequential => text!(
-                "{} rows in the buffer, {} x {} x {}",
-                number(buffer),
-                number(inner),
-                number(row.size()),
-                number(count.div_ceil(8)),
-            ),
+            AccumulationKind::Sequential => {
+                text!("{} rows in the buffer, {} x {} x {}", (buffer, inner, row.size, count.div_ceil(8)))
+            }
         };
         let move_inward = match &slots.outermost {
             Some((term, resize)) => text!(
@@ -248,19 +235,14 @@ const fn accumulate(
             "accumulate buffer",
             "accumulate, {}: summing {} down to {} needs {}, but it holds {}; \
              help: {}use the other kind or fewer rows, or reduce the packet more in `.contract()`",
-            str(kind),
-            mapping(request.time),
-            factors(pool, &kept),
-            text(&parts),
-            number(limit),
-            text(&move_inward),
+            (kind, request.time, factors(pool, &kept), &parts, limit, &move_inward),
         );
     }
     Ok(AccumulateConfig {
         kind: request.kind,
         columns: count,
         slots: slots.slots,
-        slot_count: kept.size(),
+        slot_count: kept.size,
         buffer,
     })
 }
@@ -277,8 +259,8 @@ pub const fn innermost_padding(factors: &Factors) -> usize {
 }
 
 /// The loops over the slots as a sequencer would derive them, for explanations. `one` is the mapping `1`.
-pub const fn slot_loops<'a>(time: Stream<'a>, kept: &'a Factors, one: &'a Factors) -> Request<'a> {
-    Request { partial: true, ..Request::new("accumulate, slots", kept, time, Stream::Factors(one)) }
+pub const fn slot_loops<'a>(time: StreamPart<'a>, kept: &'a Factors, one: &'a Factors) -> Request<'a> {
+    Request { partial: true, ..Request::new("accumulate, slots", kept, time, StreamPart::Factors(one)) }
 }
 
 /// The rules in the order in which they are checked.
@@ -327,9 +309,7 @@ const fn check_kept(
     let kind = kind_name(request.kind);
     let sides = (Pieces::new(&[time]), Pieces::new(&[kept]));
     let cut = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
-    let mut k = cut.divisor.list.len;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < cut.divisor.list.len, {
         let piece = cut.divisor.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && !piece.matched
@@ -338,46 +318,38 @@ const fn check_kept(
                 "accumulate axis",
                 "accumulate, {}: OutTime has {}, which Time {} does not have: OutTime keeps {}; \
                  help: remove it: time axes can only be kept or summed here",
-                str(kind),
-                term(pool, &term, resize),
-                mapping(request.time),
-                factors(pool, kept),
+                (kind, term(pool, &term, resize), request.time, factors(pool, kept)),
             );
         }
-    }
+    });
     // Pairs come with the outermost divisor piece first, so their dividend pieces must come outermost first, too.
-    let mut k = 1;
-    while k < cut.pairs.len {
+    each!((k = 1) < cut.pairs.len, {
         if cut.pairs.items[k].0 >= cut.pairs.items[k - 1].0 {
             refuse!(
                 "accumulate order",
                 "accumulate, {}: OutTime keeps {} of Time {} in another order; help: keep the order of the stream",
-                str(kind),
-                factors(pool, kept),
-                mapping(request.time),
+                (kind, factors(pool, kept), request.time),
             );
         }
-        k += 1;
-    }
-    let mut expected = Factors::one();
+    });
+    let mut expected = Factors::ONE;
     let mut loops = Loops::new();
     let mut inside = 1;
     let mut removed = None;
-    let mut k = 0;
-    while k < cut.dividend.list.len {
+    each!(k < cut.dividend.list.len, {
         let piece = cut.dividend.list.items[k];
         match piece.factor {
             Factor::Term { term, resize } if piece.matched => {
-                loops.outside(resize, expected.size() as isize);
+                loops.outside(resize, expected.size as isize);
                 expected.push_term(pool, term, resize);
             }
             Factor::Term { term, resize } => {
                 loops.outside(resize, 0);
                 removed = Some((term, resize));
-                inside = expected.size();
+                inside = expected.size;
             }
             Factor::Padding { size, .. } => match loops.pad(size) {
-                // Padding goes with the part that it pads: a digit, a group that is kept or summed as a whole, or
+                // Padding goes with the part that it pads: a digit, digits that are kept or summed as a whole, or
                 // nothing.
                 Some(Entry { stride: 0, .. }) => {}
                 Some(Entry { size, stride }) => {
@@ -388,25 +360,18 @@ const fn check_kept(
                         "accumulate padding",
                         "accumulate, {}: OutTime keeps {} of Time {}, which pads a group to {} steps; help: keep or sum all \
                          of the group, or pad its outermost axis instead",
-                        str(kind),
-                        factors(pool, kept),
-                        mapping(request.time),
-                        number(size),
+                        (kind, factors(pool, kept), request.time, size),
                     );
                 }
             },
         }
-        k += 1;
-    }
+    });
     if !expected.is(kept) {
         refuse!(
             "accumulate padding",
             "accumulate, {}: OutTime keeps {} of Time {}, but with the padding of Time it is {}; \
              help: copy the padding of Time",
-            str(kind),
-            factors(pool, kept),
-            mapping(request.time),
-            factors(pool, &expected),
+            (kind, factors(pool, kept), request.time, factors(pool, &expected)),
         );
     }
     if loops.loops.entries.overflowed {
@@ -464,11 +429,9 @@ impl Loops {
     /// The loops outermost first.
     const fn config(&self) -> Config {
         let mut config = Config::new(1);
-        let mut k = self.loops.entries.len;
-        while k > 0 {
-            k -= 1;
+        each_back!(k < self.loops.entries.len, {
             config.entries.push(self.loops.entries.items[k]);
-        }
+        });
         config
     }
 }

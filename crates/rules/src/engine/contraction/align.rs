@@ -101,10 +101,8 @@ pub const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Result<Align
 
 /// True if two mappings hold overlapping parts of one axis.
 pub const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
-    let mut i = 0;
-    while i < a.len {
-        let mut j = 0;
-        while j < b.len {
+    each!(i < a.len, {
+        each!(j < b.len, {
             if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a.items[i], &b.items[j])
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
@@ -112,27 +110,22 @@ pub const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
             {
                 return true;
             }
-            j += 1;
-        }
-        i += 1;
-    }
+        });
+    });
     false
 }
 
 const fn rows_are_separate(pool: &Pool, request: &AlignRequest, sides: &Sides) -> Result<(), PlanError> {
     let others = [&sides.time, &sides.packet, &sides.out_time, &sides.out_packet];
-    let mut k = 0;
-    while k < others.len() {
+    each!(k < others.len(), {
         if shares_a_digit(&sides.row, others[k]) {
             refuse!(
                 "align row axis",
                 "align: the Row axes {} also occur in {}: each row gets the same data; \
                  help: keep Row axes in the TRF tensor only, never in the stream, OutTime or OutPacket",
-                mapping(request.row),
-                factors(pool, others[k]),
+                (request.row, factors(pool, others[k])),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }

@@ -11,7 +11,6 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, UNKNOWN, normal, stride, strip, stripped_size};
 use crate::scalar::ElementType;
 use crate::spec;
-use crate::text::text;
 
 /// The input of [`derive_contract`].
 #[derive(Clone, Copy, Debug)]
@@ -45,40 +44,34 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
     let mut pool = Pool::new();
     let packet = normal!(forms[0], OPERATION, &mut pool, request.packet);
     let out_packet = normal!(forms[1], OPERATION, &mut pool, request.out_packet);
-    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size()));
+    let bytes = attempt!(whole_bytes(OPERATION, request.element, request.packet, packet.size));
     if bytes != spec::MAC_BYTES {
         refuse!(
             "contract packet bytes",
             "contract: the packet {} holds {} bytes, but must hold {}; help: `.align()` to packets of 64 bytes",
-            mapping(request.packet),
-            number(bytes),
-            number(spec::MAC_BYTES),
+            (request.packet, bytes, spec::MAC_BYTES),
         );
     }
-    let size = out_packet.size();
+    let size = out_packet.size;
     if size > spec::ACCUMULATOR_COLUMNS || !size.is_power_of_two() {
         let help = if size > spec::ACCUMULATOR_COLUMNS {
             text!("reduce more of the packet")
         } else {
-            text!("pad its outer end with `# {}`", number(size.next_power_of_two()))
+            text!("pad its outer end with `# {}`", size.next_power_of_two())
         };
         refuse!(
             "contract columns",
             "contract: OutPacket {} has {} columns, but must have a power of two, at most {}; help: {}",
-            mapping(request.out_packet),
-            number(size),
-            number(spec::ACCUMULATOR_COLUMNS),
-            text(&help),
+            (request.out_packet, size, spec::ACCUMULATOR_COLUMNS, &help),
         );
     }
     let want = strip(&out_packet);
     let live = stripped_size(&packet);
     let mut depth = 0;
-    while packet.size().is_multiple_of(1 << depth) && (1 << depth) <= packet.size() {
-        if live.div_ceil(1 << depth) == want.size()
-            && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
+    while packet.size.is_multiple_of(1 << depth) && (1 << depth) <= packet.size {
+        if live.div_ceil(1 << depth) == want.size && strip(&stride(&mut pool, &packet, 1 << depth)).is(&want)
         {
-            return Ok(ContractConfig { depth, columns: want.size() });
+            return Ok(ContractConfig { depth, columns: want.size });
         }
         depth += 1;
     }
@@ -86,7 +79,6 @@ pub const fn contract(request: &ContractRequest, forms: [&Factors; 2]) -> Result
         "contract quotient",
         "contract: OutPacket {} is not {} without its innermost 1, 2, 4, … positions: the tree adds neighbours, so only the \
          innermost part of the packet can be summed; help: reorder the packet so that what is summed is innermost",
-        mapping(request.out_packet),
-        mapping(request.packet),
+        (request.out_packet, request.packet),
     )
 }

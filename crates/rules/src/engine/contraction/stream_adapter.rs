@@ -17,7 +17,6 @@ use crate::engine::collect::{flit_elements, whole_bytes};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Factor, Factors, Pool, Term, UNKNOWN, divide, modulo, product, stride, strip};
 use crate::spec;
-use crate::text::text;
 
 /// The derived configuration of a stream adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +55,7 @@ pub const fn stream_adapter(
             "align packet bytes",
             "align: OutPacket {} of {} holds {} bytes, but must hold {}; help: with one flit, pad the packet with `# {}`; \
              with two, take the innermost factor of Time into it",
-            mapping(request.out_packet),
-            str(request.element.name()),
-            number(bytes),
-            number(spec::MAC_BYTES),
-            number(2 * flit),
+            (request.out_packet, request.element.name(), bytes, spec::MAC_BYTES, 2 * flit),
         );
     }
     let low = modulo(pool, &sides.out_packet, flit);
@@ -69,10 +64,7 @@ pub const fn stream_adapter(
             "align flit",
             "align: the inner {} elements of OutPacket {} are {}, but a flit of the stream is {}; \
              help: put the collected factor outside the packet",
-            number(flit),
-            mapping(request.out_packet),
-            factors(pool, &low),
-            mapping(request.packet),
+            (flit, request.out_packet, factors(pool, &low), request.packet),
         );
     }
     let high = strip(&stride(pool, &sides.out_packet, flit));
@@ -111,15 +103,13 @@ const fn explain_time(
 ) -> Result<StreamAdapterConfig, PlanError> {
     let full = product(pool, &sides.out_time, high);
     let found = divide(pool, &full, &sides.time);
-    let sides = text!("align: Time is {} and OutTime {}", mapping(request.time), mapping(request.out_time));
+    let sides = text!("align: Time is {} and OutTime {}", (request.time, request.out_time));
     if let Some((term, size)) = first_term(&found.divisor_residue) {
         refuse!(
             "align time axis missing",
             "{}, but {} of Time is neither in OutTime nor, as the innermost factor of Time, the upper half of OutPacket {}; \
              help: keep every stream axis here, and sum over it in `.accumulate()`",
-            text(&sides),
-            term(pool, &term, size),
-            mapping(request.out_packet),
+            (&sides, term(pool, &term, size), request.out_packet),
         );
     }
     if let Some((term, size)) = first_term(&found.dividend_residue)
@@ -129,15 +119,13 @@ const fn explain_time(
             "align tiling position",
             "{}, but {}, which the stream does not have, is not innermost in OutTime: each packet is repeated before the \
              next one comes; help: move it innermost, or fetch with it in `Time` to send the packets again",
-            text(&sides),
-            term(pool, &term, size),
+            (&sides, term(pool, &term, size)),
         );
     }
     let differ = if high.has_terms() {
         text!(
             "which with the upper half of OutPacket {} innermost is {}: these differ in order or padding",
-            mapping(request.out_packet),
-            factors(pool, &full),
+            (request.out_packet, factors(pool, &full)),
         )
     } else {
         text!("which differ in order or padding")
@@ -146,19 +134,16 @@ const fn explain_time(
         "align order",
         "{}, {}, and the stream cannot be reordered here; help: reorder in `.fetch()`, or swap the roles of stream and TRF: \
          only the TRF side may be read in another order",
-        text(&sides),
-        text(&differ),
+        (&sides, &differ),
     )
 }
 
 const fn first_term(factors: &Factors) -> Option<(Term, usize)> {
-    let mut k = factors.len();
-    while k > 0 {
-        k -= 1;
-        if let Factor::Term { term, resize } = factors.as_slice()[k] {
+    each_back!(k < factors.len(), {
+        if let Factor::Term { term, resize } = factors.items[k] {
             return Some((term, resize));
         }
-    }
+    });
     None
 }
 
@@ -177,8 +162,7 @@ const fn tile_is_in_trf(
             "align tiling not in TRF",
             "align: OutTime repeats packets over {}, which is neither in the stream nor in the TRF Element {}; \
              help: add it to the TRF tensor, or fetch the stream with it in `Time`",
-            term(pool, &term, size),
-            mapping(request.trf_element),
+            (term(pool, &term, size), request.trf_element),
         );
     }
     Ok(())

@@ -16,7 +16,7 @@ use super::stream_adapter::collected_flits;
 use crate::engine::collect::flit_elements;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Factor, Factors, Pool, UNKNOWN, modulo, product, resize, stride, strip};
-use crate::sequencer::{Config, Entry, Request, Stream, derive, limited};
+use crate::sequencer::{Config, Entry, Request, StreamPart, derive, limited};
 use crate::spec;
 
 /// The derived configuration of a TRF sequencer.
@@ -47,10 +47,7 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
         refuse!(
             "align packet bytes",
             "align: OutPacket {} has {} elements, but 64 bytes of {} are {}; help: pad or split it",
-            mapping(request.out_packet),
-            number(sides.out_packet.size()),
-            str(request.element.name()),
-            number(2 * flit),
+            (request.out_packet, sides.out_packet.size(), request.element.name(), 2 * flit),
         );
     }
     let collect_flits = collected_flits(&mut pool, &sides.out_packet, flit);
@@ -59,7 +56,7 @@ pub const fn derive_trf_sequencer(request: &AlignRequest) -> Result<TrfSequencer
 
 /// The innermost `elements` positions of `trf_element`, if reading them gives the data of the packet.
 ///
-/// If the block is followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), the first positions
+/// If they are followed by padding that it does not divide (`m![G, K # 48]` with `K = 32`), the first positions
 /// count, and they are no digit.
 pub const fn read_block(
     pool: &mut Pool,
@@ -84,26 +81,22 @@ pub const fn read_block(
 ///
 /// Weights at padding of the data are arbitrary: nothing is multiplied there.
 const fn agrees(pool: &mut Pool, data: &Factors, weights: &Factors) -> bool {
-    let mut k = 0;
-    while k < weights.len() {
+    each!(k < weights.len(), {
         if let Factor::Term { term, .. } = weights.item(k) {
             let mut found = false;
-            let mut j = 0;
-            while j < data.len() {
+            each!(j < data.len(), {
                 if let Factor::Term { term: other, .. } = data.item(j)
                     && term.stride == other.stride
                     && term.atom.is(&other.atom)
                 {
                     found = true;
                 }
-                j += 1;
-            }
+            });
             if !found {
                 return false;
             }
         }
-        k += 1;
-    }
+    });
     let (mut data, mut weights) = (strip(data), *weights);
     loop {
         if resize(pool, &weights, data.size()).is(&data) {
@@ -147,7 +140,7 @@ pub const fn trf_sequencer(
     let bits = request.element.bits();
     let live = collect_flits * flit_elements(request.element);
     let mut read = 0;
-    let mut block = Factors::one();
+    let mut block = Factors::ONE;
     let mut k = 0;
     while k < spec::REGISTER_READ_SIZES.len() && read == 0 {
         let elements = spec::REGISTER_READ_SIZES[k] * 8 / bits;
@@ -163,13 +156,11 @@ pub const fn trf_sequencer(
             "TRF single element",
             "align: the TRF reads whole bytes, but Element {} shares no {} innermost elements with OutPacket {}; \
              help: make the packet axis innermost in the TRF",
-            mapping(request.trf_element),
-            number(8 / bits),
-            mapping(request.out_packet),
+            (request.trf_element, 8 / bits, request.out_packet),
         );
     }
     // The rest of the packet must be repetition: none of it may select other weights.
-    let mut repeated = Factors::one();
+    let mut repeated = Factors::ONE;
     if read < live {
         let packet = modulo(pool, &sides.out_packet, live);
         repeated = stride(pool, &packet, read);
@@ -180,10 +171,7 @@ pub const fn trf_sequencer(
             "align: OutPacket {} needs several places of the TRF Element {} in one step, but a read is contiguous: both end \
              in {}, so reg_read_size is {}, repeated to 64; help: make the packet axes innermost in the TRF, in the order \
              of the packet, and pad them to whole packets of 64 bytes",
-            mapping(request.out_packet),
-            mapping(request.trf_element),
-            factors(pool, &block),
-            count(read * bits / 8, "byte"),
+            (request.out_packet, request.trf_element, factors(pool, &block), count(read * bits / 8, "byte")),
         );
     }
     let loops = Request {
@@ -192,8 +180,8 @@ pub const fn trf_sequencer(
         ..Request::new(
             TrfSequencerConfig::NAME,
             &sides.trf_element,
-            Stream::Known(request.out_time, &sides.out_time),
-            Stream::Factors(&block),
+            StreamPart::Known(request.out_time, &sides.out_time),
+            StreamPart::Factors(&block),
         )
     };
     let derived = attempt!(derive(pool, &loops));
@@ -202,14 +190,11 @@ pub const fn trf_sequencer(
             "TRF start",
             "align: OutTime {} starts {} elements from the first one of the TRF tensor {}, but a TRF sequencer starts at the \
              first one; help: give the stream and the TRF tensor the same dead positions, `# n + …`, or none",
-            mapping(request.out_time),
-            signed(derived.config.base),
-            factors(pool, &sides.trf_element),
+            (request.out_time, derived.config.base, factors(pool, &sides.trf_element)),
         );
     }
     let mut config = Config::new(read);
-    let mut k = 0;
-    while k < derived.time_entries {
+    each!(k < derived.time_entries, {
         let entry = derived.config.entries.items[k];
         let stride_bits = entry.stride * bits as isize;
         if stride_bits % 8 != 0 {
@@ -217,8 +202,7 @@ pub const fn trf_sequencer(
                 "whole bytes",
                 "align: the TRF sequencer would step by half a byte ({} : {} elements); \
                  help: pad the Element of the TRF tensor so that its axes start at whole bytes",
-                number(entry.size),
-                signed(entry.stride),
+                (entry.size, entry.stride),
             );
         }
         let bytes = stride_bits / 8;
@@ -227,14 +211,11 @@ pub const fn trf_sequencer(
                 "TRF alignment",
                 "align: a TRF read of {} bytes steps by {} bytes, but must step by multiples of {}; \
                  help: pad Element so that each packet starts at 64 bytes",
-                number(spec::MAC_BYTES),
-                signed(bytes),
-                number(spec::MAC_BYTES),
+                (spec::MAC_BYTES, bytes, spec::MAC_BYTES),
             );
         }
         config.entries.push(Entry { size: entry.size, stride: bytes });
-        k += 1;
-    }
+    });
     let reg_read_size = read * bits / 8;
     let fill = spec::MAC_BYTES / reg_read_size;
     let mut within = attempt!(limited(TrfSequencerConfig::NAME, config));

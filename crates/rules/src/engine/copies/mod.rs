@@ -1,4 +1,10 @@
-//! Copies between slices, clusters and chips: shuffles by the DMA engines, and copies by the sub context.
+//! Copies: moves of a tensor to other slices, clusters or chips, by one command, [`UnitCopy`].
+//!
+//! | word | meaning |
+//! |---|---|
+//! | shuffle | a copy by the DMA engines: clusters or chips exchange their elements |
+//! | parallel copy | a copy by the sub context, beside the main one: slices in any order, or a part per cluster or chip |
+//! | slice copy | a parallel copy of a part: each cluster or chip keeps one position of an axis |
 
 pub mod parallel;
 pub mod shuffle;
@@ -15,7 +21,7 @@ use crate::sequencer::transfer::Level;
 use crate::spec;
 use crate::tensor::Shape;
 
-/// The units that a copy distinguishes.
+/// Units that a copy distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitLevel {
     /// The clusters of each chip.
@@ -97,12 +103,7 @@ pub const fn check_count(
     refuse!(
         "unit count",
         "{}: the call is for {}, but {} {} has {}; help: write {} as the constant of the call, and as many numbers",
-        str(operation),
-        count(given, level.noun()),
-        str(level.dimension()),
-        mapping(mapping),
-        count(count, "position"),
-        number(count),
+        (operation, count(given, level.noun()), level.dimension(), mapping, count(count, "position"), count),
     )
 }
 
@@ -120,13 +121,13 @@ pub const fn check_alike(
         "ragged units",
         "{}: {} {} of `{}<…>` is a part of an axis whose padding it shares with another part, so that one {} may hold fewer \
          elements than another; help: choose sizes that fill every {}, or pad the axis outermost in `{}` alone",
-        str(operation),
-        str(level.dimension()),
-        mapping(level.mapping(shape)),
-        str(shape.name()),
-        str(level.noun()),
-        str(level.noun()),
-        str(level.dimension()),
+        operation,
+        level.dimension(),
+        level.mapping(shape),
+        shape.name(),
+        level.noun(),
+        level.noun(),
+        level.dimension(),
     )
 }
 
@@ -144,11 +145,7 @@ pub fn check_length(
     refuse!(
         "pattern length",
         "{}: the {} has {}, but the tensor has {}; help: give one number for each {}, in order",
-        str(operation),
-        str(what),
-        count(given, "number"),
-        count(units, level.noun()),
-        str(level.noun()),
+        (operation, what, count(given, "number"), count(units, level.noun()), level.noun()),
     )
 }
 

@@ -33,13 +33,13 @@ pub const fn check_cells(
             "parallel copy cells",
             "{}: {} to {} starts {} of {} bits from the destination, but the sub context writes {} at a time; \
              help: put a multiple of {} dead positions before the innermost axis, or none",
-            str(operation),
-            text(&source.notation(Text::new())),
-            text(&destination.notation(Text::new())),
+            operation,
+            &source.notation(Text::new()),
+            &destination.notation(Text::new()),
             count(start.unsigned_abs(), "element"),
-            number(bits),
+            bits,
             count(spec::COMMIT_ALIGN_BYTES, "byte"),
-            number(8 * spec::COMMIT_ALIGN_BYTES / bits),
+            8 * spec::COMMIT_ALIGN_BYTES / bits,
         );
     }
     let Some(step) = transfer.step_inside_cell(run, bits) else { return Ok(()) };
@@ -48,9 +48,9 @@ pub const fn check_cells(
         "{}: {} to {} moves {} at a time, to places {} apart, but the sub context writes {} at a time, whose neighbours \
          it would overwrite; help: keep {} together, innermost on both sides, or pad the innermost axis of the destination to \
          them, or move the tensor with the DMA engines: `.to_dm_view(…)`",
-        str(operation),
-        text(&source.notation(Text::new())),
-        text(&destination.notation(Text::new())),
+        operation,
+        &source.notation(Text::new()),
+        &destination.notation(Text::new()),
         count(run * bits / 8, "byte"),
         count(step * bits / 8, "byte"),
         count(spec::COMMIT_ALIGN_BYTES, "byte"),
@@ -68,9 +68,6 @@ pub fn check_address(address: Address) -> Result<(), PlanError> {
         "parallel copy alignment",
         "{}: the destination is at address {}, which is no multiple of the {} bytes that the sub context writes; \
          help: move it to a multiple of {}",
-        str(CALL.name()),
-        number(address as usize),
-        number(unit),
-        number(unit),
+        (CALL.name(), address as usize, unit, unit),
     )
 }

@@ -68,13 +68,7 @@ impl ShuffleConfig {
                 refuse!(
                     "pattern bounds",
                     "{}: the pattern gives {} {} what {} {} has, but the tensor has {}; help: use 0 to {}",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    str(noun),
-                    number(from),
-                    count(count, noun),
-                    number(count - 1),
+                    (operation, noun, unit, noun, from, count(count, noun), count - 1),
                 );
             }
             if !self.holds(unit) {
@@ -85,13 +79,7 @@ impl ShuffleConfig {
                     "pattern of padding",
                     "{}: the pattern gives {} {} what {} {} has, but that one holds no element: it is padding of {}; \
                      help: take from one that holds elements, for example {}",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    str(noun),
-                    number(from),
-                    str(self.level.dimension()),
-                    number(unit),
+                    (operation, noun, unit, noun, from, self.level.dimension(), unit),
                 );
             }
             let start = |unit: usize| Start { units: (unit * self.step) as isize, elements: 0 };

@@ -1,4 +1,4 @@
-//! Copies of a part per cluster or chip: each keeps one position of an axis of the tensor.
+//! Slice copies: each cluster or chip keeps one position of an axis of the tensor.
 
 use crate::command::{CopyCall, Start, Transfer};
 use crate::engine::copies::parallel::check_cells;
@@ -28,7 +28,7 @@ pub struct SliceCopyRequest {
     pub destination: Shape,
 }
 
-/// The derived configuration of a copy of parts.
+/// The derived configuration of a slice copy.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceCopyConfig {
     /// The call.
@@ -52,7 +52,7 @@ pub struct SliceCopyConfig {
 /// The variable of the guard that counts parts.
 pub const PART: usize = 3;
 
-/// Derives a copy of parts.
+/// Derives a slice copy.
 pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyConfig, PlanError> {
     let SliceCopyRequest { call, level, source, axis, sliced, destination } = request;
     let operation = call.name();
@@ -68,10 +68,7 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
             "ragged parts",
             "{}: {} and AxisToSlice {} cut an axis so that some parts of Element {} have fewer elements than others; \
              help: choose sizes that fill every part, or pad another dimension",
-            str(operation),
-            str(level.dimension()),
-            mapping(axis),
-            mapping(source.element),
+            (operation, level.dimension(), *axis, source.element),
         );
     }
     let part = Shape { element: sliced, ..*source };
@@ -87,22 +84,17 @@ pub const fn derive_slice_copy(request: &SliceCopyRequest) -> Result<SliceCopyCo
         DmaRules { operation, source: (part, elements), destination: (*destination, to[3]), by_index: false };
     attempt!(check_dma(&rules, &transfer));
     attempt!(check_cells(operation, &transfer, &part, destination));
-    let mut k = 0;
-    while k < tile.digits.len() {
+    each!(k < tile.digits.len(), {
         let digit = tile.digits.at(k);
         if digit.size > 1 && !(digit.stride * source.element_type.bits()).is_multiple_of(8) {
             refuse!(
                 "whole bytes",
                 "{}: parts of Element {} are {} of {} bits apart, but start at whole bytes; \
                  help: keep an even number of elements inside of AxisToSlice",
-                str(operation),
-                mapping(source.element),
-                count(digit.stride, "element"),
-                number(source.element_type.bits()),
+                (operation, source.element, count(digit.stride, "element"), source.element_type.bits()),
             );
         }
-        k += 1;
-    }
+    });
     let count = match level {
         UnitLevel::Cluster => clusters,
         UnitLevel::Chip => chips,
@@ -127,9 +119,7 @@ const fn check_axis(
         refuse!(
             "slice axis",
             "{}: AxisToSlice {} is not a part of Element {}; help: name an axis, or a part of one, that Element holds",
-            str(operation),
-            mapping(axis),
-            mapping(element),
+            (operation, axis, element),
         )
     };
     attempt!(no_lead(operation, axis, &found));
@@ -139,12 +129,7 @@ const fn check_axis(
         refuse!(
             "sliced element",
             "{}: AxisSlicedElement {} is not Element {} with `1 # {}` for AxisToSlice {}; help: write {}",
-            str(operation),
-            mapping(sliced),
-            mapping(element),
-            number(parts),
-            mapping(axis),
-            factors(&pool, &expected),
+            (operation, sliced, element, parts, axis, factors(&pool, &expected)),
         );
     }
     let tile = TileConfig { operation, index: axis, len: 1, digits: digits(&found), span: span_of(&left) };
@@ -165,12 +150,7 @@ impl SliceCopyConfig {
                 refuse!(
                     "slice bounds",
                     "{}: {} {} is to keep part {}, but AxisToSlice has {}; help: use 0 to {}",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    number(part),
-                    count(self.parts, "position"),
-                    number(self.parts - 1),
+                    (operation, noun, unit, part, count(self.parts, "position"), self.parts - 1),
                 );
             }
             if !self.guard.holds_alone(self.level.variable(), unit) {
@@ -181,10 +161,7 @@ impl SliceCopyConfig {
                     "slice of padding",
                     "{}: {} {} is to keep part {}, which is padding of AxisToSlice and holds no element; \
                      help: choose a part that holds elements",
-                    str(operation),
-                    str(noun),
-                    number(unit),
-                    number(part),
+                    (operation, noun, unit, part),
                 );
             }
             let units = (unit * self.step) as isize;

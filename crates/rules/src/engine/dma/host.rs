@@ -31,7 +31,7 @@ pub const fn derive_host_transfer(
     let host_dimensions = [(host, Level::Element)];
     let host_side = Placement { name: "HostTensor", dimensions: &host_dimensions };
     attempt!(all_factors(operation, &mut pool, &host_side));
-    let mut storage = [Factors::one(); LEVELS];
+    let mut storage = [Factors::ONE; LEVELS];
     storage[0] = crate::mapping::storage::packed_factors(&mut pool, host);
     let chip = attempt!(all_factors(operation, &mut pool, chip_side));
     if upload {

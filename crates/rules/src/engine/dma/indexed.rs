@@ -36,8 +36,7 @@ pub const fn derive_indexed(
         refuse!(
             "index type",
             "{}: an index of {}, but rows are named by i32; help: make the index a tensor of i32",
-            str(operation),
-            str(index.element_type.name()),
+            (operation, index.element_type.name()),
         );
     }
     let (a, b, c) = (table.dimensions(), index.dimensions(), side.dimensions());
@@ -68,11 +67,11 @@ impl IndexedConfig {
                 "row bytes",
                 "{}: rows of {} hold {} and start {} apart, so that byte offsets do not say which row is meant; help: use row \
                  numbers, with `{}`, or a table whose outermost axis is that of its rows, without padding in them",
-                str(self.call.name()),
-                text(&self.table.notation(crate::text::Text::new())),
+                self.call.name(),
+                &self.table.notation(crate::text::Text::new()),
                 count(elements, "element"),
                 count(stride, "element"),
-                str(if self.call.gathers() { "dma_gather_rows" } else { "dma_scatter(…, false)" }),
+                if self.call.gathers() { "dma_gather_rows" } else { "dma_scatter(…, false)" },
             );
         }
         Ok(stride * self.bits / 8)
@@ -92,12 +91,10 @@ pub const fn check_key(
     let back = derive_transfer(operation, &other, &one, false);
     if let (Ok(loops), Ok(_)) = (there, back) {
         let mut same = loops.source_start.is_first() && loops.destination_start.is_first();
-        let mut k = 0;
-        while k < loops.loops.len() {
+        each!(k < loops.loops.len(), {
             let key_loop = loops.loops.at(k);
             same = same && (key_loop.size == 1 || key_loop.source.elements == key_loop.destination.elements);
-            k += 1;
-        }
+        });
         if same {
             return Ok(());
         }
@@ -106,10 +103,7 @@ pub const fn check_key(
         "scatter index",
         "{}: the scatter key is {} and the index holds {}, but an index has one element for each position of the key, in its \
          order; help: let the index hold {}",
-        str(operation),
-        mapping(key),
-        mapping(index),
-        mapping(key),
+        (operation, key, index, key),
     )
 }
 
@@ -121,8 +115,7 @@ pub fn check_tiles(name: &'static str, regions: [&Region; 3]) -> Result<(), Plan
                 "rows of other slices",
                 "{}: the tile lies{} of its tensor, but rows are moved from the first slice on; \
                  help: start the tile at 0, or move it with `.to_dm_view(…)`",
-                str(name),
-                str(&region.units_in_words()),
+                (name, region.units_in_words().as_str()),
             );
         }
     }

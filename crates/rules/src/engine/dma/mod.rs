@@ -9,11 +9,11 @@ pub use indexed::{IndexedConfig, check_key, check_tiles, derive_indexed};
 use crate::command::moves::Moves;
 use crate::command::{Dma, Footprint, Memory, Operation, Part, Region, Start, Transfer};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::{Expr, Factors, UNKNOWN};
+use crate::mapping::{Expr, Factors, UNKNOWN, least};
 use crate::sequencer::transfer::{Level, Placement, contiguous_elements, derive_transfer_of};
 use crate::spec;
 use crate::tensor::Shape;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// Derives the loops of a DMA transfer and checks the rules of the hardware.
 pub const fn derive_dma(source: &Shape, destination: &Shape) -> Result<Transfer, PlanError> {
@@ -48,7 +48,7 @@ pub const fn derive_move_of(
         refuse!(
             "DMA memory",
             "{}: a transfer from or to the VRF, which DMA does not reach; help: load the VRF with `.to_vrf(…)`",
-            str(operation),
+            operation,
         );
     }
     let from = attempt!(source.sizes());
@@ -89,8 +89,8 @@ pub fn dma_operation(source: Region, destination: Region, transfer: &Transfer) -
     Operation::Dma(Box::new(Dma { source, destination, transfer, pcie: false }))
 }
 
-/// Checks a move that writes whole units of 8 bytes into a tile: a transfer from HBM to DM, or a copy by the sub
-/// context. The units must hold no element of another tile.
+/// Checks a move that writes whole units of 8 bytes into a tile: a transfer from HBM to DM, or a parallel
+/// copy. The units must hold no element of another tile.
 pub fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<(), PlanError> {
     let (name, source, tile, transfer, inner) = match operation {
         Operation::Dma(dma) => ("to_dm", &dma.source, &dma.destination, &dma.transfer, &dma.transfer),
@@ -136,10 +136,10 @@ pub fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<
         "DMA beside a tile",
         "{}: {} writes multiples of {} bytes, but behind the last bytes of the tile there is {} of its \
          tensor; help: pad the innermost axis of the tensor, so that tiles have bytes of their own",
-        str(name),
-        str(if by_the_sub_context { "the sub context" } else { "a transfer from HBM" }),
-        number(spec::DMA_HBM_TO_DM_BYTES),
-        str(&what),
+        name,
+        if by_the_sub_context { "the sub context" } else { "a transfer from HBM" },
+        spec::DMA_HBM_TO_DM_BYTES,
+        what.as_str(),
     )
 }
 
@@ -161,7 +161,7 @@ impl DmaRules {
     const fn text(&self) -> Text {
         let source = self.source.0.notation(Text::new());
         let destination = self.destination.0.notation(Text::new());
-        text!("{}: {} to {}", str(self.operation), text(&source), text(&destination))
+        text!("{}: {} to {}", (self.operation, &source, &destination))
     }
 }
 
@@ -175,9 +175,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             "whole bytes",
             "{} moves {} of {} bits at a time, or steps by half a byte, but a transfer moves whole bytes; \
              help: keep an even number of elements together, innermost on both sides",
-            text(&rules.text()),
-            count(run, "element"),
-            number(bits),
+            (&rules.text(), count(run, "element"), bits),
         );
     }
     if !matches!((rules.source.0.memory, rules.destination.0.memory), (Memory::Hbm, Memory::Dm)) {
@@ -187,8 +185,9 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
     let bytes = run * bits / 8;
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may be read past its end if no other run begins there on either side. The extra bytes land in padding.
-    let lead = transfer.destination_start.elements;
-    let end = if lead > 0 { rules.destination.1.saturating_sub(lead as usize) } else { rules.destination.1 };
+    let start = transfer.destination_start.elements;
+    let end =
+        if start > 0 { rules.destination.1.saturating_sub(start as usize) } else { rules.destination.1 };
     let there = least(end, next_run(transfer, run, false));
     let apart = rounded * 8 <= next_run(transfer, run, true) * bits;
     if rounded * 8 > there * bits || !apart {
@@ -197,16 +196,16 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             "DMA run",
             "{} has {} on both sides, but a transfer from HBM to DM moves multiples of {}; \
              help: {}{} to `# {}`",
-            text(&rules.text()),
+            &rules.text(),
             count(bytes, "contiguous byte"),
-            number(unit),
-            text(&longer),
-            str(if apart && !rules.by_index {
+            unit,
+            &longer,
+            if apart && !rules.by_index {
                 "pad the innermost axis of the destination"
             } else {
                 "make the innermost axis the same on both sides, and pad it on both sides"
-            }),
-            number(rounded * 8 / bits),
+            },
+            rounded * 8 / bits,
         );
     }
     let odd = shortest_odd_step(transfer, bits, 8 * unit, run);
@@ -216,9 +215,7 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             "DMA stride",
             "{} steps by a number of bytes that is no multiple of {} on one side, but a transfer from HBM to DM needs \
              multiples on both; help: pad the innermost axis to `# {}` on both sides",
-            text(&rules.text()),
-            number(unit),
-            number(step.div_ceil(unit) * unit * 8 / bits),
+            (&rules.text(), unit, step.div_ceil(unit) * unit * 8 / bits),
         );
     }
     Ok(())
@@ -233,7 +230,7 @@ const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
     }
     text!(
         "move it with `.to_hbm()` first, to an order that ends in {} as the destination does; or ",
-        mapping(rules.destination.0.element),
+        rules.destination.0.element,
     )
 }
 
@@ -244,64 +241,52 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
         _ => 1,
     };
     let starts = [transfer.source_start.elements, transfer.destination_start.elements];
-    let mut k = 0;
-    while k < starts.len() {
+    each!(k < starts.len(), {
         if !(starts[k].unsigned_abs() * bits).is_multiple_of(8 * unit) {
             refuse!(
                 "DMA start",
                 "{} starts {}{} of {} bits from the {}, but a transfer starts at multiples of {}; \
                  help: put a multiple of {} dead positions before the innermost axis, or none",
-                text(&rules.text()),
-                str(if starts[k] < 0 { "-" } else { "" }),
+                &rules.text(),
+                if starts[k] < 0 { "-" } else { "" },
                 count(starts[k].unsigned_abs(), "element"),
-                number(bits),
-                str(if k == 0 { "source" } else { "destination" }),
+                bits,
+                if k == 0 { "source" } else { "destination" },
                 count(unit, "byte"),
-                number(8 * unit / crate::mapping::gcd(bits, 8 * unit)),
+                8 * unit / crate::mapping::gcd(bits, 8 * unit),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
 /// Elements from the start of a run to the start of the next one on a side. No limit for a single run.
 const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
     let mut next = usize::MAX / 64;
-    let mut k = 0;
-    while k < transfer.loops.len {
+    each!(k < transfer.loops.len, {
         let axis = transfer.loops.items[k];
         let step = if of_source { axis.source.elements } else { axis.destination.elements };
         if axis.size > 1 && step >= run {
             next = least(next, step);
         }
-        k += 1;
-    }
+    });
     next
-}
-
-const fn least(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
 }
 
 /// The shortest step, in elements, of a loop outside the run that is no multiple of `unit` bits. 0 if there is none.
 const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
     let mut shortest = 0;
-    let mut k = 0;
-    while k < transfer.loops.len {
+    each!(k < transfer.loops.len, {
         let axis = transfer.loops.items[k];
         let steps = [axis.source.elements, axis.destination.elements];
         let inside =
             steps[0] == steps[1] && steps[0] < run && axis.source.units == 0 && axis.destination.units == 0;
-        let mut s = 0;
-        while s < steps.len() {
+        each!(s < steps.len(), {
             let odd = axis.size > 1 && !inside && !(steps[s] * bits).is_multiple_of(unit);
             if odd && (shortest == 0 || steps[s] < shortest) {
                 shortest = steps[s];
             }
-            s += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     shortest
 }

@@ -19,7 +19,7 @@ pub struct FetchAddress {
 
 /// The fetches of a plan, in order: one per cycle.
 #[derive(Clone, Debug)]
-pub struct Addresses {
+pub struct FetchAddresses {
     config: Config,
     /// Bits of a stored element.
     bits: usize,
@@ -31,7 +31,7 @@ pub struct Addresses {
     end: usize,
 }
 
-impl Addresses {
+impl FetchAddresses {
     /// The element at a position of the stream, counted from the start of the tensor.
     fn element(&self, position: usize) -> isize {
         let mut rest = position;
@@ -44,7 +44,7 @@ impl Addresses {
     }
 }
 
-impl Iterator for Addresses {
+impl Iterator for FetchAddresses {
     type Item = FetchAddress;
 
     fn next(&mut self) -> Option<FetchAddress> {
@@ -68,15 +68,15 @@ impl Iterator for Addresses {
     }
 }
 
-impl ExactSizeIterator for Addresses {}
+impl ExactSizeIterator for FetchAddresses {}
 
 impl FetchConfig {
     /// The fetches, in order: [`FetchConfig::cycles`] of them.
-    pub fn addresses(&self) -> Addresses {
+    pub fn addresses(&self) -> FetchAddresses {
         let bits = self.packet_bytes * 8 / self.packet;
         let repeated =
             self.derived.entries.as_slice().last().is_some_and(|entry| entry.stride == 0 && entry.size > 1);
-        Addresses {
+        FetchAddresses {
             config: self.config,
             bits,
             repeat: if repeated { (self.fetch_size * 8 / bits).max(1) } else { 1 },

@@ -14,27 +14,19 @@ pub const fn check_interleave(axis: Axis, mappings: &[&'static Expr]) -> Result<
             "interleave axis",
             "begin_interleaved: the axis `{}` has size {}, but exactly {} tensors are interleaved; \
              help: declare `{} = {}`",
-            str(axis.name.as_str()),
-            number(axis.size),
-            number(TENSORS),
-            str(axis.name.as_str()),
-            number(TENSORS),
+            (axis.name.as_str(), axis.size, TENSORS, axis.name.as_str(), TENSORS),
         );
     }
-    let mut k = 0;
-    while k < mappings.len() {
+    each!(k < mappings.len(), {
         if mappings[k].mentions(&axis) {
             refuse!(
                 "interleave axis",
                 "begin_interleaved: the tensors hold the axis `{}` themselves, in {}; \
                  help: declare another axis of size {} to tell them apart",
-                str(axis.name.as_str()),
-                mapping(mappings[k]),
-                number(TENSORS),
+                (axis.name.as_str(), mappings[k], TENSORS),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -56,7 +48,7 @@ pub const fn interleave_period(pool: &mut Pool, request: &FetchRequest) -> Resul
                 "interleave axis",
                 "fetch: a stream begins with time `m![1]`, or with the axis of two interleaved tensors, not with {}; \
                  help: start it with `begin`",
-                mapping(other),
+                other,
             );
         }
     };
@@ -67,9 +59,7 @@ pub const fn interleave_period(pool: &mut Pool, request: &FetchRequest) -> Resul
             "interleave axis",
             "fetch: the packet {} holds `{}`, which tells two interleaved tensors apart, but a packet is read from one \
              tensor; help: put `{}` in `Time`",
-            mapping(request.packet),
-            str(name),
-            str(name),
+            (request.packet, name, name),
         );
     }
     let time = factorize(pool, request.time);
@@ -80,10 +70,10 @@ pub const fn interleave_period(pool: &mut Pool, request: &FetchRequest) -> Resul
         "interleave axis",
         "fetch: `Time` {} {} `{}`, which tells two interleaved tensors apart; \
          help: put `{}` into it as it is; innermost, every packet alternates",
-        mapping(request.time),
-        str(if request.time.mentions(axis) { "cuts, resizes or pads" } else { "lacks" }),
-        str(name),
-        str(name),
+        request.time,
+        if request.time.mentions(axis) { "cuts, resizes or pads" } else { "lacks" },
+        name,
+        name,
     )
 }
 
@@ -91,8 +81,7 @@ pub const fn interleave_period(pool: &mut Pool, request: &FetchRequest) -> Resul
 const fn period_of(time: &Factors, axis: &Axis) -> Option<usize> {
     let factors = time.as_slice();
     let mut found = None;
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         let base = size_of_factors(factors.split_at(k).0);
         match (found, factors[k]) {
             (None, Factor::Term { term, resize })
@@ -104,7 +93,6 @@ const fn period_of(time: &Factors, axis: &Axis) -> Option<usize> {
             (Some(period), Factor::Term { .. }) if !base.is_multiple_of(TENSORS * period) => return None,
             _ => {}
         }
-        k += 1;
-    }
+    });
     found
 }

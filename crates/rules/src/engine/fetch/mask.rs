@@ -52,15 +52,15 @@ pub struct Masking {
 
 /// A term of a sum: `weight` times the index of an entry.
 #[derive(Clone, Copy)]
-struct Part {
+struct EntryPart {
     entry: usize,
     weight: usize,
 }
 
 /// A sum of entry indices, with the condition `start <= sum < end`.
 #[derive(Clone, Copy)]
-struct Sum {
-    parts: List<Part, { spec::SEQUENCER_ENTRIES }>,
+struct EntrySum {
+    parts: List<EntryPart, { spec::SEQUENCER_ENTRIES }>,
     start: usize,
     end: usize,
 }
@@ -98,18 +98,16 @@ const fn inside(config: &Config, entry: usize) -> usize {
     positions
 }
 
-/// Marks the entries with outer parts of the packet's innermost axis: those inside its block, and those of its other
+/// Marks the entries with outer parts of the packet's innermost axis: those inside its padded positions, and those of its other
 /// digits.
 const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool; DERIVED_ENTRIES] {
     let mut outer = [false; DERIVED_ENTRIES];
     let mut atom: Option<Atom> = None;
     let parts = [packet, time];
-    let mut p = 0;
     let mut before = 1;
-    while p < 2 {
+    each!(p < 2, {
         let factors = parts[p].as_slice();
-        let mut k = 0;
-        while k < factors.len() {
+        each!(k < factors.len(), {
             if let Factor::Term { term, .. } = factors[k] {
                 let start = before * size_of_factors(factors.split_at(k).0);
                 let same = match &atom {
@@ -128,29 +126,25 @@ const fn outer_parts(config: &Config, time: &Factors, packet: &Factors) -> [bool
                     mark(config, start, end, &mut outer);
                 }
             }
-            k += 1;
-        }
+        });
         before *= parts[p].size();
-        p += 1;
-    }
+    });
     outer
 }
 
 /// Marks the entries whose positions lie between `start` and `end`.
 const fn mark(config: &Config, start: usize, end: usize, entries: &mut [bool; DERIVED_ENTRIES]) {
-    let mut k = config.entries.len();
     let mut inside = 1;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < config.entries.len(), {
         let size = config.entries.get(k).size;
         if inside >= start && inside * size <= end {
             entries[k] = true;
         }
         inside *= size;
-    }
+    });
 }
 
-type Sums = List<Sum, 8>;
+type Sums = List<EntrySum, 8>;
 
 /// The conditions on the innermost axis, and a flag that is true if there are others. `None` if a condition cannot be
 /// expressed by entries.
@@ -161,12 +155,11 @@ const fn innermost_sums(
     outer: [bool; DERIVED_ENTRIES],
 ) -> Option<(Sums, bool)> {
     let innermost = config.entries.len() - 1;
-    let mut sums = List::new(Sum { parts: List::new(Part { entry: 0, weight: 0 }), start: 0, end: 0 });
+    let mut sums =
+        List::new(EntrySum { parts: List::new(EntryPart { entry: 0, weight: 0 }), start: 0, end: 0 });
     let mut others = false;
-    let mut k = 0;
-    while k < guard.sums.len() {
+    each!(k < guard.sums.len(), {
         let condition = guard.sums.get(k);
-        k += 1;
         if condition.limit == usize::MAX {
             continue;
         }
@@ -181,30 +174,26 @@ const fn innermost_sums(
         } else {
             others = true;
         }
-    }
+    });
     if sums.is_empty() || sums.overflowed() { None } else { Some((sums, others)) }
 }
 
-const fn holds(sum: &Sum, entry: usize) -> bool {
-    let mut k = 0;
-    while k < sum.parts.len() {
+const fn holds(sum: &EntrySum, entry: usize) -> bool {
+    each!(k < sum.parts.len(), {
         if sum.parts.get(k).entry == entry {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
 /// Translates a condition on time and packet positions to one on entry indices. `None` if a digit starts or ends inside
 /// an entry.
-const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet: usize) -> Option<Sum> {
-    let mut parts = List::new(Part { entry: 0, weight: 0 });
+const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet: usize) -> Option<EntrySum> {
+    let mut parts = List::new(EntryPart { entry: 0, weight: 0 });
     let (mut from, mut to) = (condition.start, condition.end());
-    let mut d = condition.first;
-    while d < condition.first + condition.len {
+    each!((d = condition.first) < condition.first + condition.len, {
         let mut digit = guard.digits.at(d);
-        d += 1;
         // A digit alone is a range of positions: `2 <= v / 3` is `6 <= v`.
         if condition.len == 1
             && digit.weight > 0
@@ -224,9 +213,7 @@ const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet:
             _ => total,
         };
         let mut reached = start;
-        let mut k = config.entries.len();
-        while k > 0 {
-            k -= 1;
+        each_back!(k < config.entries.len(), {
             let (base, size) = (inside(config, k), config.entries.get(k).size);
             if size == 1 || base * size <= start || base >= end {
                 continue;
@@ -234,37 +221,33 @@ const fn entry_sum(guard: &Guard, condition: &GuardSum, config: &Config, packet:
             if base != reached || !end.is_multiple_of(base * size) {
                 return None;
             }
-            parts.push(Part { entry: k, weight: digit.weight * (base / start) });
+            parts.push(EntryPart { entry: k, weight: digit.weight * (base / start) });
             reached = base * size;
-        }
-    }
-    if parts.overflowed() { None } else { Some(Sum { parts, start: from, end: to }) }
+        });
+    });
+    if parts.overflowed() { None } else { Some(EntrySum { parts, start: from, end: to }) }
 }
 
 /// Removes parts that cannot change the result: all other weights and both bounds are multiples of a number that is
 /// greater than the sum of the removed parts.
-const fn reduce(sum: &mut Sum, config: &Config) {
+const fn reduce(sum: &mut EntrySum, config: &Config) {
     let mut dropped = 0;
     loop {
         let mut least = 0;
-        let mut k = 1;
-        while k < sum.parts.len() {
+        each!((k = 1) < sum.parts.len(), {
             if sum.parts.get(k).weight < sum.parts.get(least).weight {
                 least = k;
             }
-            k += 1;
-        }
+        });
         if sum.parts.len() < 2 {
             return;
         }
         let mut common = crate::mapping::gcd(sum.start, sum.end);
-        let mut k = 0;
-        while k < sum.parts.len() {
+        each!(k < sum.parts.len(), {
             if k != least {
                 common = crate::mapping::gcd(common, sum.parts.get(k).weight);
             }
-            k += 1;
-        }
+        });
         let part = sum.parts.at(least);
         dropped += part.weight * (config.entries.get(part.entry).size - 1);
         if dropped >= common {
@@ -278,26 +261,22 @@ const fn reduce(sum: &mut Sum, config: &Config) {
 /// one, at an index of the outer entry.
 const fn live_part(sums: &Sums, innermost: usize, size: usize, index: usize) -> (usize, usize) {
     let (mut count, mut left) = (size, 0);
-    let mut k = 0;
-    while k < sums.len() {
+    each!(k < sums.len(), {
         let sum = sums.get(k);
-        k += 1;
         let (mut weight, mut outside) = (0, 0);
-        let mut p = 0;
-        while p < sum.parts.len() {
+        each!(p < sum.parts.len(), {
             let part = sum.parts.get(p);
             if part.entry == innermost {
                 weight += part.weight;
             } else {
                 outside += part.weight * index;
             }
-            p += 1;
-        }
+        });
         let live = elements_below(sum.end, outside, weight, size);
-        let dead = elements_below(sum.start, outside, weight, size);
+        let before = elements_below(sum.start, outside, weight, size);
         count = if live < count { live } else { count };
-        left = if dead > left { dead } else { left };
-    }
+        left = if before > left { before } else { left };
+    });
     (count, left)
 }
 
@@ -315,21 +294,17 @@ const fn elements_below(bound: usize, outside: usize, weight: usize, size: usize
 const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfig, Config)> {
     let innermost = config.entries.len() - 1;
     let mut outer: Option<usize> = None;
-    let mut k = 0;
-    while k < sums.len() {
+    each!(k < sums.len(), {
         let sum = sums.get(k);
-        k += 1;
-        let mut p = 0;
-        while p < sum.parts.len() {
+        each!(p < sum.parts.len(), {
             let entry = sum.parts.get(p).entry;
-            p += 1;
             match outer {
                 _ if entry == innermost => {}
                 Some(other) if other != entry => return None,
                 _ => outer = Some(entry),
             }
-        }
-    }
+        });
+    });
     let size = config.entries.get(innermost).size;
     let indices = match outer {
         Some(entry) => config.entries.get(entry).size,
@@ -358,11 +333,9 @@ const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfi
             }
             config.entries.insert(innermost, Entry { size: 1, stride: 0 });
             mask.rightmost_valid_count_dim = outer;
-            let mut index = 0;
-            while index < indices {
+            each!(index < indices, {
                 mask.last_dim_rightmost_valid_count.push(live_part(sums, innermost, size, index).0);
-                index += 1;
-            }
+            });
         }
     }
     if indices > 1 && live_part(sums, innermost, size, 1).1 > 0
@@ -371,12 +344,10 @@ const fn mask_of(sums: &Sums, config: &Config, bits: usize) -> Option<(MaskConfi
         return None;
     }
     let counts = mask.last_dim_rightmost_valid_count.as_slice();
-    let mut k = 0;
-    while k < counts.len() {
+    each!(k < counts.len(), {
         if counts[k] * bits > spec::FETCH_MASK_NIBBLES * 4 {
             return None;
         }
-        k += 1;
-    }
+    });
     Some((mask, config))
 }

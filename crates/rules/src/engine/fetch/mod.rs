@@ -6,7 +6,7 @@ pub mod mask;
 pub mod plan;
 pub mod stages;
 
-pub use addresses::{Addresses, FetchAddress};
+pub use addresses::{FetchAddress, FetchAddresses};
 pub use interleave::{begin_is_refused, check_interleave, interleave_period};
 pub use mask::{Masking, derive_mask};
 pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch, fetch};
@@ -15,7 +15,6 @@ pub use stages::check_stages;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::Expr;
 use crate::spec;
-use crate::text::text;
 
 /// Checks that a stream exists in every slice of every cluster of its chips.
 pub const fn check_units(cluster: &'static Expr, slice: &'static Expr) -> Result<(), PlanError> {
@@ -28,18 +27,14 @@ const fn check_count(expr: &'static Expr, name: &'static str, count: usize) -> R
         Ok(size) if size == count => Ok(()),
         Ok(size) => {
             let help = if size < count {
-                text!("fill the unused ones with padding, `# {}`", number(count))
+                text!("fill the unused ones with padding, `# {}`", count)
             } else {
                 text!("move part of it to `Time` or `Chip`")
             };
             refuse!(
                 "unit count",
                 "fetch: {} size must be {}, got {} from {}; help: {}",
-                str(name),
-                number(count),
-                number(size),
-                mapping(expr),
-                text(&help),
+                (name, count, size, expr, &help),
             )
         }
         Err(text) => Err(PlanError::new("mapping", text)),

@@ -8,10 +8,9 @@ use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{Expr, Factors, Pool, UNKNOWN, factorize, gcd};
 use crate::scalar::ElementType;
 use crate::sequencer::{
-    Config, Request, Stream, Window, accessed_run, contiguous_run, derive, derive_members, limited,
+    Config, Request, StreamPart, Window, accessed_run, contiguous_run, derive, derive_members, limited,
 };
 use crate::spec;
-use crate::text::text;
 
 /// The call, for messages.
 pub const OPERATION: &str = "fetch";
@@ -145,11 +144,7 @@ pub const fn fetch(request: &FetchRequest, forms: [&Factors; 3]) -> Result<Fetch
             "whole bytes",
             "fetch: packets {} from {} have {} of {} bits in runs of {}, but a fetch takes whole bytes; \
              help: keep an even number of 4-bit elements together, innermost on both sides",
-            mapping(request.packet),
-            mapping(request.element),
-            count(packet, "element"),
-            number(input_bits),
-            number(run_bits / input_bits),
+            (request.packet, request.element, count(packet, "element"), input_bits, run_bits / input_bits),
         );
     }
     attempt!(check_byte_addresses(request, &derived));
@@ -189,8 +184,8 @@ pub const fn fetch(request: &FetchRequest, forms: [&Factors; 3]) -> Result<Fetch
 }
 
 /// A part of a stream with its normal form, if that is known.
-const fn stream<'a>(expr: &'a Expr, form: &'a Factors) -> Stream<'a> {
-    if form.problem().is_none() { Stream::Known(expr, form) } else { Stream::Expr(expr) }
+const fn stream<'a>(expr: &'a Expr, form: &'a Factors) -> StreamPart<'a> {
+    if form.problem().is_none() { StreamPart::Known(expr, form) } else { StreamPart::Expr(expr) }
 }
 
 /// The most positions of a mapping, or of a stream: far more than the chip's memory has bits, and few enough to
@@ -201,33 +196,28 @@ const POSITIONS: u64 = 1 << 48;
 const fn check_sizes(request: &FetchRequest) -> Result<(), PlanError> {
     let exprs = [request.begin, request.element, request.time, request.packet];
     let mut sizes = [1; 4];
-    let mut k = 0;
-    while k < exprs.len() {
+    each!(k < exprs.len(), {
         match exprs[k].checked_size() {
             Ok(size) => sizes[k] = size,
             Err(problem) => {
-                refuse!("mapping", "fetch: {}", text(&problem))
+                refuse!("mapping", "fetch: {}", &problem)
             }
         }
         if !is_countable(exprs[k]) {
             refuse!(
                 "size",
                 "fetch: {} is made of more than {} positions; help: cut the axes before they are fetched",
-                mapping(exprs[k]),
-                number(POSITIONS as usize),
+                (exprs[k], POSITIONS as usize),
             );
         }
-        k += 1;
-    }
+    });
     let [_, _, time, packet] = sizes;
     match time.checked_mul(packet) {
         Some(positions) if positions as u64 <= POSITIONS => Ok(()),
         _ => refuse!(
             "size",
             "fetch: packets {} at {} are more than {} positions; help: cut the axes before they are fetched",
-            mapping(request.packet),
-            mapping(request.time),
-            number(POSITIONS as usize),
+            (request.packet, request.time, POSITIONS as usize),
         ),
     }
 }
@@ -266,48 +256,40 @@ const fn check_byte_addresses(request: &FetchRequest, config: &Config) -> Result
             "whole bytes",
             "fetch: packets {} at {} from {} would start at half bytes: {} elements of {} bits from the tensor; \
              help: put an even number of 4-bit dead positions before an axis: `# 2 + …`",
-            mapping(request.packet),
-            mapping(request.time),
-            mapping(request.element),
-            signed(config.base),
-            number(bits),
+            (request.packet, request.time, request.element, config.base, bits),
         );
     }
     let run = contiguous_run(config);
     let mut inside = 1;
-    let mut k = config.entries.len;
-    while k > 0 {
-        k -= 1;
+    each_back!(k < config.entries.len, {
         let entry = config.entries.items[k];
         if inside >= run && entry.size > 1 && !(entry.stride.unsigned_abs() * bits).is_multiple_of(8) {
             refuse!(
                 "whole bytes",
                 "fetch: packets {} at {} from {} would start at half bytes: a loop of {} by {}{} of {} bits; \
                  help: keep an even number of 4-bit elements together, innermost on both sides",
-                mapping(request.packet),
-                mapping(request.time),
-                mapping(request.element),
+                request.packet,
+                request.time,
+                request.element,
                 count(entry.size, "step"),
-                str(if entry.stride < 0 { "-" } else { "" }),
+                if entry.stride < 0 { "-" } else { "" },
                 count(entry.stride.unsigned_abs(), "element"),
-                number(bits),
+                bits,
             );
         }
         inside *= entry.size;
-    }
+    });
     Ok(())
 }
 
 /// Cycles that the stages between sequencer and packets take until the first element is out.
 const fn latency(request: &FetchRequest) -> usize {
     let mut cycles = 0;
-    let mut k = 0;
-    while k < AdapterStage::ALL.len() {
+    each!(k < AdapterStage::ALL.len(), {
         if request.asks_for(AdapterStage::ALL[k]) {
             cycles += AdapterStage::ALL[k].latency();
         }
-        k += 1;
-    }
+    });
     cycles
 }
 
@@ -324,22 +306,18 @@ const fn fetch_size(request: &FetchRequest, common: usize) -> Result<usize, Plan
             "sub-context fetch size",
             "fetch: the sub context fetches {} bytes at a time, but packets and contiguous runs have only {} in common; \
              help: make the innermost axes contiguous in multiples of {} bytes, or fetch in the main context",
-            number(size),
-            count(common, "byte"),
-            number(size),
+            (size, count(common, "byte"), size),
         );
     }
     let (looked_up, output) = (request.looked_up().bits(), request.output.bits());
     let widest = if looked_up > output { looked_up } else { output };
-    let mut k = 0;
-    while k < spec::FETCH_SIZES.len() {
+    each!(k < spec::FETCH_SIZES.len(), {
         let size = spec::FETCH_SIZES[k];
         let fits = size * widest <= spec::FLIT_BYTES * request.input.bits();
         if common.is_multiple_of(size) && fits {
             return Ok(size);
         }
-        k += 1;
-    }
+    });
     Ok(1)
 }
 
@@ -353,21 +331,17 @@ pub const fn check_packet(request: &FetchRequest) -> Result<(), PlanError> {
     if bits.is_multiple_of(8 * spec::FETCH_ALIGN_BYTES) {
         return Ok(());
     }
-    let held = if bits.is_multiple_of(8) {
-        text!("{} bytes", number(bits / 8))
-    } else {
-        text!("{} bits", number(bits))
-    };
+    let held = if bits.is_multiple_of(8) { text!("{} bytes", bits / 8) } else { text!("{} bits", bits) };
     let lanes = 8 * spec::FETCH_ALIGN_BYTES / request.output.bits();
     refuse!(
         "packet bytes",
         "fetch: a packet {} of {} holds {}, but packets come in multiples of {} bytes; \
          help: pad the innermost axis, to `# {}` elements in all",
-        mapping(request.packet),
-        str(request.output.name()),
-        text(&held),
-        number(spec::FETCH_ALIGN_BYTES),
-        number(elements.div_ceil(lanes) * lanes),
+        request.packet,
+        request.output.name(),
+        &held,
+        spec::FETCH_ALIGN_BYTES,
+        elements.div_ceil(lanes) * lanes,
     )
 }
 

@@ -11,10 +11,10 @@ pub const fn check_stages(request: &FetchRequest) -> Result<(), PlanError> {
             "sub-context stage",
             "fetch_with_table: the sub context has no {}: its adapter has {}, {} and {}; \
              help: fetch in the main context, `ctx.main`",
-            str(AdapterStage::Table.name()),
-            str(AdapterStage::Cast.name()),
-            str(AdapterStage::ZeroPoint.name()),
-            str(AdapterStage::Batching.name()),
+            AdapterStage::Table.name(),
+            AdapterStage::Cast.name(),
+            AdapterStage::ZeroPoint.name(),
+            AdapterStage::Batching.name(),
         );
     }
     Ok(())

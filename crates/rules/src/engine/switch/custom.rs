@@ -5,8 +5,8 @@ use crate::command::{Switch, SwitchVariant};
 use crate::error::attempt;
 use crate::list::List;
 use crate::mapping::{
-    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, matched, mentions, modulo, overlap,
-    stride,
+    Atom, CutRule, Factor, Factors, Matched, PIECES, Pieces, Pool, Term, greatest, matched, mentions, modulo,
+    overlap, stride,
 };
 
 /// The level of the digits that are innermost in time. `OUT_SLICE` is the level of the slices that receive.
@@ -46,12 +46,12 @@ pub const fn derive_custom(
             "switch ring power of two",
             "the mappings decide the ring: it is 1, 2, 4, 8, 16, 32, 64, 128 or 256",
             "the ring size must be a power of 2, but it is {}",
-            number(ring),
+            ring,
         );
     }
     let (in_time, out_time) = (mappings.in_time.size(), mappings.out_time.size());
     let divides = out_time.is_multiple_of(in_time);
-    let inner = if divides { modulo(pool, &mappings.out_time, out_time / in_time) } else { Factors::one() };
+    let inner = if divides { modulo(pool, &mappings.out_time, out_time / in_time) } else { Factors::ONE };
     let sides = (Pieces::new(&[&mappings.in_slice]), Pieces::new(&[&inner, &mappings.out_slice]));
     let matched = matched(pool, sides.0, sides.1, [CutRule::Exact; 2]);
     attempt!(check_tiles(pool, mappings, &matched));
@@ -60,10 +60,7 @@ pub const fn derive_custom(
             "switch custom time division",
             "append the digits that leave the slices to `InTime`, and nothing else",
             "`InTime::SIZE`, {} of {}, does not divide `OutTime::SIZE`, {} of {}",
-            number(in_time),
-            mapping(mappings.request.in_time),
-            number(out_time),
-            mapping(mappings.request.out_time),
+            (in_time, mappings.request.in_time, out_time, mappings.request.out_time),
         );
     }
     let outer = stride(pool, &mappings.out_time, out_time / in_time);
@@ -72,9 +69,7 @@ pub const fn derive_custom(
             "switch moved innermost",
             "write `InTime` first, and the digits that leave the slices after it",
             "axes that move from slice to time must be innermost in `OutTime` {}: its outer part has to be `InTime` {}, but is {}",
-            mapping(mappings.request.out_time),
-            mapping(mappings.request.in_time),
-            factors(pool, &outer),
+            (mappings.request.out_time, mappings.request.in_time, factors(pool, &outer)),
         );
     }
     let moves = attempt!(moves(pool, mappings, &matched, &inner));
@@ -89,10 +84,7 @@ pub const fn derive_custom(
             "switch ring size",
             "use the expected ring size",
             "the ring of `InSlice` {} and `OutSlice` {} has {}, but the ring size is {}",
-            mapping(mappings.request.in_slice),
-            mapping(mappings.request.out_slice),
-            count(expected, "slice"),
-            number(given),
+            (mappings.request.in_slice, mappings.request.out_slice, count(expected, "slice"), given),
         );
     }
     Ok(routes(mappings, &digits, expected))
@@ -101,9 +93,7 @@ pub const fn derive_custom(
 /// Checks the digits of `OutSlice` that the slices did not have before: they are new, each axis occurs once, and they
 /// are not padded.
 const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Result<(), Reason> {
-    let mut k = matched.divisor.list.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < matched.divisor.list.len(), {
         let piece = matched.divisor.list.get(k);
         let Some((term, resize)) = matched.divisor.digit(k) else { continue };
         if piece.level != OUT_SLICE || resize == 1 {
@@ -119,9 +109,9 @@ const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Res
                 "declare an axis for the copies; a digit of time becomes a slice digit in `InterTranspose` only",
                 "the tile {} of `OutSlice` {} must be new with respect to `InSlice` {} and `InTime` {}",
                 term(pool, &term, resize),
-                mapping(mappings.request.out_slice),
-                mapping(mappings.request.in_slice),
-                mapping(mappings.request.in_time),
+                mappings.request.out_slice,
+                mappings.request.in_slice,
+                mappings.request.in_time,
             );
         }
         if uses(pool, &mappings.out_slice, &term) > 1 {
@@ -129,8 +119,7 @@ const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Res
                 "switch tile once",
                 "declare an axis for each place in which copies lie",
                 "the axis of the tile {} must have exactly one use in `OutSlice` {}",
-                term(pool, &term, resize),
-                mapping(mappings.request.out_slice),
+                (term(pool, &term, resize), mappings.request.out_slice),
             );
         }
         if k + 1 < matched.divisor.list.len()
@@ -141,12 +130,11 @@ const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Res
                 "switch tile padded",
                 "give the axis of the copies its full size",
                 "the tile {} must not be padded, but `OutSlice` {} pads it",
-                term(pool, &term, resize),
-                mapping(mappings.request.out_slice),
+                (term(pool, &term, resize), mappings.request.out_slice),
             );
         }
         attempt!(check_elsewhere(pool, mappings, &term, resize));
-    }
+    });
     Ok(())
 }
 
@@ -154,21 +142,16 @@ const fn check_tiles(pool: &Pool, mappings: &Mappings, matched: &Matched) -> Res
 /// axis.
 const fn check_elsewhere(pool: &Pool, mappings: &Mappings, tile: &Term, resize: usize) -> Result<(), Reason> {
     const NAMES: [&str; 3] = ["Chip", "Cluster", "Packet"];
-    let mut k = 0;
-    while k < NAMES.len() {
+    each!(k < NAMES.len(), {
         if overlaps(pool, tile, &mappings.others[k]) {
             broken!(
                 "switch custom new axes",
                 "declare an axis for the copies, or take a digit that stands nowhere else",
                 "the tile {} of `OutSlice` {} must be new, but `{}` {} has coordinates of it already",
-                term(pool, tile, resize),
-                mapping(mappings.request.out_slice),
-                str(NAMES[k]),
-                mapping(mappings.request.others[k]),
+                (term(pool, tile, resize), mappings.request.out_slice, NAMES[k], mappings.request.others[k]),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -191,25 +174,20 @@ const fn check_kept_whole(
         "switch kept whole",
         "keep all of it, or move it to time, where `= n` cuts it",
         "`OutSlice` {} keeps {} of the {} values of {}",
-        mapping(mappings.request.out_slice),
-        number(resize),
-        number(values),
-        term(pool, &term, values),
+        (mappings.request.out_slice, resize, values, term(pool, &term, values)),
     )
 }
 
 /// True if a digit has coordinates in common with a digit of a mapping.
 const fn overlaps(pool: &Pool, term: &Term, factors: &Factors) -> bool {
     let list = factors.as_slice();
-    let mut k = 0;
-    while k < list.len() {
+    each!(k < list.len(), {
         if let Factor::Term { term: other, .. } = &list[k]
             && overlap(pool, term, other)
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
@@ -218,24 +196,21 @@ const fn overlaps(pool: &Pool, term: &Term, factors: &Factors) -> bool {
 const fn uses(pool: &Pool, factors: &Factors, term: &Term) -> usize {
     if let Atom::Composite(composite) = term.atom {
         let (content, mut most) = (pool.content(composite), 0);
-        let mut k = 0;
-        while k < content.len() {
+        each!(k < content.len(), {
             if let Factor::Term { term, .. } = &content[k] {
                 let count = uses(pool, factors, term);
                 most = if count > most { count } else { most };
             }
-            k += 1;
-        }
+        });
         return most;
     }
     let list = factors.as_slice();
-    let (mut count, mut k) = (0, 0);
-    while k < list.len() {
+    let mut count = 0;
+    each!(k < list.len(), {
         if mentions(pool, &list[k], &term.atom) {
             count += 1;
         }
-        k += 1;
-    }
+    });
     count
 }
 
@@ -275,9 +250,9 @@ const fn moves(
                         "the innermost digits of `OutTime` must come from the input slice and not stay there, but {} of {} \
                          are no digits of `InSlice` {} that `OutSlice` {} leaves",
                         factors(pool, inner),
-                        mapping(mappings.request.out_time),
-                        mapping(mappings.request.in_slice),
-                        mapping(mappings.request.out_slice),
+                        mappings.request.out_time,
+                        mappings.request.in_slice,
+                        mappings.request.out_slice,
                     );
                 };
                 let weight = matched.dividend.list.get(partner).base;
@@ -305,9 +280,7 @@ const fn moves(
                         "switch moved padding",
                         "cut the padding off: a digit that leaves the slices may be trimmed with `= n`",
                         "the innermost digits of `OutTime`, {} of {}, have padding for which `InSlice` {} has no slices",
-                        factors(pool, inner),
-                        mapping(mappings.request.out_time),
-                        mapping(mappings.request.in_slice),
+                        (factors(pool, inner), mappings.request.out_time, mappings.request.in_slice),
                     );
                 };
                 moves.push(own_move);
@@ -321,8 +294,8 @@ const fn moves(
 
 /// Finds padding of the slices that can become `values` time steps of padding, with at least `least` slices inside.
 const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
-    let (mut inside, mut k) = (1usize, 0);
-    while k < pieces.list.len() {
+    let mut inside = 1usize;
+    each!(k < pieces.list.len(), {
         let piece = pieces.list.get(k);
         if let Factor::Padding { size } = piece.factor {
             // The digits inside may be padded to a power of two first.
@@ -332,15 +305,13 @@ const fn hole(pieces: &Pieces, values: usize, least: usize) -> Option<Move> {
             }
         }
         inside = piece.factor.size_over(inside);
-        k += 1;
-    }
+    });
     None
 }
 
 /// Checks that the sources of one time step are delivered in ascending order.
 const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Result<(), Reason> {
-    let mut k = 1;
-    while k < digits.moves.len() {
+    each!((k = 1) < digits.moves.len(), {
         let (inner, outer) = (digits.moves.at(k - 1), digits.moves.at(k));
         if outer.weight < inner.weight * inner.size {
             let (Some(a), Some(b)) = (outer.piece, inner.piece) else {
@@ -348,8 +319,7 @@ const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Resul
                     "switch moved padding",
                     "cut the padding off",
                     "padding that moves from slice to time keeps its place, but `OutTime` {} has it elsewhere than `InSlice` {}",
-                    mapping(mappings.request.out_time),
-                    mapping(mappings.request.in_slice),
+                    (mappings.request.out_time, mappings.request.in_slice),
                 );
             };
             let pieces = &digits.matched.dividend;
@@ -361,23 +331,21 @@ const fn check_order(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Resul
                      the outer one in `InSlice` {}",
                     term(pool, &first, n),
                     term(pool, &second, m),
-                    mapping(mappings.request.out_time),
+                    mappings.request.out_time,
                     term(pool, &second, m),
-                    mapping(mappings.request.in_slice),
+                    mappings.request.in_slice,
                 );
             }
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
-/// Checks digits that neither stay nor move: such a digit is left at coordinate 0, and a part of a block has no such
+/// Checks digits that neither stay nor move: such a digit is left at coordinate 0, and a part of a composite has no such
 /// coordinate of its own.
 const fn check_dropped(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Result<(), Reason> {
     let pieces = &digits.matched.dividend;
-    let mut k = 0;
-    while k < pieces.list.len() {
+    each!(k < pieces.list.len(), {
         if let Some((term, resize)) = pieces.digit(k)
             && !pieces.list.get(k).matched
             && let Atom::Composite(_) = term.atom
@@ -387,13 +355,12 @@ const fn check_dropped(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Res
                 "keep it in `OutSlice`, or append it to `OutTime`",
                 "{} of `InSlice` {} is neither in `OutSlice` {} nor in `OutTime` {}, and has no coordinate 0 by itself",
                 term(pool, &term, resize),
-                mapping(mappings.request.in_slice),
-                mapping(mappings.request.out_slice),
-                mapping(mappings.request.out_time),
+                mappings.request.in_slice,
+                mappings.request.out_slice,
+                mappings.request.out_time,
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -406,8 +373,7 @@ const fn check_dropped(pool: &Pool, mappings: &Mappings, digits: &Digits) -> Res
 const fn ring(mappings: &Mappings, digits: &Digits) -> usize {
     let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
     let mut span = 0;
-    let mut k = 0;
-    while k < before.list.len() {
+    each!(k < before.list.len(), {
         let (piece, values) = (before.list.get(k), before.list.get(k).factor.values());
         if before.digit(k).is_some() {
             match digits.matched.partner(k) {
@@ -420,25 +386,19 @@ const fn ring(mappings: &Mappings, digits: &Digits) -> usize {
                 _ => span = greatest(span, values * piece.base),
             }
         }
-        k += 1;
-    }
-    let mut k = 0;
-    while k < after.list.len() {
+    });
+    each!(k < after.list.len(), {
         let piece = after.list.get(k);
         if piece.level == OUT_SLICE && !piece.matched && after.digit(k).is_some() {
             span = greatest(span, piece.base * piece.factor.values());
         }
-        k += 1;
-    }
-    let mut k = 0;
-    while k < digits.moves.len() {
+    });
+    each!(k < digits.moves.len(), {
         let moved = digits.moves.get(k);
         span = greatest(span, moved.weight * moved.size);
-        k += 1;
-    }
+    });
     let mut expected = mappings.in_slice.size().next_power_of_two();
-    let mut k = 0;
-    while k < before.list.len() {
+    each!(k < before.list.len(), {
         let base = before.list.get(k).base;
         if is_direct(digits, k)
             && base >= span
@@ -448,13 +408,8 @@ const fn ring(mappings: &Mappings, digits: &Digits) -> usize {
         {
             expected = base;
         }
-        k += 1;
-    }
+    });
     expected
-}
-
-const fn greatest(a: usize, b: usize) -> usize {
-    if a < b { b } else { a }
 }
 
 /// True if a digit is among the same slices as before.
@@ -472,14 +427,12 @@ const fn is_direct(digits: &Digits, k: usize) -> bool {
 /// True if digits outside a sub-ring lead from sub-ring to sub-ring.
 const fn cuts_all(digits: &Digits, ring: usize) -> bool {
     let before = &digits.matched.dividend;
-    let mut k = 0;
-    while k < before.list.len() {
+    each!(k < before.list.len(), {
         let base = before.list.get(k).base;
         if is_direct(digits, k) && base >= ring && !base.is_multiple_of(ring) {
             return false;
         }
-        k += 1;
-    }
+    });
     true
 }
 
@@ -487,9 +440,7 @@ const fn cuts_all(digits: &Digits, ring: usize) -> bool {
 const fn routes(mappings: &Mappings, digits: &Digits, ring: usize) -> Switch {
     let mut switch = Switch::blank(SwitchVariant::CustomBroadcast, ring, mappings.in_time.size());
     let (before, after) = (&digits.matched.dividend, &digits.matched.divisor);
-    let mut k = after.list.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < after.list.len(), {
         let piece = after.list.get(k);
         if piece.level == OUT_SLICE && after.digit(k).is_some() {
             let weight = match digits.matched.partner_of_divisor(k) {
@@ -498,15 +449,13 @@ const fn routes(mappings: &Mappings, digits: &Digits, ring: usize) -> Switch {
             };
             switch.push_digit(piece.base, piece.factor.values(), weight);
         }
-    }
+    });
     switch.push_time(mappings.in_time.size(), 0, 1);
-    let mut k = digits.moves.len();
-    while k > 0 {
-        k -= 1;
+    each_back!(k < digits.moves.len(), {
         let Move { size, weight, .. } = digits.moves.at(k);
         switch.push_time(size, weight, 0);
         switch.push_offsets(size, weight);
-    }
+    });
     switch
 }
 
@@ -547,7 +496,7 @@ mod tests {
         assert!(chips.is_err_and(|(_, text)| text.contains("`Chip` `m![X % 4]` has coordinates of it")));
     }
 
-    /// A dropped axis is left at coordinate 0. A part of a product that is cut across its axes has no such coordinate.
+    /// A dropped axis is left at coordinate 0. A part of a composite has no such coordinate.
     #[test]
     fn a_part_of_a_block_is_not_dropped() {
         fn dropped<InSlice: M>() -> Result<(), (&'static str, String)> {

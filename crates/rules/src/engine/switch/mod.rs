@@ -24,7 +24,7 @@ pub use search::derive_switch_to;
 use crate::command::Switch;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Atom, Axis, Expr, Factor, Factors, Pool, Problem, factors_of, mentions};
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The call, for messages.
 pub const OPERATION: &str = "switch";
@@ -111,31 +111,23 @@ impl Mappings {
             "switch slice size",
             "pad the smaller one with `#`, or give copies an axis of their own",
             "input and output have equal numbers of slices, but `InSlice` {} has {} and `OutSlice` {} has {}",
-            mapping(self.request.in_slice),
-            number(before),
-            mapping(self.request.out_slice),
-            number(after),
+            (self.request.in_slice, before, self.request.out_slice, after),
         )
     }
 
     /// Checks that chips, clusters and the packet do not have a new axis.
     const fn check_unused(&self, pool: &Pool, tile: &Factors) -> Result<(), Reason> {
         const NAMES: [&str; 3] = ["Chip", "Cluster", "Packet"];
-        let mut k = 0;
-        while k < NAMES.len() {
+        each!(k < NAMES.len(), {
             if let Some(axis) = shared_axis(pool, tile, &[&self.others[k]]) {
                 broken!(
                     "switch new axes",
                     "declare an axis for the copies",
                     "`OutSlice` broadcast axes must be new axes, but `{}` of {} is in `{}` {} already",
-                    str(axis.name.as_str()),
-                    factors(pool, tile),
-                    str(NAMES[k]),
-                    mapping(self.request.others[k]),
+                    (axis.name.as_str(), factors(pool, tile), NAMES[k], self.request.others[k]),
                 );
             }
-            k += 1;
-        }
+        });
         Ok(())
     }
 }
@@ -145,49 +137,41 @@ pub const fn same(a: &Factors, b: &Factors) -> bool {
     a.problem().is_none() && b.problem().is_none() && a.is(b)
 }
 
-/// Finds an axis of a mapping, by itself or in a product, that one of `others` has.
+/// Finds an axis of a mapping, by itself or in a composite, that one of `others` has.
 pub const fn shared_axis(pool: &Pool, factors: &Factors, others: &[&Factors]) -> Option<Axis> {
     let list = factors.as_slice();
-    let mut k = 0;
-    while k < list.len() {
+    each!(k < list.len(), {
         if let Factor::Term { term, .. } = &list[k]
             && let Some(axis) = axis_in(pool, &term.atom, others)
         {
             return Some(axis);
         }
-        k += 1;
-    }
+    });
     None
 }
 
 const fn axis_in(pool: &Pool, atom: &Atom, others: &[&Factors]) -> Option<Axis> {
     match atom {
         Atom::Symbol(axis) => {
-            let mut k = 0;
-            while k < others.len() {
+            each!(k < others.len(), {
                 let list = others[k].as_slice();
-                let mut j = 0;
-                while j < list.len() {
+                each!(j < list.len(), {
                     if mentions(pool, &list[j], atom) {
                         return Some(*axis);
                     }
-                    j += 1;
-                }
-                k += 1;
-            }
+                });
+            });
             None
         }
         Atom::Composite(composite) => {
             let content = pool.content(*composite);
-            let mut k = 0;
-            while k < content.len() {
+            each!(k < content.len(), {
                 if let Factor::Term { term, .. } = &content[k]
                     && let Some(axis) = axis_in(pool, &term.atom, others)
                 {
                     return Some(axis);
                 }
-                k += 1;
-            }
+            });
             None
         }
     }
@@ -237,12 +221,7 @@ pub const fn derive_switch(
         Ok(switch) => Ok(SwitchDerivation { config: *config, switch }),
         Err(reason) => Err(PlanError::new(
             reason.rule,
-            text!(
-                "switch: `{}`: {}; help: {}",
-                text(&config.notation(Text::new())),
-                text(&reason.text),
-                str(reason.help),
-            ),
+            text!("switch: `{}`: {}; help: {}", (&config.notation(Text::new()), &reason.text, reason.help)),
         )),
     }
 }
@@ -255,7 +234,6 @@ pub fn derive_given(
 ) -> Result<SwitchDerivation, PlanError> {
     derive_switch(request, config).map_err(|error| {
         let other = cheapest.config.notation(Text::new());
-        let text = Text::new().str(error.message()).str("; `").str(other.as_str()).str("` does it");
-        PlanError::new(error.rule(), text)
+        PlanError::new(error.rule(), text!("{}; `{}` does it", (error.message(), &other)))
     })
 }

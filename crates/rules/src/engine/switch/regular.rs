@@ -59,11 +59,16 @@ pub const fn derive_regular(
     let before = Parts::of(pool, &mappings.in_slice, slice1, slice0);
     match config.variant() {
         SwitchVariant::Broadcast01 => attempt!(check_broadcast01(pool, mappings, &before, &sizes)),
-        SwitchVariant::Broadcast1 => attempt!(check_broadcast1(pool, mappings, &before, &sizes)),
+        SwitchVariant::Broadcast1 => {
+            let (kept, moved) = (("slice0", &before.slice0), ("`[time0, slice1]`", &before.slice1));
+            attempt!(check_one_moved(pool, mappings, &before.slice2, (slice1, slice0), kept, moved));
+        }
         SwitchVariant::Transpose => attempt!(check_transpose(pool, mappings, &before)),
         SwitchVariant::InterTranspose => attempt!(check_inter_transpose(pool, mappings, &before, &sizes)),
         SwitchVariant::TransposedBroadcast1 => {
-            attempt!(check_transposed_broadcast1(pool, mappings, &before, &sizes));
+            // The outer digit takes the place of the inner one.
+            let (kept, moved) = (("slice1", &before.slice1), ("`[time0, slice0]`", &before.slice0));
+            attempt!(check_one_moved(pool, mappings, &before.slice2, (slice0, slice1), kept, moved));
         }
         SwitchVariant::CustomBroadcast => {}
     }
@@ -77,7 +82,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
         broken!(
             "switch dimensions",
             "use 1 for a digit that is not there",
-            "All dimensions must be greater than 0"
+            "All dimensions must be greater than 0",
         );
     }
     let slices = mappings.in_slice.size();
@@ -90,10 +95,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
             "switch slice division",
             "use sizes whose product divides the number of slices",
             "InSlice::SIZE must be divisible by (slice1 * slice0), but {} of {} is not by {} * {}",
-            number(slices),
-            mapping(mappings.request.in_slice),
-            number(slice1),
-            number(slice0),
+            (slices, mappings.request.in_slice, slice1, slice0),
         );
     }
     if matches!(variant, SwitchVariant::Transpose) {
@@ -103,10 +105,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                 "switch time size",
                 "change time in `.fetch()` or `.commit()`, or use a variant that moves slices to time",
                 "input and output time must have the same size, but {} has {} steps and {} has {}",
-                mapping(mappings.request.in_time),
-                number(before),
-                mapping(mappings.request.out_time),
-                number(after),
+                (mappings.request.in_time, before, mappings.request.out_time, after),
             );
         }
     }
@@ -117,9 +116,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                 "switch time division",
                 "cut time where one of its digits ends",
                 "`InTime::SIZE`, {} of {}, is not divisible by `time0`, {}",
-                number(time),
-                mapping(mappings.request.in_time),
-                number(time0),
+                (time, mappings.request.in_time, time0),
             );
         }
         SwitchVariant::InterTranspose => {
@@ -132,10 +129,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                     "switch time division",
                     "the digit that leaves time has `slice1` values and `time0` steps inside",
                     "`InTime::SIZE`, {} of {}, is not divisible by `(slice1 * time0)`, {} * {}",
-                    number(time),
-                    mapping(mappings.request.in_time),
-                    number(slice1),
-                    number(time0),
+                    (time, mappings.request.in_time, slice1, time0),
                 );
             }
             if slices != SLICES {
@@ -143,9 +137,7 @@ const fn check_sizes(mappings: &Mappings, variant: SwitchVariant, sizes: &Sizes)
                     "switch slice count",
                     "pad the slices with `# 256`",
                     "the three slice dimensions must multiply to {}, but {} has {} slices",
-                    number(SLICES),
-                    mapping(mappings.request.in_slice),
-                    number(slices),
+                    (SLICES, mappings.request.in_slice, slices),
                 );
             }
         }
@@ -168,10 +160,7 @@ const fn check_slice2(
         "switch slice2",
         "keep the outer digits of the slices, or choose sizes that reach further out",
         "OutSlice must preserve slice2 from InSlice, but it is {} in {} and {} in {}",
-        factors(pool, before),
-        mapping(mappings.request.in_slice),
-        factors(pool, after),
-        mapping(mappings.request.out_slice),
+        (factors(pool, before), mappings.request.in_slice, factors(pool, after), mappings.request.out_slice),
     )
 }
 
@@ -189,11 +178,11 @@ const fn check_kept(
         "switch kept digit",
         "keep this digit where the variant has it, or use other sizes",
         "`OutSlice` must preserve `{}` of `InSlice`, but it is {} in {} and {} in {}",
-        str(name),
+        name,
         factors(pool, before),
-        mapping(mappings.request.in_slice),
+        mappings.request.in_slice,
         factors(pool, after),
-        mapping(mappings.request.out_slice),
+        mappings.request.out_slice,
     )
 }
 
@@ -204,10 +193,7 @@ const fn check_new(pool: &Pool, mappings: &Mappings, tile: &Factors) -> Result<(
             "switch new axes",
             "declare an axis for the copies, or pad with `1 # n`",
             "`OutSlice` broadcast axes must be new axes, but `{}` of {} is in `InSlice` {} or `InTime` {} already",
-            str(axis.name.as_str()),
-            factors(pool, tile),
-            mapping(mappings.request.in_slice),
-            mapping(mappings.request.in_time),
+            (axis.name.as_str(), factors(pool, tile), mappings.request.in_slice, mappings.request.in_time),
         );
     }
     mappings.check_unused(pool, tile)
@@ -227,11 +213,11 @@ const fn check_time(
         "switch output time",
         "use the expected mapping",
         "OutTime does not match expected layout: it is {}, but {} is {} for `InSlice` {} and `InTime` {}",
-        mapping(mappings.request.out_time),
-        str(digits),
+        mappings.request.out_time,
+        digits,
         factors(pool, expected),
-        mapping(mappings.request.in_slice),
-        mapping(mappings.request.in_time),
+        mappings.request.in_slice,
+        mappings.request.in_time,
     )
 }
 
@@ -253,33 +239,22 @@ const fn check_broadcast01(
     check_time(pool, mappings, "`[time1, slice1, time0, slice0]`", &expected)
 }
 
-const fn check_broadcast1(
+/// Checks that one digit of the slices becomes time, and that the other one stays. `kept` and `moved` are the digits with
+/// their names, `inner` the number of slices inside the copies.
+const fn check_one_moved(
     pool: &mut Pool,
     mappings: &Mappings,
-    before: &Parts,
-    sizes: &Sizes,
+    slice2: &Factors,
+    (copies, inner): (usize, usize),
+    kept: (&'static str, &Factors),
+    moved: (&'static str, &Factors),
 ) -> Result<(), Reason> {
-    let after = Parts::of(pool, &mappings.out_slice, sizes.slice1, sizes.slice0);
-    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
+    let after = Parts::of(pool, &mappings.out_slice, copies, inner);
+    attempt!(check_slice2(pool, mappings, slice2, &after.slice2));
     attempt!(check_new(pool, mappings, &after.slice1));
-    attempt!(check_kept(pool, mappings, ("slice0", &before.slice0), &after.slice0));
-    let expected = product(pool, &mappings.in_time, &before.slice1);
-    check_time(pool, mappings, "`[time0, slice1]`", &expected)
-}
-
-const fn check_transposed_broadcast1(
-    pool: &mut Pool,
-    mappings: &Mappings,
-    before: &Parts,
-    sizes: &Sizes,
-) -> Result<(), Reason> {
-    // The outer digit has taken the place of the inner one.
-    let after = Parts::of(pool, &mappings.out_slice, sizes.slice0, sizes.slice1);
-    attempt!(check_slice2(pool, mappings, &before.slice2, &after.slice2));
-    attempt!(check_new(pool, mappings, &after.slice1));
-    attempt!(check_kept(pool, mappings, ("slice1", &before.slice1), &after.slice0));
-    let expected = product(pool, &mappings.in_time, &before.slice0);
-    check_time(pool, mappings, "`[time0, slice0]`", &expected)
+    attempt!(check_kept(pool, mappings, kept, &after.slice0));
+    let expected = product(pool, &mappings.in_time, moved.1);
+    check_time(pool, mappings, moved.0, &expected)
 }
 
 const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -> Result<(), Reason> {
@@ -289,8 +264,7 @@ const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -
             "switch time layout",
             "keep time, or change it in `.fetch()` or `.commit()`",
             "input and output time must match excluding padding, but `InTime` is {} and `OutTime` is {}",
-            mapping(request.in_time),
-            mapping(request.out_time),
+            (request.in_time, request.out_time),
         );
     }
     let inner = product(pool, &before.slice0, &before.slice1);
@@ -300,9 +274,7 @@ const fn check_transpose(pool: &mut Pool, mappings: &Mappings, before: &Parts) -
             "switch transposed slices",
             "swap the two digits of the innermost `slice1 * slice0` slices, and nothing else",
             "`OutSlice` {} does not match `[slice2, slice0, slice1]`, which is {} for `InSlice` {}",
-            mapping(request.out_slice),
-            factors(pool, &expected),
-            mapping(request.in_slice),
+            (request.out_slice, factors(pool, &expected), request.in_slice),
         );
     }
     Ok(())
@@ -325,10 +297,7 @@ const fn check_inter_transpose(
             "switch inserted time",
             "put the time digit of `slice1` values and `time0` steps inside there",
             "`time1` of `OutSlice` has to come from `InTime`: it is {} in {}, but {} in {}",
-            factors(pool, &after.slice1),
-            mapping(request.out_slice),
-            factors(pool, &time.slice1),
-            mapping(request.in_time),
+            (factors(pool, &after.slice1), request.out_slice, factors(pool, &time.slice1), request.in_time),
         );
     }
     // The slice digit is innermost, and the part inside the time digit comes next.
@@ -337,10 +306,7 @@ const fn check_inter_transpose(
             "switch time2",
             "keep the number of time steps: two digits of the same size trade places",
             "`OutTime` must preserve `time2` from `InTime`, but `InTime` {} has {} steps and `OutTime` {} has {}",
-            mapping(request.in_time),
-            number(mappings.in_time.size()),
-            mapping(request.out_time),
-            number(mappings.out_time.size()),
+            (request.in_time, mappings.in_time.size(), request.out_time, mappings.out_time.size()),
         );
     }
     let end = Parts::of(pool, &mappings.out_time, time0, slice1);
@@ -349,24 +315,17 @@ const fn check_inter_transpose(
         ("time0", "InTime", request.in_time, &time.slice0, &end.slice1),
         ("slice1", "InSlice", request.in_slice, &before.slice1, &end.slice0),
     ];
-    let mut k = 0;
-    while k < pairs.len() {
+    each!(k < pairs.len(), {
         let (name, from, given, expected, found) = pairs[k];
         if !same(expected, found) {
             broken!(
                 "switch kept time",
                 "write `OutTime` as `[time2, time0, slice1]`",
                 "`OutTime` must preserve `{}` from `{}`: it is {} in {}, but {} in `OutTime` {}",
-                str(name),
-                str(from),
-                factors(pool, expected),
-                mapping(given),
-                factors(pool, found),
-                mapping(request.out_time),
+                (name, from, factors(pool, expected), given, factors(pool, found), request.out_time),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 

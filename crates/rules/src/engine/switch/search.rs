@@ -10,7 +10,6 @@ use crate::command::{Switch, SwitchVariant};
 use crate::error::{PlanError, attempt};
 use crate::list::List;
 use crate::mapping::{Factor, Factors, Pool, Problem, modulo, stride};
-use crate::text::text;
 
 /// Number of powers of two up to 256 slices.
 const RINGS: usize = 9;
@@ -30,7 +29,7 @@ impl Kept {
         let (mut outer, mut inner) = ([false; RINGS], [false; RINGS]);
         let mut k = 0;
         while k < RINGS && mappings.in_slice.size().is_multiple_of(1 << k) {
-            // A cut may leave products in the pool, so each cut starts with a pool of its own.
+            // A cut may leave composites in the pool, so each cut starts with a pool of its own.
             let mut pool = *pool;
             let parts = (
                 stride(&mut pool, &mappings.in_slice, 1 << k),
@@ -86,13 +85,11 @@ const fn add_place(places: &mut List<usize, PLACES>, size: usize, unit: usize) {
         return;
     }
     let place = size / unit;
-    let mut k = 0;
-    while k < places.len() {
+    each!(k < places.len(), {
         if places.at(k) == place {
             return;
         }
-        k += 1;
-    }
+    });
     places.push(place);
 }
 
@@ -150,8 +147,7 @@ const fn regular_with(
         return None;
     }
     let places = places(mappings, if turns { slice0 } else { slice1 }, slice1);
-    let mut k = 0;
-    while k < places.len() {
+    each!(k < places.len(), {
         let time0 = places.at(k);
         let config = if turns {
             SwitchConfig::Broadcast01 { slice1, slice0, time0 }
@@ -164,15 +160,13 @@ const fn regular_with(
                 return found;
             }
         }
-        k += 1;
-    }
+    });
     None
 }
 
 /// The regular configuration with the smallest ring.
 const fn cheapest_regular(pool: &Pool, mappings: &Mappings, kept: &Kept) -> Option<SwitchDerivation> {
-    let mut k = kept.least_ring();
-    while k < RINGS {
+    each!((k = kept.least_ring()) < RINGS, {
         if kept.outer[k] {
             let mut zero = 0;
             while zero <= k {
@@ -183,8 +177,7 @@ const fn cheapest_regular(pool: &Pool, mappings: &Mappings, kept: &Kept) -> Opti
                 zero += 1;
             }
         }
-        k += 1;
-    }
+    });
     None
 }
 
@@ -200,7 +193,7 @@ pub const fn derive_switch_to(request: &SwitchRequest) -> Result<SwitchDerivatio
         return Err(PlanError::mapping(OPERATION, Problem::TooManyFactors));
     }
     if let Err(Reason { rule, text, help, .. }) = mappings.check_slices() {
-        return Err(PlanError::new(rule, text!("switch: {}; help: {}", text(&text), str(help))));
+        return Err(PlanError::new(rule, text!("switch: {}; help: {}", (&text, help))));
     }
     let kept = Kept::of(&pool, &mappings);
     let regular = cheapest_regular(&pool, &mappings, &kept);
@@ -261,13 +254,11 @@ const fn brief(rule: &'static str) -> &'static str {
         ("switch transposed slices", "the slices are not swapped"),
         ("switch inserted time", "no digit of `InTime` takes the place in `OutSlice`"),
     ];
-    let mut k = 0;
-    while k < WORDS.len() {
+    each!(k < WORDS.len(), {
         if crate::text::same(WORDS[k].0, rule) {
             return WORDS[k].1;
         }
-        k += 1;
-    }
+    });
     "`OutTime` does not keep `InTime`"
 }
 
@@ -275,15 +266,13 @@ const fn brief(rule: &'static str) -> &'static str {
 const fn refusal(pool: &Pool, mappings: &Mappings, kept: &Kept, custom: &Reason) -> PlanError {
     let mut text = text!(
         "switch: no configuration turns `Slice` {} and `Time` {} into {} and {}",
-        mapping(mappings.request.in_slice),
-        mapping(mappings.request.in_time),
-        mapping(mappings.request.out_slice),
-        mapping(mappings.request.out_time),
+        mappings.request.in_slice,
+        mappings.request.in_time,
+        mappings.request.out_slice,
+        mappings.request.out_time,
     );
-    let mut k = 0;
-    while k < SwitchVariant::ALL.len() {
+    each!(k < SwitchVariant::ALL.len(), {
         let variant = SwitchVariant::ALL[k];
-        k += 1;
         if matches!(variant, SwitchVariant::CustomBroadcast) {
             continue;
         }
@@ -292,7 +281,7 @@ const fn refusal(pool: &Pool, mappings: &Mappings, kept: &Kept, custom: &Reason)
         if let Err(reason) = regular::derive_regular(&mut scratch, mappings, &config) {
             text = config.sizes(text.str("; ")).str(": ").str(brief(reason.rule));
         }
-    }
+    });
     text = text.str("; CustomBroadcast: ").str(custom.text.as_str()).str("; help: ").str(custom.help);
     PlanError::new(custom.rule, text)
 }

@@ -16,8 +16,7 @@ pub fn check_alu(operation: &'static str, alu: RngdAlu, used: bool) -> Result<()
         "vector unit",
         "{}: {} is already in use: each arithmetic unit of the Vector Engine works once per pass; \
          help: use an operator of another unit, or a second pass",
-        str(operation),
-        str(alu.name()),
+        (operation, alu.name()),
     )
 }
 
@@ -33,8 +32,7 @@ pub fn check_defined(operation: &'static str, name: &'static str, defined: bool)
         "vector operator",
         "{}: what {} computes is not documented, so that it is not simulated (guide: vector); help: use \
          the operator without a mask, on the elements of a group: `VeBranchOperand::group(operand, GroupId::One)`",
-        str(operation),
-        str(name),
+        (operation, name),
     )
 }
 
@@ -49,8 +47,7 @@ pub fn check_int_width(operation: &'static str, int_width: u32) -> Result<(), Pl
     refuse!(
         "int_width",
         "{}: int_width is {}, but must be less than 32: an i32 has 31 bits beside its sign; help: 31 is for integers",
-        str(operation),
-        number(int_width as usize),
+        (operation, int_width as usize),
     )
 }
 

@@ -60,7 +60,7 @@ fn names(mapping: &Expr, axis: &Ident) -> bool {
 /// The digits of the index along an axis, in chip, cluster, slice, time and packet.
 ///
 /// # Errors
-/// If the stream does not have the axis, or if the axis is part of a product that was cut across it; if its padding
+/// If the stream does not have the axis, or if the axis is part of a composite; if its padding
 /// makes it start again after a number of positions that is no multiple of the positions inside it.
 pub fn derive_toggle(
     axis: Ident,
@@ -81,9 +81,7 @@ pub fn derive_toggle(
                     "toggle product",
                     "{}: {} cuts a product across its digits, so that no counter follows the axis {}; \
                      help: cut the product at its axes",
-                    str(BRANCH),
-                    mapping(mapping),
-                    str(axis.as_str()),
+                    (BRANCH, mapping, axis.as_str()),
                 );
             }
             let base = size_of_factors(&all[..k]);
@@ -98,12 +96,7 @@ pub fn derive_toggle(
                     "toggle padding",
                     "{}: in {} the axis {} starts again after {} positions, which is no multiple of the {} inside of it, so that \
                      no counter follows it; help: pad to a multiple of {}",
-                    str(BRANCH),
-                    mapping(mapping),
-                    str(axis.as_str()),
-                    number(period),
-                    number(base),
-                    number(base),
+                    (BRANCH, mapping, axis.as_str(), period, base, base),
                 );
             }
             digits.push(GuardDigit { variable, base, extent: period.div_ceil(base), weight: term.stride });
@@ -114,8 +107,7 @@ pub fn derive_toggle(
         refuse!(
             "toggle axis",
             "{}: the stream has no axis {}, whose index would make the groups; help: name an axis of Time or Packet",
-            str(BRANCH),
-            str(axis.as_str()),
+            (BRANCH, axis.as_str()),
         );
     }
     if digits.overflowed() {
@@ -139,10 +131,7 @@ pub fn check_comparisons(kind: VeScalarKind, all: &[InputCmp; 4]) -> Result<(), 
             refuse!(
                 "comparison type",
                 "{}: Type mismatch: InputCmp::{} used with {} data; help: use InputCmp::{}",
-                str(BRANCH),
-                str(name(of).0),
-                str(name(kind).1),
-                str(name(kind).0),
+                (BRANCH, name(of).0, name(kind).1, name(kind).0),
             );
         }
     }
@@ -172,7 +161,7 @@ pub fn derive_branch(
                 "branch mode",
                 "{}: which ids BranchMode::ValidCount gives is not documented, so that it is not simulated (guide: vector); \
                  help: BranchMode::Comparison tells elements apart by their values, BranchMode::AxisToggle by their index",
-                str(BRANCH),
+                BRANCH,
             )
         }
         BranchMode::Vrf => {
@@ -180,7 +169,7 @@ pub fn derive_branch(
                 "branch mode",
                 "{}: BranchMode::Vrf takes ids from the VRF, but no call puts any there; \
                  help: BranchMode::Comparison tells elements apart by their values, BranchMode::AxisToggle by their index",
-                str(BRANCH),
+                BRANCH,
             )
         }
     }

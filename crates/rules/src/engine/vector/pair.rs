@@ -43,29 +43,25 @@ pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
         refuse!(
             "unzip size",
             "vector_intra_slice_unzip: the axis {} has {}, but there are two groups; help: use an axis of size 2",
-            str(request.axis.as_str()),
-            count(request.size, "value"),
+            (request.axis.as_str(), count(request.size, "value")),
         );
     }
     let all = time.as_slice();
     let mut found = None;
-    let mut k = 0;
-    while k < all.len() {
+    each!(k < all.len(), {
         if let Factor::Term { term, resize: 2 } = all[k]
             && let Atom::Symbol(symbol) = term.atom
             && symbol.name.is(&request.axis)
         {
             found = Some(size_of_factors(all.split_at(k).0));
         }
-        k += 1;
-    }
+    });
     let Some(base) = found else {
         refuse!(
             "unzip axis",
             "vector_intra_slice_unzip: time {} does not have the axis {}; help: begin the stream with `begin_interleaved`, \
              or name the axis of 2 in time",
-            mapping(request.time),
-            str(request.axis.as_str()),
+            (request.time, request.axis.as_str()),
         );
     };
     if !time.size().is_multiple_of(2 * base) {
@@ -73,10 +69,7 @@ pub const fn derive_unzip(request: &UnzipRequest) -> Result<usize, PlanError> {
             "unzip padding",
             "vector_intra_slice_unzip: time {} has {}, which are no whole pairs along the axis {}; \
              help: pad what is outside of {}, not the axis itself",
-            mapping(request.time),
-            count(time.size(), "step"),
-            str(request.axis.as_str()),
-            str(request.axis.as_str()),
+            (request.time, count(time.size(), "step"), request.axis.as_str(), request.axis.as_str()),
         );
     }
     let inner = modulo(&mut pool, &time, base);
@@ -116,11 +109,7 @@ const fn check_time(
     refuse!(
         "unzip time",
         "vector_intra_slice_unzip: {} is {}, but time {} without the axis {} is {}; help: use that mapping",
-        str(name),
-        mapping(given),
-        mapping(request.time),
-        str(request.axis.as_str()),
-        factors(pool, expected),
+        (name, given, request.time, request.axis.as_str(), factors(pool, expected)),
     )
 }
 

@@ -72,8 +72,7 @@ pub const fn derive_reduce(request: &ReduceRequest) -> Result<ReduceConfig, Plan
             "reduce packet",
             "vector_intra_slice_reduce: the packet {} has {}, but must have 4; help: `vector_split` or `vector_trim_way4` \
              comes first",
-            mapping(request.packet),
-            count(packet.size(), "element"),
+            (request.packet, count(packet.size(), "element")),
         );
     }
     attempt!(check_out_packet(&pool, request, &packet, &out_packet));
@@ -114,9 +113,7 @@ const fn check_out_packet(
         "reduce output packet",
         "vector_intra_slice_reduce: the output packet is {}, but the packet {} is either preserved or reduced to one lane \
          of 4; help: use {} or `m![1 # 4]`",
-        mapping(request.out_packet),
-        mapping(request.packet),
-        factors(pool, packet),
+        (request.out_packet, request.packet, factors(pool, packet)),
     )
 }
 
@@ -127,16 +124,15 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
             "reduce divide",
             "vector_intra_slice_reduce: the output time {} and packet {} have {}, which time {} and packet {} lack; \
              help: leave out the axis {}, and nothing else",
-            mapping(request.out_time),
-            mapping(request.out_packet),
+            request.out_time,
+            request.out_packet,
             term(pool, &term, size),
-            mapping(request.time),
-            mapping(request.packet),
-            str(request.axis.as_str()),
+            request.time,
+            request.packet,
+            request.axis.as_str(),
         );
     }
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
+    each!(k < cut.dividend.list.len(), {
         let piece = cut.dividend.list.at(k);
         if let Some((term, size)) = cut.dividend.digit(k) {
             if !piece.matched && !is_of(&term, &request.axis) {
@@ -144,9 +140,7 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
                     "reduce axis",
                     "vector_intra_slice_reduce: the output lacks {}, but only the axis {} is reduced; \
                      help: keep {} in the output time, or name its axis",
-                    term(pool, &term, size),
-                    str(request.axis.as_str()),
-                    term(pool, &term, size),
+                    (term(pool, &term, size), request.axis.as_str(), term(pool, &term, size)),
                 );
             }
             if piece.matched && mentions_axis(pool, &piece.factor, &request.axis) {
@@ -154,8 +148,7 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
                     "reduce whole axis",
                     "vector_intra_slice_reduce: the output still has {}, but the axis {} must be reduced as far as time and \
                      packet have it; help: leave it out of the output",
-                    term(pool, &term, size),
-                    str(request.axis.as_str()),
+                    (term(pool, &term, size), request.axis.as_str()),
                 );
             }
             if let Some(other) = cut.partner(k)
@@ -165,14 +158,11 @@ const fn check_pieces(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> Re
                     "reduce order",
                     "vector_intra_slice_reduce: the output has {} in another place than time {} and packet {}; \
                      help: lanes stay lanes, and time stays time",
-                    term(pool, &term, size),
-                    mapping(request.time),
-                    mapping(request.packet),
+                    (term(pool, &term, size), request.time, request.packet),
                 );
             }
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -186,10 +176,7 @@ pub const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> 
             "reduce time",
             "vector_intra_slice_reduce: the output time is {}, but time {} without the axis {} is {}; \
              help: use that mapping",
-            mapping(request.out_time),
-            mapping(request.time),
-            str(request.axis.as_str()),
-            factors(pool, &expected),
+            (request.out_time, request.time, request.axis.as_str(), factors(pool, &expected)),
         );
     }
     if slots > VECTOR_REDUCE_SLOTS {
@@ -197,11 +184,7 @@ pub const fn check_time(pool: &Pool, request: &ReduceRequest, cut: &Matched) -> 
             "reduce slots",
             "vector_intra_slice_reduce: time {} has {} sums open at once, inside of the axis {}, but the accumulator holds \
              {}; help: move the axis {} inwards, or what is inside of it outwards",
-            mapping(request.time),
-            number(slots),
-            str(request.axis.as_str()),
-            number(VECTOR_REDUCE_SLOTS),
-            str(request.axis.as_str()),
+            (request.time, slots, request.axis.as_str(), VECTOR_REDUCE_SLOTS, request.axis.as_str()),
         );
     }
     Ok(slots)
@@ -215,8 +198,7 @@ pub const fn loops(
     let mut kept = List::new(KeptLoop { size: 1, input: 0, output: 0 });
     let mut reduced = List::new(ReducedLoop { size: 1, input: 0 });
     let mut strides = List::<usize, REDUCE_LOOPS>::new(0);
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
+    each!(k < cut.dividend.list.len(), {
         let piece = cut.dividend.list.at(k);
         if let Some((term, size)) = cut.dividend.digit(k) {
             let input = if piece.level == TIME { piece.base * lanes } else { piece.base };
@@ -236,8 +218,7 @@ pub const fn loops(
                 }
             }
         }
-        k += 1;
-    }
+    });
     (kept, reduced)
 }
 

@@ -27,11 +27,7 @@ pub const fn derive_way8(operation: &'static str, packet: &'static Expr) -> Resu
     refuse!(
         "vector packet",
         "{}: the packet {} has {}, but the Vector Engine takes flits of {}; help: collect into flits, padded with `# {}`",
-        str(operation),
-        mapping(packet),
-        count(size, "element"),
-        number(BEAT_LANES),
-        number(BEAT_LANES),
+        (operation, packet, count(size, "element"), BEAT_LANES, BEAT_LANES),
     )
 }
 
@@ -46,21 +42,14 @@ pub const fn check_sizes(
         refuse!(
             "vector packet",
             "{}: the packet {} has {}, but must have {}; help: collect into flits, padded with `#`",
-            str(operation),
-            mapping(request.packet),
-            count(packet, "element"),
-            number(lanes),
+            (operation, request.packet, count(packet, "element"), lanes),
         );
     }
     if out_packet != out_lanes {
         refuse!(
             "vector output packet",
             "{}: the output packet {} has {}, but must have {}; help: count padding: `# {}`",
-            str(operation),
-            mapping(request.out_packet),
-            count(out_packet, "element"),
-            number(out_lanes),
-            number(out_lanes),
+            (operation, request.out_packet, count(out_packet, "element"), out_lanes, out_lanes),
         );
     }
     Ok(())
@@ -84,18 +73,14 @@ pub const fn derive_split(request: &VectorPacketRequest) -> Result<(), PlanError
             "split time",
             "vector_split: the output time is {}, but {} followed by the half of the packet is {}; \
              help: append the half innermost, and nothing else",
-            mapping(request.out_time),
-            mapping(request.time),
-            factors(&pool, &expected),
+            (request.out_time, request.time, factors(&pool, &expected)),
         );
     }
     if !inner.is(&out_packet) {
         refuse!(
             "split packet",
             "vector_split: the output packet is {}, but half of the packet {} is {}; help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.packet),
-            factors(&pool, &inner),
+            (request.out_packet, request.packet, factors(&pool, &inner)),
         );
     }
     Ok(())
@@ -116,8 +101,7 @@ pub const fn derive_concat(request: &VectorPacketRequest) -> Result<(), PlanErro
             "concat pairs",
             "vector_concat: {} of time {} are not pairs; help: where the upper four lanes hold nothing, use \
              `vector_pad_way8`",
-            count(time.size(), "step"),
-            mapping(request.time),
+            (count(time.size(), "step"), request.time),
         );
     }
     let rest = stride(&mut pool, &time, 2);
@@ -126,9 +110,7 @@ pub const fn derive_concat(request: &VectorPacketRequest) -> Result<(), PlanErro
         refuse!(
             "concat time",
             "vector_concat: the output time is {}, but {} without its innermost two steps is {}; help: use that mapping",
-            mapping(request.out_time),
-            mapping(request.time),
-            factors(&pool, &rest),
+            (request.out_time, request.time, factors(&pool, &rest)),
         );
     }
     let expected = product(&pool, &half, &packet);
@@ -137,10 +119,7 @@ pub const fn derive_concat(request: &VectorPacketRequest) -> Result<(), PlanErro
             "concat packet",
             "vector_concat: the output packet is {}, but the innermost two steps of time {} and the packet {} are {}; \
              help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.time),
-            mapping(request.packet),
-            factors(&pool, &expected),
+            (request.out_packet, request.time, request.packet, factors(&pool, &expected)),
         );
     }
     Ok(())
@@ -161,17 +140,14 @@ pub const fn derive_trim(request: &VectorPacketRequest) -> Result<(), PlanError>
             "trim lanes",
             "vector_trim_way4: the back four lanes of the packet {} hold {}, but must be padding; \
              help: use `vector_split`, which keeps them",
-            mapping(request.packet),
-            factors(&pool, &outer),
+            (request.packet, factors(&pool, &outer)),
         );
     }
     if !inner.is(&out_packet) {
         refuse!(
             "trim packet",
             "vector_trim_way4: the output packet is {}, but the front four lanes of {} are {}; help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.packet),
-            factors(&pool, &inner),
+            (request.out_packet, request.packet, factors(&pool, &inner)),
         );
     }
     Ok(())
@@ -190,10 +166,7 @@ pub const fn derive_pad(request: &VectorPacketRequest) -> Result<(), PlanError> 
         refuse!(
             "pad packet",
             "vector_pad_way8: the output packet is {}, but {} padded to {} is {}; help: use that mapping",
-            mapping(request.out_packet),
-            mapping(request.packet),
-            number(BEAT_LANES),
-            factors(&pool, &expected),
+            (request.out_packet, request.packet, BEAT_LANES, factors(&pool, &expected)),
         );
     }
     Ok(())

@@ -15,11 +15,10 @@ pub struct TimeLeft {
 /// Compares time on both sides of a reduce. `level` is the level of time among the pieces. A digit goes if it has no
 /// partner there; padding behind it goes with it.
 pub const fn time_left(pool: &Pool, cut: &Matched, level: usize) -> TimeLeft {
-    let (mut expected, mut given) = (Factors::one(), Factors::one());
+    let (mut expected, mut given) = (Factors::ONE, Factors::ONE);
     // `ratio`: positions of time per position of the digits that stay. `gone`: true if the last digit goes.
     let (mut ratio, mut gone, mut inside) = (1, false, 1);
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
+    each!(k < cut.dividend.list.len(), {
         let piece = cut.dividend.list.at(k);
         match piece.factor {
             _ if piece.level != level => {}
@@ -40,17 +39,14 @@ pub const fn time_left(pool: &Pool, cut: &Matched, level: usize) -> TimeLeft {
             }
             Factor::Padding { .. } => {}
         }
-        k += 1;
-    }
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
+    });
+    each!(k < cut.divisor.list.len(), {
         let piece = cut.divisor.list.at(k);
         match piece.factor {
             _ if piece.level != level => {}
             Factor::Term { term, resize } => given.push_term(pool, term, resize),
             Factor::Padding { size } => given.push_padding(size),
         }
-        k += 1;
-    }
+    });
     TimeLeft { expected, given, inside }
 }

@@ -39,7 +39,7 @@ struct Digit {
 
 /// The digits of the axis in one mapping.
 #[derive(Clone, Copy)]
-struct Part {
+struct AxisDigits {
     digits: List<Digit, 8>,
     /// True if a digit has padding of its own.
     padded: bool,
@@ -49,22 +49,21 @@ struct Part {
     reach: usize,
     /// True if the mapping holds other axes.
     others: bool,
-    /// True if a product was cut across the axis.
-    product: bool,
+    /// True if a composite holds the axis.
+    composite: bool,
 }
 
-const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
-    let mut part = Part {
+const fn digits_of_axis(pool: &Pool, factors: &Factors, axis: &Ident) -> AxisDigits {
+    let mut part = AxisDigits {
         digits: List::new(Digit { stride: 1, size: 1, base: 1 }),
         padded: false,
         axis_size: 0,
         reach: 0,
         others: false,
-        product: false,
+        composite: false,
     };
     let all = factors.as_slice();
-    let mut k = 0;
-    while k < all.len() {
+    each!(k < all.len(), {
         if let Factor::Term { term, resize } = all[k] {
             match term.atom {
                 Atom::Symbol(symbol) if symbol.name.is(axis) => {
@@ -86,21 +85,18 @@ const fn part(pool: &Pool, factors: &Factors, axis: &Ident) -> Part {
                 Atom::Symbol(_) => part.others = true,
                 Atom::Composite(composite) => {
                     let content = pool.content(composite);
-                    let mut j = 0;
-                    while j < content.len() {
-                        part.product |= crate::mapping::mentions_axis(pool, &content[j], axis);
-                        j += 1;
-                    }
+                    each!(j < content.len(), {
+                        part.composite |= crate::mapping::mentions_axis(pool, &content[j], axis);
+                    });
                     part.others = true;
                 }
             }
         }
-        k += 1;
-    }
+    });
     part
 }
 
-impl Part {
+impl AxisDigits {
     const fn is_here(&self) -> bool {
         !self.digits.is_empty()
     }
@@ -108,38 +104,33 @@ impl Part {
     /// The least and the greatest stride.
     const fn strides(&self) -> (usize, usize) {
         let (mut least, mut most) = (usize::MAX, 0);
-        let mut k = 0;
-        while k < self.digits.len() {
+        each!(k < self.digits.len(), {
             let stride = self.digits.at(k).stride;
             least = if stride < least { stride } else { least };
             most = if stride > most { stride } else { most };
-            k += 1;
-        }
+        });
         (least, most)
     }
 
     /// Number of values of all digits together.
     const fn values(&self) -> usize {
-        let (mut values, mut k) = (1, 0);
-        while k < self.digits.len() {
+        let mut values = 1;
+        each!(k < self.digits.len(), {
             values *= self.digits.at(k).size;
-            k += 1;
-        }
+        });
         values
     }
 
     /// True if strides grow from the inside to the outside, at powers of two, so that a mask of the slice's number cuts
     /// out the digits.
     const fn is_masked(&self) -> bool {
-        let mut k = 0;
-        while k < self.digits.len() {
+        each!(k < self.digits.len(), {
             let digit = self.digits.at(k);
             let grows = k == 0 || digit.stride > self.digits.at(k - 1).stride;
             if !grows || !digit.base.is_power_of_two() || !digit.size.is_power_of_two() {
                 return false;
             }
-            k += 1;
-        }
+        });
         true
     }
 }
@@ -168,19 +159,19 @@ pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -
         time = stride(&mut pool, &time, 2);
         packet = product(&pool, &half, &packet);
     }
-    let slice = part(&pool, &slice, &request.axis);
-    let time = part(&pool, &time, &request.axis);
-    let packet = part(&pool, &packet, &request.axis);
+    let slice = digits_of_axis(&pool, &slice, &request.axis);
+    let time = digits_of_axis(&pool, &time, &request.axis);
+    let packet = digits_of_axis(&pool, &packet, &request.axis);
     let mut size = slice.axis_size;
     size = if time.axis_size > size { time.axis_size } else { size };
     size = if packet.axis_size > size { packet.axis_size } else { size };
     let reach = slice.reach + time.reach + packet.reach;
     let padded = slice.padded || time.padded || packet.padded || (size > 0 && reach >= size);
-    let product = slice.product || time.product || packet.product;
-    if !padded && !product {
+    let composite = slice.composite || time.composite || packet.composite;
+    if !padded && !composite {
         return Ok(());
     }
-    let problem = if product {
+    let problem = if composite {
         "is part of a product that is cut across its axes, which no counter follows"
     } else {
         match misplaced(size, &slice, &time, &packet) {
@@ -193,17 +184,17 @@ pub const fn derive_valid_count(request: &ReduceRequest, narrowing: Narrowing) -
         "vector_intra_slice_reduce: the axis {} of {} is padded, in slice {}, time {} and packet {}, but {}; the \
          valid-count generator cannot tell its padding from elements; help: pad it in time alone, or spread it over slices \
          outside of time",
-        str(request.axis.as_str()),
-        number(size),
-        mapping(request.units[2]),
-        mapping(request.time),
-        mapping(request.packet),
-        str(problem),
+        (request.axis.as_str(), size, request.units[2], request.time, request.packet, problem),
     )
 }
 
 /// The reason why padding in these places cannot be told from elements.
-const fn misplaced(size: usize, slice: &Part, time: &Part, packet: &Part) -> Option<&'static str> {
+const fn misplaced(
+    size: usize,
+    slice: &AxisDigits,
+    time: &AxisDigits,
+    packet: &AxisDigits,
+) -> Option<&'static str> {
     if packet.is_here() {
         let inner = packet.digits.at(0);
         let fills = packet.digits.len() == 1 && inner.base == 1 && !packet.others;
@@ -313,13 +304,13 @@ mod tests {
         refused(outcome::<Dummy, m![X % 12], m![X / 12 # 4]>("X"), "does not hold its inner digit");
         refused(outcome::<m![N # 24 / 8], m![N # 24 % 8], Lane>("N"), "at powers of two");
         refused(outcome::<Dummy, m![S # 12 / 2 % 3], m![S # 12 / 6, S # 12 % 2]>("S"), "no prefix");
-        // A product of other axes that is cut across them counts as other axes beside the axis.
+        // A composite of other axes counts as other axes beside the axis.
         refused(outcome::<Dummy, m![N # 22 / 2], m![[A, S] % 2, N # 22 % 2]>("N"), "no prefix");
         // One index too many is padding.
         refused(outcome::<Dummy, m![S # 12 % 3], m![S # 12 / 3]>("S"), "does not hold its inner digit");
     }
 
-    /// A product that is cut across its axes hides each of them, wherever it is.
+    /// A composite hides each of its axes, wherever it is.
     #[test]
     fn products_have_no_counter() {
         type Dummy = m![1 # 256];

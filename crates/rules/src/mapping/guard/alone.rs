@@ -25,8 +25,7 @@ const fn influence(guard: &Guard, known: &[Influence; GUARD_SUMS], digit: &Guard
         return found;
     }
     let before = &known[digit.variable - guard.variables];
-    let mut v = 0;
-    while v < guard.variables {
+    each!(v < guard.variables, {
         // Steps over whole periods of the digit leave it as it is.
         let whole = match digit.base.checked_mul(digit.extent) {
             Some(period) => before[v].is_multiple_of(period),
@@ -35,8 +34,7 @@ const fn influence(guard: &Guard, known: &[Influence; GUARD_SUMS], digit: &Guard
         if !whole {
             found[v] = digit.weight;
         }
-        v += 1;
-    }
+    });
     found
 }
 
@@ -44,21 +42,15 @@ const fn influence(guard: &Guard, known: &[Influence; GUARD_SUMS], digit: &Guard
 const fn influences(guard: &Guard) -> [Influence; GUARD_SUMS] {
     assert!(guard.variables <= VARIABLES, "a tensor has at most five dimensions");
     let mut known = [[0; VARIABLES]; GUARD_SUMS];
-    let mut k = 0;
-    while k < guard.sums.len() {
+    each!(k < guard.sums.len(), {
         let sum = guard.sums.at(k);
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let added = influence(guard, &known, guard.digits.get(d));
-            let mut v = 0;
-            while v < guard.variables {
+            each!(v < guard.variables, {
                 known[k][v] = gcd(known[k][v], added[v]);
-                v += 1;
-            }
-            d += 1;
-        }
-        k += 1;
-    }
+            });
+        });
+    });
     known
 }
 
@@ -68,21 +60,17 @@ impl Guard {
     /// variables.
     pub const fn is_alone(&self, variable: usize) -> bool {
         let known = influences(self);
-        let mut k = 0;
-        while k < self.sums.len() {
+        each!(k < self.sums.len(), {
             let sum = self.sums.at(k);
             let tested = sum.start > 0 || sum.limit != usize::MAX;
             if tested && known[k][variable] != 0 {
-                let mut v = 0;
-                while v < self.variables {
+                each!(v < self.variables, {
                     if v != variable && known[k][v] != 0 {
                         return false;
                     }
-                    v += 1;
-                }
+                });
             }
-            k += 1;
-        }
+        });
         true
     }
 
@@ -148,7 +136,7 @@ mod tests {
         assert!(alone::<m![1 # 2], m![A, C # 8]>());
         assert!(alone::<m![1], m![[A, B] # 128]>());
         assert!(!alone::<m![[A, B] # 128 / 64], m![[A, B] # 128 % 64]>());
-        // A product that is cut between its padded blocks, and one that is cut inside a block.
+        // A product that is cut between its padded digits, and one that is cut inside a digit.
         assert!(alone::<m![[B, C # 8] / 8], m![[B, C # 8] % 8]>());
         assert!(alone::<m![[B, C # 8] / 8 # 4], m![[B, C # 8] % 8]>());
         assert!(!alone::<m![[B, C # 8] / 4], m![[B, C # 8] % 4]>());

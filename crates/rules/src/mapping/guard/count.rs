@@ -12,11 +12,11 @@ use super::{Guard, GuardDigit};
 /// Limit of steps; a longer count is given up.
 const MOST_STEPS: usize = 1 << 12;
 /// The most parts of variables.
-const MOST_ATOMS: usize = 64;
+const MOST_PARTS: usize = 64;
 
 /// A part of a variable that takes all of `values` values.
 #[derive(Clone, Copy, Debug)]
-struct Atom {
+struct VariablePart {
     variable: usize,
     /// Positions of the variable per value.
     base: usize,
@@ -39,9 +39,9 @@ impl Guard {
         }
         let digits: Vec<GuardDigit> =
             self.digits.iter().map(|digit| self.of_a_variable(*digit, sizes)).collect::<Option<_>>()?;
-        let mut atoms = Vec::new();
+        let mut parts = Vec::new();
         for (variable, &size) in sizes.iter().enumerate() {
-            cut(&digits, variable, size, &mut atoms)?;
+            cut(&digits, variable, size, &mut parts)?;
         }
         let mut sums: Vec<Sum> = Vec::new();
         for bound in &self.sums {
@@ -51,19 +51,19 @@ impl Guard {
             let mut sum = Sum { terms: Vec::new(), start: bound.start as u128, end: bound.end() as u128 };
             for digit in &digits[bound.first..bound.first + bound.len] {
                 let end = digit.base.saturating_mul(digit.extent);
-                for (number, atom) in
-                    atoms.iter().enumerate().filter(|(_, atom)| atom.variable == digit.variable)
+                for (number, part) in
+                    parts.iter().enumerate().filter(|(_, part)| part.variable == digit.variable)
                 {
-                    if (digit.base..end).contains(&atom.base) && digit.weight > 0 {
+                    if (digit.base..end).contains(&part.base) && digit.weight > 0 {
                         sum.add(
                             number,
-                            (digit.weight as u128).saturating_mul((atom.base / digit.base) as u128),
-                            atom.values,
+                            (digit.weight as u128).saturating_mul((part.base / digit.base) as u128),
+                            part.values,
                         );
                     }
                 }
             }
-            sum.terms.sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then(a.atom.cmp(&b.atom)));
+            sum.terms.sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then(a.part.cmp(&b.part)));
             if sum.holds_always() {
                 continue;
             }
@@ -79,14 +79,14 @@ impl Guard {
         for sum in &sums {
             for term in &sum.terms {
                 // A second sum depends on the same part.
-                if core::mem::replace(&mut atoms[term.atom].counted, true) {
+                if core::mem::replace(&mut parts[term.part].counted, true) {
                     return None;
                 }
             }
             count = count.saturating_mul(sum.count()?);
         }
-        let free = atoms.iter().filter(|atom| !atom.counted);
-        Some(free.fold(count, |count, atom| count.saturating_mul(atom.values as u128)))
+        let free = parts.iter().filter(|part| !part.counted);
+        Some(free.fold(count, |count, part| count.saturating_mul(part.values as u128)))
     }
 
     /// The sizes of variables, cut to the last value that tests of one variable alone allow.
@@ -127,7 +127,7 @@ impl Guard {
 }
 
 /// Cuts a variable where its digits begin and end. `None` if the digits do not nest.
-fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom>) -> Option<()> {
+fn cut(digits: &[GuardDigit], variable: usize, size: usize, parts: &mut Vec<VariablePart>) -> Option<()> {
     let mut places = vec![1];
     for digit in digits.iter().filter(|digit| digit.variable == variable) {
         let ends = [digit.base, digit.base.saturating_mul(digit.extent)];
@@ -135,7 +135,7 @@ fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom
     }
     places.sort_unstable();
     places.dedup();
-    if atoms.len() + places.len() > MOST_ATOMS {
+    if parts.len() + places.len() > MOST_PARTS {
         return None;
     }
     for (k, &base) in places.iter().enumerate() {
@@ -143,7 +143,7 @@ fn cut(digits: &[GuardDigit], variable: usize, size: usize, atoms: &mut Vec<Atom
         if !end.is_multiple_of(base) {
             return None;
         }
-        atoms.push(Atom { variable, base, values: end / base, counted: false });
+        parts.push(VariablePart { variable, base, values: end / base, counted: false });
     }
     Some(())
 }
@@ -153,15 +153,15 @@ fn product(sizes: impl Iterator<Item = usize>) -> u128 {
     sizes.fold(1, |product, size| product.saturating_mul(size as u128))
 }
 
-/// Contribution of one value of an atom to a sum.
+/// Contribution of one value of a part to a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Term {
+struct Contribution {
     weight: u128,
-    atom: usize,
+    part: usize,
     values: usize,
 }
 
-impl Term {
+impl Contribution {
     /// The most that it adds.
     fn most(&self) -> u128 {
         self.weight.saturating_mul(self.values as u128 - 1)
@@ -172,26 +172,26 @@ impl Term {
 #[derive(Clone, Debug)]
 struct Sum {
     /// The terms, heaviest first.
-    terms: Vec<Term>,
+    terms: Vec<Contribution>,
     start: u128,
     end: u128,
 }
 
 impl Sum {
-    fn add(&mut self, atom: usize, weight: u128, values: usize) {
-        match self.terms.iter_mut().find(|term| term.atom == atom) {
+    fn add(&mut self, part: usize, weight: u128, values: usize) {
+        match self.terms.iter_mut().find(|term| term.part == part) {
             Some(term) => term.weight = term.weight.saturating_add(weight),
-            None => self.terms.push(Term { weight, atom, values }),
+            None => self.terms.push(Contribution { weight, part, values }),
         }
     }
 
-    /// True if all values of the atoms make a sum in the range.
+    /// True if all values of the parts make a sum in the range.
     fn holds_always(&self) -> bool {
         let most = self.terms.iter().fold(0, |most: u128, term| most.saturating_add(term.most()));
         self.start == 0 && most < self.end
     }
 
-    /// Number of value tuples of the atoms whose sum is in the range.
+    /// Number of value tuples of the parts whose sum is in the range.
     fn count(&self) -> Option<u128> {
         let mut steps = MOST_STEPS;
         let end = below(&self.terms, self.end, &mut steps)?;
@@ -200,13 +200,13 @@ impl Sum {
 }
 
 /// Number of value tuples whose sum is below a limit.
-fn below(terms: &[Term], limit: u128, steps: &mut usize) -> Option<u128> {
+fn below(terms: &[Contribution], limit: u128, steps: &mut usize) -> Option<u128> {
     *steps = steps.checked_sub(1)?;
     if limit == 0 {
         return Some(0);
     }
-    let Some((&Term { weight, values, .. }, rest)) = terms.split_first() else { return Some(1) };
-    let most = rest.iter().map(Term::most).fold(0, u128::saturating_add);
+    let Some((&Contribution { weight, values, .. }, rest)) = terms.split_first() else { return Some(1) };
+    let most = rest.iter().map(Contribution::most).fold(0, u128::saturating_add);
     let all = product(rest.iter().map(|term| term.values));
     // `full` values leave room for every sum of the rest, `some` values for at least one.
     let full = if limit > most { ((limit - most - 1) / weight + 1).min(values as u128) } else { 0 };

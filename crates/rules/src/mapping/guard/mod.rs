@@ -10,7 +10,7 @@
 //!   sum 0 = 4 * (v0 / 1 % 8) + 1 * (v1 / 1 % 4)     test: sum 0 < 15
 //! ```
 //!
-//! Padding positions before a block make a sum start later:
+//! A lead makes a sum start later:
 //!
 //! ```text
 //! m![# 2 + B + # 4] with B = 90             variables: v0 (0..96)
@@ -156,14 +156,14 @@ pub fn axes(mapping: &'static Expr, found: &mut Vec<Ident>) {
 }
 
 /// The smallest part of a mapping that has no element at a position, and the position in it.
-fn dead_part(mapping: &'static Expr, position: usize) -> Option<(usize, &'static Expr)> {
+fn padding_part(mapping: &'static Expr, position: usize) -> Option<(usize, &'static Expr)> {
     match mapping {
         Expr::Pair(left, right) => {
             let inner = right.checked_size().ok()?.max(1);
-            dead_part(left, position / inner).or_else(|| dead_part(right, position % inner))
+            padding_part(left, position / inner).or_else(|| padding_part(right, position % inner))
         }
         Expr::Padding(inner, _) if inner.checked_size().is_ok_and(|size| position < size) => {
-            dead_part(inner, position)
+            padding_part(inner, position)
         }
         _ => Index::at(mapping, position).is_none().then_some((position, mapping)),
     }
@@ -175,24 +175,20 @@ impl Guard {
         if self.digits.len() != other.digits.len() || self.sums.len() != other.sums.len() {
             return false;
         }
-        let mut k = 0;
-        while k < self.digits.len() {
+        each!(k < self.digits.len(), {
             let (a, b) = (self.digits.at(k), other.digits.at(k));
             let same_place = a.variable == b.variable && a.base == b.base;
             if !same_place || a.extent != b.extent || a.weight != b.weight {
                 return false;
             }
-            k += 1;
-        }
-        k = 0;
-        while k < self.sums.len() {
+        });
+        each!(k < self.sums.len(), {
             let (a, b) = (self.sums.at(k), other.sums.at(k));
             let same_digits = a.first == b.first && a.len == b.len;
             if !same_digits || a.start != b.start || a.limit != b.limit {
                 return false;
             }
-            k += 1;
-        }
+        });
         self.variables == other.variables
     }
 
@@ -230,10 +226,10 @@ impl Guard {
     /// The place of a position without an element, by the part of a mapping whose padding it is in:
     /// `position 9 of m![A # 10]`, or by all mappings if only together they leave an axis. `None` if the mappings
     /// are not known.
-    pub fn dead_part(&self, variables: &[usize]) -> Option<String> {
+    pub fn padding_part(&self, variables: &[usize]) -> Option<String> {
         let known = || variables.iter().zip(&self.mappings.0).filter_map(|(at, map)| Some((*at, (*map)?)));
         let text = |(position, part): (usize, &Expr)| format!("position {position} of m![{part}]");
-        let part = known().find_map(|(position, mapping)| dead_part(mapping, position)).map(text);
+        let part = known().find_map(|(position, mapping)| padding_part(mapping, position)).map(text);
         let all = || known().map(text).collect::<Vec<_>>().join(", ");
         part.or_else(|| Some(all()).filter(|all| !all.is_empty()))
     }

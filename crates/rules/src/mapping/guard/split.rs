@@ -20,12 +20,10 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
     let mut parts = [Guard::always(counts[0]), Guard::always(counts[1])];
     // Per sum: its group, and its number there.
     let mut sums = [(1, 0); GUARD_SUMS];
-    let mut k = 0;
-    while k < guard.sums.len() {
+    each!(k < guard.sums.len(), {
         let sum = guard.sums.at(k);
         let mut group: Option<usize> = None;
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let digit = guard.digits.at(d);
             let found = match digit.variable.checked_sub(guard.variables) {
                 Some(earlier) => sums[earlier].0,
@@ -35,28 +33,24 @@ pub const fn guards(guard: &Guard, in_group: &[bool; VARIABLES]) -> Option<[Guar
                 Some(known) if known != found => return None,
                 _ => group = Some(found),
             }
-            d += 1;
-        }
+        });
         let group = match group {
             Some(group) => group,
             None => 1,
         };
         let part = &mut parts[group];
         let first = part.digits.len();
-        let mut d = sum.first;
-        while d < sum.first + sum.len {
+        each!((d = sum.first) < sum.first + sum.len, {
             let digit = guard.digits.at(d);
             let variable = match digit.variable.checked_sub(guard.variables) {
                 Some(earlier) => counts[group] + sums[earlier].1,
                 None => numbers[digit.variable],
             };
             part.digits.push(GuardDigit { variable, ..digit });
-            d += 1;
-        }
+        });
         sums[k] = (group, part.sums.len());
         part.sums.push(GuardSum { first, ..sum });
-        k += 1;
-    }
+    });
     Some(parts)
 }
 

@@ -7,7 +7,7 @@ use crate::mapping::{
     Atom, CutRule, Expr, Factor, Factors, Matched, Pieces, Pool, divide, factors_of, matched,
 };
 use crate::scalar::ElementType;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The most digits of an index.
 const DIGITS: usize = 12;
@@ -115,11 +115,7 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
         refuse!(
             "tile length",
             "{}: a tile of {} of {} is asked for, which has {}; help: keep 1 to {}",
-            str(operation),
-            count(len, "value"),
-            mapping(index),
-            count(most, "value"),
-            number(most),
+            (operation, count(len, "value"), index, count(most, "value"), most),
         );
     }
     if len > 1 && !config.is_even() {
@@ -127,12 +123,7 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
             "tile of several digits",
             "{}: {} values of {} are to be kept, but in {} {} they are not evenly apart: the index is made of {}, or has padding \
              inside; help: name one digit, the outermost one that changes, or keep one value at a time",
-            str(operation),
-            number(len),
-            mapping(index),
-            str(dimension.name()),
-            mapping(from),
-            count(found.pairs.len(), "digit"),
+            (operation, len, index, dimension.name(), from, count(found.pairs.len(), "digit")),
         );
     }
     let expected = rest(&pool, &found, len);
@@ -141,13 +132,13 @@ pub const fn derive_tile(request: &TileRequest) -> Result<TileConfig, PlanError>
             "tile mapping",
             "{}: {} of {} from {} {} leaves {}, but {} is given; help: write {}: a tile keeps the size of its tensor, and what \
              it leaves out is padding",
-            str(operation),
-            number(len),
-            mapping(index),
-            str(dimension.name()),
-            mapping(from),
+            operation,
+            len,
+            index,
+            dimension.name(),
+            from,
             factors(&pool, &expected),
-            mapping(to),
+            to,
             factors(&pool, &expected),
         );
     }
@@ -172,39 +163,28 @@ pub const fn locate(
 /// The refusal of an index that lies in another dimension, or nowhere.
 const fn not_there(pool: &mut Pool, request: &TileRequest, wanted: &Factors) -> PlanError {
     let TileRequest { operation, dimension, index, from, others, .. } = *request;
-    let mut help = text!("name an axis, or a part of one, that {} holds", str(dimension.name()));
-    let mut k = 0;
-    while k < others.len() {
+    let mut help = text!("name an axis, or a part of one, that {} holds", dimension.name());
+    each!(k < others.len(), {
         if let Some((other, mapping)) = others[k]
             && let Ok(factors) = factors_of(operation, pool, mapping)
             && divide(pool, &factors, wanted).is_exact()
         {
-            help =
-                text!("{} {} holds it: use `.{}()`", str(other.name()), mapping(mapping), str(other.call()));
+            help = text!("{} {} holds it: use `.{}()`", (other.name(), mapping, other.call()));
         }
-        k += 1;
-    }
+    });
     PlanError::new(
         "tile index",
-        text!(
-            "{}: {} is not a part of {} {}; help: {}",
-            str(operation),
-            mapping(index),
-            str(dimension.name()),
-            mapping(from),
-            text(&help),
-        ),
+        text!("{}: {} is not a part of {} {}; help: {}", (operation, index, dimension.name(), from, &help)),
     )
 }
 
-/// Refuses an index that is a block with padding positions before it: the first tile would hold no element.
+/// Refuses an index that is a composite with a lead: the first tile would hold no element.
 pub const fn no_lead(
     operation: &'static str,
     index: &'static Expr,
     found: &Matched,
 ) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < found.divisor.list.len() {
+    each!(k < found.divisor.list.len(), {
         if let Some((term, _)) = found.divisor.digit(k)
             && let Atom::Composite(composite) = term.atom
             && composite.lead > 0
@@ -213,22 +193,18 @@ pub const fn no_lead(
                 "tile of dead positions",
                 "{}: {} has {} before its first element, which tiles would count; help: move the tensor to a mapping without \
                  them first",
-                str(operation),
-                mapping(index),
-                count(composite.lead, "dead position"),
+                (operation, index, count(composite.lead, "dead position")),
             );
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
 /// The rest of a dimension when `len` values of an index are kept. With a `len` of 1 the digits of the index are gone.
 pub const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
-    let mut factors = Factors::one();
+    let mut factors = Factors::ONE;
     let pieces = &found.dividend.list;
-    let mut k = 0;
-    while k < pieces.len() {
+    each!(k < pieces.len(), {
         let piece = pieces.at(k);
         match piece.factor {
             Factor::Padding { size } => factors.push_padding(size),
@@ -238,21 +214,18 @@ pub const fn rest(pool: &Pool, found: &Matched, len: usize) -> Factors {
             }
             Factor::Term { term, resize } => factors.push_term(pool, term, resize),
         }
-        k += 1;
-    }
+    });
     factors
 }
 
 /// The digits of the index, outermost in the index first.
 pub const fn digits(found: &Matched) -> List<TileDigit, DIGITS> {
     let mut digits = List::new(TileDigit { index_stride: 1, stride: 1, size: 1 });
-    let mut k = 0;
-    while k < found.pairs.len() {
+    each!(k < found.pairs.len(), {
         let (a, b) = found.pairs.at(k);
         let (there, piece) = (found.dividend.list.at(a), found.divisor.list.at(b));
         digits.push(TileDigit { index_stride: piece.base, stride: there.base, size: piece.factor.values() });
-        k += 1;
-    }
+    });
     digits
 }
 
@@ -296,12 +269,7 @@ impl TileConfig {
             refuse!(
                 "tile start",
                 "{}: a tile of {} of {} starts at {}, but ends behind its {}; help: the highest start is {}",
-                str(self.operation),
-                number(self.len),
-                mapping(self.index),
-                number(start),
-                count(size, "position"),
-                number(size - self.len),
+                (self.operation, self.len, self.index, start, count(size, "position"), size - self.len),
             );
         }
         let (mut rest, mut offset, mut k) = (start, 0, 0);
@@ -317,10 +285,7 @@ impl TileConfig {
             refuse!(
                 "tile of padding",
                 "{}: position {} of {} holds no element; help: start at one that does, for example {}",
-                str(self.operation),
-                number(start),
-                mapping(self.index),
-                number(start - rest),
+                (self.operation, start, self.index, start - rest),
             );
         }
         Ok(offset)
@@ -338,11 +303,7 @@ impl TileConfig {
                 "tile inside of a byte",
                 "{}: the tile of {} at {} starts at element {} of {}, in the middle of a byte; \
                  help: start tiles at an even number of elements",
-                str(self.operation),
-                mapping(self.index),
-                number(start),
-                number(offset),
-                str(element.name()),
+                (self.operation, self.index, start, offset, element.name()),
             );
         }
         Ok(Part { offset: of.offset + (bits / 8) as u64, elements: Some(self.span), ..of })
@@ -374,8 +335,7 @@ impl TileConfig {
                 "tiles of several digits",
                 "tiles: the values of {} are not evenly apart: it is made of {}, or has padding inside; \
                  help: take the tiles of one digit after the other",
-                mapping(self.index),
-                count(self.digits.len(), "digit"),
+                (self.index, count(self.digits.len(), "digit")),
             );
         }
         if size.is_multiple_of(self.len) {
@@ -385,10 +345,7 @@ impl TileConfig {
         refuse!(
             "tiles",
             "tiles: {} has {}, which tiles of {} do not divide; help: take tiles of {}, or the last one by itself with `.tile()`",
-            mapping(self.index),
-            count(size, "position"),
-            number(self.len),
-            text(&divisors),
+            (self.index, count(size, "position"), self.len, &divisors),
         )
     }
 }
@@ -400,7 +357,7 @@ const fn divisors_of(size: usize) -> Text {
     while k <= size && found < MOST && k <= 1 << 12 {
         if size.is_multiple_of(k) {
             let last = k == size;
-            text = text!("{}{}{}", text(&text), str(if last { " or " } else { ", " }), number(k));
+            text = text!("{}{}{}", (&text, if last { " or " } else { ", " }, k));
             found += 1;
         }
         k += 1;

@@ -69,10 +69,7 @@ pub const fn derive_inter_slice(request: &InterSliceRequest) -> Result<InterSlic
             "inter-slice size",
             "vector_inter_slice_reduce: Slice2 {} has {}, but Slice {} has {}; help: put `1 # n`, a new axis, or an axis of \
              Time in the place of what is reduced",
-            mapping(request.out_slice),
-            count(out_slice.size(), "slice"),
-            mapping(request.slice),
-            number(slice.size()),
+            (request.out_slice, count(out_slice.size(), "slice"), request.slice, slice.size()),
         );
     }
     let cut = matched(
@@ -105,8 +102,7 @@ const fn check_output(
     cut: &Matched,
     packet: &Factors,
 ) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
+    each!(k < cut.divisor.list.len(), {
         let piece = cut.divisor.list.at(k);
         if let Some((term, size)) = cut.divisor.digit(k)
             && !piece.matched
@@ -116,9 +112,7 @@ const fn check_output(
                     "inter-slice time",
                     "vector_inter_slice_reduce: Time2 {} has {}, which Time {} lacks; help: Time2 is Time without what goes \
                      to Slice2",
-                    mapping(request.out_time),
-                    term(pool, &term, size),
-                    mapping(request.time),
+                    (request.out_time, term(pool, &term, size), request.time),
                 );
             }
             if cut.dividend.touches(pool, &term.atom) || Pieces::new(&[packet]).touches(pool, &term.atom) {
@@ -126,16 +120,11 @@ const fn check_output(
                     "inter-slice new axis",
                     "vector_inter_slice_reduce: Slice2 {} has {}, of an axis of which Slice {}, Time {} or Packet {} has \
                      other parts; help: use a new axis, or a part that Time has",
-                    mapping(request.out_slice),
-                    term(pool, &term, size),
-                    mapping(request.slice),
-                    mapping(request.time),
-                    mapping(request.packet),
+                    (request.out_slice, term(pool, &term, size), request.slice, request.time, request.packet),
                 );
             }
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -154,8 +143,7 @@ const fn check_slices(
 ) -> Result<usize, PlanError> {
     let (mut end, mut group) = (1, 0);
     let mut found = false;
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
+    each!(k < cut.dividend.list.len(), {
         let piece = cut.dividend.list.at(k);
         if let Some((term, size)) = cut.dividend.digit(k) {
             if !piece.matched && piece.level != SLICE {
@@ -163,8 +151,7 @@ const fn check_slices(
                     "inter-slice dropped",
                     "vector_inter_slice_reduce: the output lacks {}, which is in Time {}, but only slices are reduced; \
                      help: keep it in Time2, put it into Slice2, or reduce it with `vector_intra_slice_reduce`",
-                    term(pool, &term, size),
-                    mapping(request.time),
+                    (term(pool, &term, size), request.time),
                 );
             }
             if !piece.matched {
@@ -173,8 +160,7 @@ const fn check_slices(
                         "inter-slice product",
                         "vector_inter_slice_reduce: {} of Slice {} is part of a product that is cut across its axes, so that \
                          it has no index; help: cut the product at its axes",
-                        term(pool, &term, size),
-                        mapping(request.slice),
+                        (term(pool, &term, size), request.slice),
                     );
                 }
                 if is_left(pool, cut, packet, &term) {
@@ -182,8 +168,7 @@ const fn check_slices(
                         "inter-slice part",
                         "vector_inter_slice_reduce: {} of Slice {} goes, but another part of its axis stays; \
                          help: reduce all of the axis: what is in Time or Packet with `vector_intra_slice_reduce`",
-                        term(pool, &term, size),
-                        mapping(request.slice),
+                        (term(pool, &term, size), request.slice),
                     );
                 }
                 if group > 0 {
@@ -191,8 +176,7 @@ const fn check_slices(
                         "inter-slice order",
                         "vector_inter_slice_reduce: {} of Slice {} goes, but something inside of it stays, so that a group \
                          is no row of neighbours; help: put what is reduced innermost in Slice",
-                        term(pool, &term, size),
-                        mapping(request.slice),
+                        (term(pool, &term, size), request.slice),
                     );
                 }
                 found = true;
@@ -202,23 +186,20 @@ const fn check_slices(
                 group = piece.base;
             }
         }
-        k += 1;
-    }
+    });
     if !found {
         refuse!(
             "inter-slice nothing",
             "vector_inter_slice_reduce: Slice2 {} has all axes of Slice {}, so that nothing is reduced; \
              help: leave out the axis that is to be reduced",
-            mapping(request.out_slice),
-            mapping(request.slice),
+            (request.out_slice, request.slice),
         );
     }
     if group > 0 {
         return Ok(group);
     }
     // No digit of slices stays outside: the group ends behind the digits that go and those that replace them.
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
+    each!(k < cut.divisor.list.len(), {
         let piece = cut.divisor.list.at(k);
         if let Some((_, size)) = cut.divisor.digit(k)
             && piece.level == SLICE
@@ -226,8 +207,7 @@ const fn check_slices(
         {
             end = piece.base * size;
         }
-        k += 1;
-    }
+    });
     Ok(end)
 }
 
@@ -238,8 +218,7 @@ const fn check_places(
     cut: &Matched,
     group: usize,
 ) -> Result<(), PlanError> {
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
+    each!(k < cut.divisor.list.len(), {
         let piece = cut.divisor.list.at(k);
         if let Some((term, size)) = cut.divisor.digit(k)
             && piece.level == SLICE
@@ -251,9 +230,7 @@ const fn check_places(
                             "inter-slice moved",
                             "vector_inter_slice_reduce: {} is elsewhere in Slice2 {} than in Slice {}; \
                              help: keep what is not reduced where it is",
-                            term(pool, &term, size),
-                            mapping(request.out_slice),
-                            mapping(request.slice),
+                            (term(pool, &term, size), request.out_slice, request.slice),
                         );
                     }
                     true
@@ -265,14 +242,11 @@ const fn check_places(
                     "inter-slice group",
                     "vector_inter_slice_reduce: {} of Slice2 {} does not fit into the {} of a group; \
                      help: put it in the place of what is reduced",
-                    term(pool, &term, size),
-                    mapping(request.out_slice),
-                    count(group, "slice"),
+                    (term(pool, &term, size), request.out_slice, count(group, "slice")),
                 );
             }
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -285,10 +259,7 @@ const fn check_time(pool: &Pool, request: &InterSliceRequest, cut: &Matched) -> 
     refuse!(
         "inter-slice time",
         "vector_inter_slice_reduce: Time2 is {}, but Time {} without what goes to Slice2 {} is {}; help: use that mapping",
-        mapping(request.out_time),
-        mapping(request.time),
-        mapping(request.out_slice),
-        factors(pool, &expected),
+        (request.out_time, request.time, request.out_slice, factors(pool, &expected)),
     )
 }
 
@@ -321,8 +292,7 @@ const fn loops(cut: &Matched) -> Option<Loops> {
     kept.push(MovedLoop { size: BEAT_LANES, input: lane, output: lane });
     // Sort by the name of the axis. Within an axis the greatest digit comes first.
     let mut keys = List::<(&'static str, usize), REDUCE_LOOPS>::new(("", 0));
-    let mut k = 0;
-    while k < cut.dividend.list.len() {
+    each!(k < cut.dividend.list.len(), {
         let piece = cut.dividend.list.at(k);
         if let Some((term, size)) = cut.dividend.digit(k) {
             match cut.partner(k) {
@@ -347,27 +317,23 @@ const fn loops(cut: &Matched) -> Option<Loops> {
                 }
             }
         }
-        k += 1;
-    }
-    let (mut axis, mut k) = (0, 0);
-    while k < reduced.len() {
+    });
+    let mut axis = 0;
+    each!(k < reduced.len(), {
         if k > 0 && crate::text::order(keys.at(k - 1).0, keys.at(k).0).is_ne() {
             axis += 1;
         }
         let slice_loop = reduced.at(k);
         reduced.set(k, SliceLoop { axis, ..slice_loop });
-        k += 1;
-    }
-    let mut k = 0;
-    while k < cut.divisor.list.len() {
+    });
+    each!(k < cut.divisor.list.len(), {
         let piece = cut.divisor.list.at(k);
         if let Some((_, size)) = cut.divisor.digit(k)
             && !piece.matched
         {
             repeated.push(RepeatedLoop { size, units: piece.base });
         }
-        k += 1;
-    }
+    });
     if kept.overflowed() || reduced.overflowed() || repeated.overflowed() {
         return None;
     }

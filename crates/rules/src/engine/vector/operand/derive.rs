@@ -65,8 +65,7 @@ pub const fn derive_operand(request: &OperandRequest) -> Result<Transfer, PlanEr
         refuse!(
             "operand stream",
             "{}: {} is no mapping of a stream; help: give the operand to the call itself",
-            str(OPERATION),
-            mapping(request.stream),
+            (OPERATION, request.stream),
         );
     };
     derive_operand_of(request.units, request.element, [chip, cluster, slice, time, packet])
@@ -90,10 +89,7 @@ pub const fn derive_operand_of(
         "{}: Element {} of the tensor in the VRF has an axis, or a part of one, that time {} and packet {} lack: an \
          operand is broadcast along what it lacks, and has nothing more; help: load a tensor of axes of the stream, \
          cut at the same places",
-        str(OPERATION),
-        mapping(element),
-        mapping(time),
-        mapping(packet),
+        (OPERATION, element, time, packet),
     )
 }
 
@@ -116,8 +112,7 @@ const fn more_than_first_values(
             let cut = attempt!(factors_of(OPERATION, pool, inner));
             let streams =
                 [attempt!(factors_of(OPERATION, pool, time)), attempt!(factors_of(OPERATION, pool, packet))];
-            let mut k = 0;
-            while k < 2 * FACTORS {
+            each!(k < 2 * FACTORS, {
                 if let Some((digit, size)) = digit_of(&streams[k % 2], k / 2)
                     && meets(&cut, &digit)
                 {
@@ -126,14 +121,10 @@ const fn more_than_first_values(
                         "{}: insufficient input: the stream iterates over {}, but Element {} of the tensor in the VRF holds only \
                          the first value of it; help: load all values of it, or leave {} out of Element: a tensor is broadcast \
                          along what it does not name",
-                        str(OPERATION),
-                        term(pool, &digit, size),
-                        mapping(element),
-                        mapping(part),
+                        (OPERATION, term(pool, &digit, size), element, part),
                     );
                 }
-                k += 1;
-            }
+            });
             Ok(())
         }
         Expr::Stride(inner, _)
@@ -157,8 +148,7 @@ const fn digit_of(factors: &Factors, k: usize) -> Option<(Term, usize)> {
 
 /// True if a digit of a list has values of the same axis as another digit.
 pub const fn meets(factors: &Factors, digit: &Term) -> bool {
-    let mut k = 0;
-    while k < factors.len() {
+    each!(k < factors.len(), {
         if let Some((other, _)) = digit_of(factors, k)
             && other.atom.is(&digit.atom)
             && other.stride < digit.stride * digit.modulo
@@ -166,8 +156,7 @@ pub const fn meets(factors: &Factors, digit: &Term) -> bool {
         {
             return true;
         }
-        k += 1;
-    }
+    });
     false
 }
 
@@ -181,7 +170,7 @@ pub const fn derive_stash(stashed: &'static Expr, stream: &'static Expr) -> Resu
         refuse!(
             "stash stream",
             "vector stash: {} is no mapping of a stream; help: let calls say it",
-            mapping(stashed)
+            stashed,
         );
     };
     derive_stash_of([time, packet], [now, lanes])
@@ -200,9 +189,6 @@ pub const fn derive_stash_of(
         "stash axes",
         "vector stash: what was stashed, time {} and packet {}, has an axis that the stream lacks by now, time {} \
          and packet {}: a reduce has taken it; help: use the stash before the reduce",
-        mapping(time),
-        mapping(packet),
-        mapping(now),
-        mapping(lanes),
+        (time, packet, now, lanes),
     )
 }

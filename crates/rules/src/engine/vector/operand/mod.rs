@@ -30,6 +30,6 @@ pub fn check_always(ids: impl Iterator<Item = ValidBranchIds>) -> Result<(), Pla
         "operands always",
         "vector operand: Multiple ValidAlways operands are not allowed (found {}); \
          help: give each but one a group: `VeBranchOperand::group(operand, GroupId::One)`",
-        number(found),
+        found,
     )
 }

@@ -33,8 +33,7 @@ impl StashRead {
                 "stash type",
                 "vector stash: stash type mismatch: stashed as {}, requested as {}; \
                  help: stash behind the conversion",
-                str(name(*kind)),
-                str(name(requested)),
+                (name(*kind), name(requested)),
             );
         }
         transfer.map(|transfer| OperandSource::Stash(Box::new(transfer)))

@@ -17,7 +17,7 @@ use super::OPERATION;
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Atom, CutRule, Expr, Factor, Factors, Pieces, Pool, factors_of, matched};
 use crate::tensor::tile::span_of;
-use crate::text::{Text, text};
+use crate::text::Text;
 
 /// The dimensions, by their names in types.
 const NAMES: [&str; 3] = ["Chip", "Cluster", "Slice"];
@@ -25,11 +25,10 @@ const NAMES: [&str; 3] = ["Chip", "Cluster", "Slice"];
 /// Checks that each slice of a stream, given as chip, cluster, slice, time and packet, finds the operand in its own register file.
 pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) -> Result<(), PlanError> {
     let mut pool = Pool::new();
-    let mut tensor = [Factors::one(); 3];
-    let mut other = [Factors::one(); 5];
+    let mut tensor = [Factors::ONE; 3];
+    let mut other = [Factors::ONE; 5];
     let mut differs = None;
-    let mut k = 0;
-    while k < stream.len() {
+    each!(k < stream.len(), {
         other[k] = attempt!(factors_of(OPERATION, &mut pool, stream[k]));
         if k < tensor.len() {
             tensor[k] = attempt!(factors_of(OPERATION, &mut pool, units[k]));
@@ -37,12 +36,11 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
                 differs = Some(k);
             }
         }
-        k += 1;
-    }
+    });
     let Some(differs) = differs else { return Ok(()) };
     if is_ragged(&pool, &tensor) {
         let reason = text!(
-            "and of an axis that ends inside of a slice, or begins behind its first position, both have the same"
+            "and of an axis that ends inside of a slice, or begins behind its first position, both have the same",
         );
         return Err(other_units(differs, units, stream, &reason));
     }
@@ -54,17 +52,14 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
     if found.overflowed() || pool.factors.overflowed() {
         return Err(PlanError::mapping(OPERATION, crate::mapping::Problem::TooManyFactors));
     }
-    k = 0;
-    while k < found.pairs.len() {
+    each!(k < found.pairs.len(), {
         let (a, b) = found.pairs.at(k);
         let (there, here) = (found.dividend.list.at(a), found.divisor.list.at(b));
         if there.level != here.level || there.base != here.base {
             return Err(elsewhere(&pool, here.level, units, stream, &here.factor));
         }
-        k += 1;
-    }
-    k = 0;
-    while k < found.divisor.list.len() {
+    });
+    each!(k < found.divisor.list.len(), {
         let piece = found.divisor.list.at(k);
         if let Factor::Term { term, .. } = &piece.factor
             && !piece.matched
@@ -72,16 +67,13 @@ pub const fn check_units(units: [&'static Expr; 3], stream: [&'static Expr; 5]) 
         {
             return Err(elsewhere(&pool, piece.level, units, stream, &piece.factor));
         }
-        k += 1;
-    }
-    k = 0;
-    while k < tensor.len() {
+    });
+    each!(k < tensor.len(), {
         if !covers(&tensor[k], &other[k]) {
             let reason = text!("and in some that the stream uses the tensor holds nothing");
             return Err(other_units(k, units, stream, &reason));
         }
-        k += 1;
-    }
+    });
     Ok(())
 }
 
@@ -106,22 +98,15 @@ const fn other_units(
     let text = text!(
         "{}: the {} of the tensor in the VRF is {}, but that of the stream is {}: each slice reads its own register file, {}; \
          help: load the tensor from a tensor in DM with this {}, which `to_dm` broadcasts to",
-        str(OPERATION),
-        str(NAMES[k]),
-        mapping(units[k]),
-        mapping(stream[k]),
-        text(reason),
-        str(NAMES[k]),
+        (OPERATION, NAMES[k], units[k], stream[k], reason, NAMES[k]),
     );
     PlanError::new("operand units", text)
 }
 
 /// True if padding in one dimension depends on the others, or padding lies before elements.
 const fn is_ragged(pool: &Pool, units: &[Factors; 3]) -> bool {
-    let mut k = 0;
-    while k < units.len() {
-        let mut j = 0;
-        while j < units[k].len() {
+    each!(k < units.len(), {
+        each!(j < units[k].len(), {
             if let Factor::Term { term, .. } = units[k].item(j) {
                 let ends = match term.atom {
                     Atom::Symbol(_) => term.stride * term.modulo <= pool.atom_size(&term.atom),
@@ -131,32 +116,28 @@ const fn is_ragged(pool: &Pool, units: &[Factors; 3]) -> bool {
                     return true;
                 }
             }
-            j += 1;
-        }
-        k += 1;
-    }
+        });
+    });
     false
 }
 
 /// True if every position that can hold an element in `inner` can also hold one in `outer`.
 const fn covers(outer: &Factors, inner: &Factors) -> bool {
     let mut base = 1;
-    let mut k = 0;
-    while k < outer.len() {
+    each!(k < outer.len(), {
         let end = outer.item(k).size_over(base);
-        // In each block of `end` positions, the first `base` can.
+        // In each run of `end` positions, the first `base` can.
         if let Factor::Padding { .. } = outer.item(k)
             && reach(inner, end) > base
         {
             return false;
         }
         base = end;
-        k += 1;
-    }
+    });
     span_of(inner) <= base
 }
 
-/// Number of positions, in each block of `period`, from the first one to the last one that can hold an element. All of
+/// Number of positions, in each run of `period`, from the first one to the last one that can hold an element. All of
 /// them if the digits do not tell.
 const fn reach(factors: &Factors, period: usize) -> usize {
     let (mut last, mut base, mut k) = (0, 1, 0);
