@@ -67,8 +67,8 @@ fn threads() -> usize {
     1
 }
 
-/// Does some work with all items and their numbers. Each thread takes `least` items or more, and has buffers.
-/// Handing items to a single thread takes longer than many a pass.
+/// Does some work with all items and their numbers. Each thread takes `least` items or more, and has buffers. A single
+/// thread does it by itself: handing a pass to the thread pool takes longer than many a pass.
 #[cfg_attr(not(feature = "parallel"), expect(unused_variables, reason = "there is one thread"))]
 fn each<T: Send, B: Default>(items: &mut [T], least: usize, work: impl Fn(&mut B, usize, &mut T) + Sync) {
     #[cfg(feature = "parallel")]
