@@ -3,23 +3,17 @@
 //! With the feature `parallel`, several threads share large moves between HBM and DM. Each thread writes to separate
 //! memory: slices of DM, or pages of HBM. The result does not depend on the thread that moves an element.
 
+use super::{each, threads};
 use crate::memory::copy::{Elements, move_repeated, move_runs};
+use crate::memory::parts::{PAGE_BYTES, Pages, Slices};
 use crate::memory::patch::PatchBuffers;
 use crate::memory::row::Row;
 use crate::memory::runs::{Runs, all_initialised, set_initialised};
 use crate::memory::{Hbm, Space, SpaceMut, Unit, forget_elements};
+use core::ops::Range;
 use furiosa_visa_rules::command::moves::{End, Moves, Side, Strip, Strips};
 use furiosa_visa_rules::command::place::spans_meet;
 use furiosa_visa_rules::command::{Address, Dma, Memory, Place, UnitCopy};
-
-#[cfg(feature = "parallel")]
-use super::has_threads;
-#[cfg(feature = "parallel")]
-use crate::memory::parts::{PAGE_BYTES, Pages, Slices};
-#[cfg(feature = "parallel")]
-use core::ops::Range;
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
 
 /// The runs of a strip in memory.
 pub(super) trait StripRuns {
@@ -144,17 +138,13 @@ impl<'a> Known<'a> {
 }
 
 /// Bytes of the smallest move that several threads share.
-#[cfg(feature = "parallel")]
 const SHARED_BYTES: usize = 1 << 18;
 
 impl Known<'_> {
     /// Number of threads that share the move.
     fn threads(&self) -> usize {
-        #[cfg(feature = "parallel")]
-        if has_threads() && self.moves.elements().saturating_mul(self.bits) / 8 >= SHARED_BYTES {
-            return rayon::current_num_threads();
-        }
-        1
+        let is_large = self.moves.elements().saturating_mul(self.bits) / 8 >= SHARED_BYTES;
+        if is_large { threads() } else { 1 }
     }
 
     /// Moves elements from HBM to slices. Each of `threads` threads takes some of the slices.
@@ -172,22 +162,7 @@ impl Known<'_> {
         }
         self.mark(dma, hbm);
     }
-}
 
-/// Without threads, nothing is shared.
-#[cfg(not(feature = "parallel"))]
-impl Known<'_> {
-    fn share_slices(&self, _: &Dma, _: &Vec<Hbm>, _: &mut [Unit], _: usize) -> bool {
-        false
-    }
-
-    fn share_pages(&self, _: &Dma, _: &Vec<Unit>, _: &mut [Hbm], _: usize) -> bool {
-        false
-    }
-}
-
-#[cfg(feature = "parallel")]
-impl Known<'_> {
     /// Moves all elements in parts that write to separate slices. Returns false if there are no such parts.
     fn share_slices(&self, dma: &Dma, hbm: &Vec<Hbm>, units: &mut [Unit], threads: usize) -> bool {
         if threads < 2 {
@@ -198,8 +173,8 @@ impl Known<'_> {
             return false;
         }
         let slices = Slices::parts(units, parts.iter().map(|(units, _)| units.clone()));
-        let all: Vec<_> = parts.iter().zip(slices).collect();
-        all.into_par_iter().for_each(|((_, part), mut slices)| between(dma, self, part, (hbm, &mut slices)));
+        let mut all: Vec<_> = parts.iter().zip(slices).collect();
+        each(&mut all, 1, |(), _, ((_, part), slices)| between(dma, self, part, (hbm, slices)));
         true
     }
 
@@ -229,8 +204,8 @@ impl Known<'_> {
         let Some(pages) = hbm.get_mut(chip).and_then(|hbm| Pages::parts(hbm, chip, &ranges)) else {
             return false;
         };
-        let all: Vec<_> = parts.iter().zip(pages).collect();
-        all.into_par_iter().for_each(|((_, part), mut pages)| between(dma, self, part, (units, &mut pages)));
+        let mut all: Vec<_> = parts.iter().zip(pages).collect();
+        each(&mut all, 1, |(), _, ((_, part), pages)| between(dma, self, part, (units, pages)));
         true
     }
 }

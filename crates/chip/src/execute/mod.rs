@@ -57,13 +57,28 @@ use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
 use rayon::prelude::*;
 
 /// Smallest number of slices that a thread takes.
-#[cfg(feature = "parallel")]
 const LEAST_SLICES: usize = 4;
 
-/// Tells if there is more than one thread. Handing a pass to a single thread takes longer than many a pass.
-#[cfg(feature = "parallel")]
-fn has_threads() -> bool {
-    rayon::current_num_threads() > 1
+/// Number of threads.
+fn threads() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    1
+}
+
+/// Does some work with all items and their numbers. Each thread takes `least` items or more, and has buffers. A single
+/// thread does it by itself: handing a pass to the thread pool takes longer than many a pass.
+#[cfg_attr(not(feature = "parallel"), expect(unused_variables, reason = "there is one thread"))]
+fn each<T: Send, B: Default>(items: &mut [T], least: usize, work: impl Fn(&mut B, usize, &mut T) + Sync) {
+    #[cfg(feature = "parallel")]
+    if threads() > 1 {
+        let all = items.par_iter_mut().enumerate().with_min_len(least);
+        all.for_each_init(B::default, |buffers, (number, item)| work(buffers, number, item));
+        return;
+    }
+    let mut buffers = B::default();
+    items.iter_mut().enumerate().for_each(|(number, item)| work(&mut buffers, number, item));
 }
 
 /// Inputs of a pass besides its command.
@@ -238,12 +253,13 @@ impl<'a> Pass<'a> {
         match (crossing, &self.switch) {
             (Some(vector), _) => self.run_across(vector, units, switched.rows()),
             (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
-            (None, Some(_)) => {
-                let sent = self.sent_rows(units, switched.rows());
-                self.run_slices(sent.as_ref(), units);
-            }
             (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
-            (None, None) => self.run_slices(None, units),
+            (None, _) => {
+                let sent = self.sent_rows(units, switched.rows());
+                self.for_each_slice(units, |at, unit, buffers| {
+                    self.run_slice(at, unit, sent.as_ref(), buffers);
+                });
+            }
         }
         if !plain && crossing.is_none() {
             let others = units.iter_mut().enumerate().filter(|(number, _)| !self.receivers[*number]);
@@ -252,26 +268,13 @@ impl<'a> Pass<'a> {
         switched.trim();
     }
 
-    /// Runs slices that do not meet after the Switch Engine. `sent`: the packets of all slices, if there is a switch.
-    fn run_slices(&self, sent: Option<&Sent<'_>>, units: &mut [Unit]) {
-        self.for_each_slice(units, |at, unit, buffers| self.run_slice(at, unit, sent, buffers));
-    }
-
     /// Does some work with all slices that have a stream after the Switch Engine.
     fn for_each_slice(&self, units: &mut [Unit], work: impl Fn(Coordinates, &mut Unit, &mut Buffers) + Sync) {
-        let run = |buffers: &mut Buffers, number: usize, unit: &mut Unit| {
+        each(units, LEAST_SLICES, |buffers, number, unit| {
             if self.receivers[number] {
                 work(Coordinates::of_slice(number), unit, buffers);
             }
-        };
-        #[cfg(feature = "parallel")]
-        if has_threads() {
-            let all = units.par_iter_mut().enumerate().with_min_len(LEAST_SLICES);
-            all.for_each_init(Buffers::default, |buffers, (number, unit)| run(buffers, number, unit));
-            return;
-        }
-        let mut buffers = Buffers::default();
-        units.iter_mut().enumerate().for_each(|(number, unit)| run(&mut buffers, number, unit));
+        });
     }
 
     /// Runs all slices up to an exchange of the Vector Engine, exchanges, and runs the rest.
@@ -294,36 +297,16 @@ impl<'a> Pass<'a> {
             self.sink.run(output, at, unit, mask);
         };
         let sent = self.sent(units, rows);
-        #[cfg(feature = "parallel")]
-        {
-            let streams: Vec<Option<LaneRow>> = units
-                .par_iter()
-                .enumerate()
-                .with_min_len(LEAST_SLICES)
-                .map_init(Buffers::default, |buffers, (number, unit)| {
-                    before(sent.as_ref(), buffers, number, unit)
-                })
-                .collect();
-            drop(sent);
-            let mut streams = plan.exchange(&streams);
-            units.par_iter_mut().zip(&mut streams).enumerate().with_min_len(LEAST_SLICES).for_each_init(
-                Buffers::default,
-                |buffers, (number, (unit, stream))| {
-                    behind(buffers, number, unit, stream);
-                },
-            );
-        }
-        #[cfg(not(feature = "parallel"))]
-        {
-            let mut buffers = Buffers::default();
-            let all = units.iter().enumerate();
-            let streams: Vec<Option<LaneRow>> =
-                all.map(|(number, unit)| before(sent.as_ref(), &mut buffers, number, unit)).collect();
-            drop(sent);
-            let mut streams = plan.exchange(&streams);
-            let all = units.iter_mut().zip(&mut streams).enumerate();
-            all.for_each(|(number, (unit, stream))| behind(&mut buffers, number, unit, stream));
-        }
+        let mut streams: Vec<Option<LaneRow>> = Vec::new();
+        streams.resize_with(units.len(), || None);
+        each(&mut streams, LEAST_SLICES, |buffers, number, stream| {
+            *stream = before(sent.as_ref(), buffers, number, &units[number]);
+        });
+        let mut streams = plan.exchange(&streams);
+        let mut slices: Vec<_> = units.iter_mut().zip(&mut streams).collect();
+        each(&mut slices, LEAST_SLICES, |buffers, number, (unit, stream)| {
+            behind(buffers, number, unit, stream)
+        });
     }
 
     /// Runs a slice.

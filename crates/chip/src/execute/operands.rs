@@ -12,7 +12,7 @@ use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::spec::BEAT_LANES;
 
 #[cfg(feature = "parallel")]
-use super::{LEAST_SLICES, has_threads};
+use super::{LEAST_SLICES, threads};
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
@@ -298,7 +298,7 @@ fn first_fault(
     find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
 ) -> Result<(), Fault> {
     #[cfg(feature = "parallel")]
-    if has_threads() {
+    if threads() > 1 {
         let all = units.par_iter().enumerate().with_min_len(LEAST_SLICES);
         let fault = all
             .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))

@@ -70,7 +70,6 @@ impl Hbm {
     }
 
     /// The pages that hold `bytes`, in order, ready to be written. `None`: the memory ends before `bytes` do.
-    #[cfg(feature = "parallel")]
     pub(super) fn pages_mut(&mut self, bytes: core::ops::Range<u64>) -> Option<Vec<&mut Block>> {
         let first = bytes.start / PAGE_BYTES as u64;
         let numbers = first as usize..bytes.end.div_ceil(PAGE_BYTES as u64) as usize;

@@ -9,7 +9,6 @@ pub(crate) mod copy;
 pub(crate) mod fills;
 pub(crate) mod fresh;
 mod hbm;
-#[cfg(feature = "parallel")]
 pub(crate) mod parts;
 pub(crate) mod patch;
 pub(crate) mod planes;

@@ -3,16 +3,13 @@
 //! The DM of every slice is cut in two, into sent and received bytes, so that each slice can be written while all are
 //! read.
 
-use super::super::Pass;
 use super::super::packets::{Cut, Packets};
+use super::super::{Pass, each};
 use super::flits::{Flit, Receiver, TOGETHER};
 use super::{Spots, SwitchPlan};
 use crate::memory::Unit;
 use core::ops::Range;
 use furiosa_visa_rules::command::place::Coordinates;
-
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
 
 /// Sources and destinations of packets, the same in all slices.
 struct Direct<'a> {
@@ -79,7 +76,8 @@ impl Direct<'_> {
         let to = Spots { starts: &place, is_even: to.is_even };
         let flits: Vec<&[Flit]> = sent.iter().map(|bytes| from.flits(bytes)).collect();
         let takes_flits = switch.takes_flits(&from, &to);
-        let gather = |(chunk, outputs): (usize, &mut [Option<&mut [u8]>])| {
+        let mut together: Vec<_> = got.chunks_mut(TOGETHER).collect();
+        each(&mut together, 1, |(), chunk, outputs| {
             let receivers = outputs.iter_mut().enumerate().filter_map(|(k, output)| {
                 let source = switch.first_source(Coordinates::of_slice(chunk * TOGETHER + k))?;
                 Some((source, output.as_deref_mut()?))
@@ -95,11 +93,7 @@ impl Direct<'_> {
                     });
                 });
             }
-        };
-        #[cfg(feature = "parallel")]
-        got.par_chunks_mut(TOGETHER).enumerate().for_each(gather);
-        #[cfg(not(feature = "parallel"))]
-        got.chunks_mut(TOGETHER).enumerate().for_each(gather);
+        });
         for (unit, _) in units.iter_mut().zip(slices).filter(|(_, gets)| **gets) {
             let (_, initialised) = unit.dm.parts_mut();
             written.iter().for_each(|range| initialised.set(range.clone()));

@@ -18,7 +18,7 @@ mod direct;
 mod flits;
 
 use super::fetch::{FetchBuffers, FetchPlan};
-use super::{Buffers, Packets, Pass};
+use super::{Buffers, LEAST_SLICES, Packets, Pass, each, threads};
 use crate::memory::Unit;
 use crate::memory::row::Row;
 use flits::{Flit, Receiver};
@@ -26,9 +26,6 @@ use furiosa_visa_rules::command::Switch;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::SLICES;
-
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
 
 /// A loop over the packets that a slice receives.
 #[derive(Clone, Copy, Debug)]
@@ -306,25 +303,13 @@ impl Pass<'_> {
     /// Fetches the packets of all slices.
     pub(super) fn sent_rows<'a>(&'a self, units: &[Unit], rows: &'a mut Vec<Row>) -> Option<Sent<'a>> {
         let switch = self.switch.as_ref()?;
-        let fetch = |buffers: &mut FetchBuffers, number: usize, unit: &Unit, row: &mut Row| {
+        rows.resize_with(units.len(), || Row::new(self.fetch.output()));
+        each(rows, LEAST_SLICES, |buffers: &mut FetchBuffers, number, row| {
             row.clear(self.fetch.output());
             if self.senders[number] {
-                self.fetch.run(&unit.dm, 0..self.command.fetch.time, buffers, row);
+                self.fetch.run(&units[number].dm, 0..self.command.fetch.time, buffers, row);
             }
-        };
-        rows.resize_with(units.len(), || Row::new(self.fetch.output()));
-        #[cfg(feature = "parallel")]
-        (units.par_iter().zip(&mut *rows).enumerate())
-            .with_min_len(super::LEAST_SLICES)
-            .for_each_init(FetchBuffers::default, |buffers, (number, (unit, row))| {
-                fetch(buffers, number, unit, row)
-            });
-        #[cfg(not(feature = "parallel"))]
-        {
-            let mut buffers = FetchBuffers::default();
-            let rows = units.iter().zip(&mut *rows).enumerate();
-            rows.for_each(|(number, (unit, row))| fetch(&mut buffers, number, unit, row));
-        }
+        });
         Some(Sent::new(
             rows.iter().map(Row::bytes).collect(),
             rows.iter().map(Row::flags).collect(),
@@ -340,10 +325,7 @@ impl Pass<'_> {
         if self.sink.writes(&packets.range) || !self.sends_in_place(units) {
             return false;
         }
-        #[cfg(feature = "parallel")]
-        let threads = rayon::current_num_threads();
-        #[cfg(not(feature = "parallel"))]
-        let threads = 1;
+        let threads = threads();
         let bytes = switch.steps * switch.bytes;
         let batch = (threads * GATHERED_BYTES / bytes.max(1)).clamp(threads, 16 * threads);
         let mut gathered: Vec<Buffers> = (0..batch).map(|_| Buffers::default()).collect();
@@ -354,31 +336,21 @@ impl Pass<'_> {
                     continue;
                 }
                 let sent = self.sent_in_place(units, packets);
-                let gather = |(number, buffers): (usize, &mut Buffers)| {
+                each(&mut gathered[..numbers.len()], 1, |(), k, buffers| {
+                    let (number, unit) = (first + k, &units[first + k]);
                     if self.receivers[number] {
-                        let (at, unit) = (Coordinates::of_slice(number), &units[number]);
+                        let at = Coordinates::of_slice(number);
                         self.begin(at, unit, buffers);
                         self.fetch_and_compute(at, unit, Some(&sent), buffers);
                     }
-                };
-                let finish = |((number, unit), buffers): ((usize, &mut Unit), &mut Buffers)| {
-                    if self.receivers[number] {
-                        self.finish(Coordinates::of_slice(number), unit, buffers);
+                });
+                drop(sent);
+                let mut slices: Vec<_> = units[numbers].iter_mut().zip(&mut gathered).collect();
+                each(&mut slices, 1, |(), k, (unit, buffers)| {
+                    if self.receivers[first + k] {
+                        self.finish(Coordinates::of_slice(first + k), unit, buffers);
                     }
-                };
-                #[cfg(feature = "parallel")]
-                {
-                    numbers.clone().into_par_iter().zip(&mut gathered).for_each(gather);
-                    drop(sent);
-                    let units = numbers.clone().into_par_iter().zip(&mut units[numbers]);
-                    units.zip(&mut gathered).for_each(finish);
-                }
-                #[cfg(not(feature = "parallel"))]
-                {
-                    numbers.clone().zip(&mut gathered).for_each(gather);
-                    drop(sent);
-                    numbers.clone().zip(&mut units[numbers]).zip(&mut gathered).for_each(finish);
-                }
+                });
             }
         };
         // Enters the thread pool once for the whole work.

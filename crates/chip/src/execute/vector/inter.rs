@@ -1,5 +1,6 @@
 //! The inter-slice reduce: it combines streams of neighbouring slices.
 
+use super::super::each;
 use super::path::{Job, Path};
 use super::reduce::drop_padding;
 use super::stream::{LaneRow, all_flags};
@@ -8,9 +9,6 @@ use furiosa_visa_rules::command::{InterSliceReduce, ReduceOperator, StreamShape,
 use furiosa_visa_rules::mapping::guard::rows::LiveRows;
 use furiosa_visa_rules::spec::SLICES;
 use std::borrow::Cow;
-
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
 
 /// The part of a reduce that is the same in all clusters.
 #[derive(Debug)]
@@ -81,15 +79,14 @@ impl InterPlan {
     pub(super) fn exchange(&self, path: Path, streams: &[Option<LaneRow>]) -> Vec<Option<LaneRow>> {
         let mut results: Vec<Option<LaneRow>> = streams.iter().map(|_| None).collect();
         for (cluster, results) in streams.chunks(SLICES).zip(results.chunks_mut(SLICES)) {
-            let sum = |&(from, to): &(usize, usize)| {
+            let mut sums: Vec<Vec<(usize, LaneRow)>> = Vec::new();
+            sums.resize_with(self.slices.len(), Vec::new);
+            each(&mut sums, 1, |(), k, sums| {
+                let (from, to) = self.slices[k];
                 let sum = self.fold(path, &self.axes, from, cluster);
                 let parts = sum.iter().flat_map(|sum| self.copies.iter().map(|copy| (copy, &**sum)));
-                parts.map(|(&(slice, at), sum)| (to + slice, self.part(sum, at))).collect()
-            };
-            #[cfg(feature = "parallel")]
-            let sums: Vec<Vec<(usize, LaneRow)>> = self.slices.par_iter().map(sum).collect();
-            #[cfg(not(feature = "parallel"))]
-            let sums: Vec<Vec<(usize, LaneRow)>> = self.slices.iter().map(sum).collect();
+                sums.extend(parts.map(|(&(slice, at), sum)| (to + slice, self.part(sum, at))));
+            });
             for (slice, part) in sums.into_iter().flatten() {
                 if let Some(result) = results.get_mut(slice) {
                     *result = Some(part);
