@@ -2,7 +2,9 @@
 //!
 //! One flit in, one flit out: the lanes that the narrower type leaves free are padding.
 
-use crate::engine::stream::{AccumulationTensor, CastTensor, CollectTensor, StreamTensor, VectorFinalTensor};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{Castable, PositionCast};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::{planned, when_late};
@@ -69,33 +71,23 @@ pub trait StreamCast<D: StreamScalar> {
         D: Cast<D2> + VeScalar;
 }
 
-macro_rules! stream_cast {
-    ($stream:ident) => {
-        impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            StreamCast<D> for $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
-            type CastOutput<D2: Scalar, OutPacket: M>
-                = CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket>
-            where
-                D: Cast<D2>;
+impl<'l, const T: Tu, P: Castable, D: StreamScalar, L: StreamLayout> StreamCast<D>
+    for StreamTensor<'l, T, P, D, L>
+{
+    type CastOutput<D2: Scalar, OutPacket: M>
+        = StreamTensor<'l, T, PositionCast, D2, L::With<L::Time, OutPacket>>
+    where
+        D: Cast<D2>;
 
-            #[track_caller]
-            #[inline(never)] // The compiler names the line of a call that it did not inline.
-            fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
-            where
-                D: Cast<D2> + VeScalar,
-            {
-                let () = *planned!(const CHECK of CastPlan<D, D2, Packet, OutPacket>);
-                let mut pass = self.pass;
-                pass.unit.cast(D::ELEMENT_TYPE, D2::ELEMENT_TYPE);
-                StreamTensor::new(self.context, pass)
-            }
-        }
-    };
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    fn cast<D2: Scalar, OutPacket: M>(self) -> Self::CastOutput<D2, OutPacket>
+    where
+        D: Cast<D2> + VeScalar,
+    {
+        let () = *planned!(const CHECK of CastPlan<D, D2, L::Packet, OutPacket>);
+        let mut pass = self.pass;
+        pass.unit.cast(D::ELEMENT_TYPE, D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
+    }
 }
-
-stream_cast!(CollectTensor);
-
-stream_cast!(AccumulationTensor);
-
-stream_cast!(VectorFinalTensor);

@@ -7,7 +7,9 @@
 //!
 //! No element moves and no type changes.
 
-use crate::engine::stream::{CollectTensor, FetchTensor, StreamTensor, SwitchTensor};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{Collectable, PositionCollect};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::{planned, when_late};
@@ -49,49 +51,35 @@ when_late! {
     }
 }
 
-macro_rules! stream_collect {
-    ($stream:ident, $example:literal) => {
-        impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
-            /// Cuts packets into flits of 32 bytes, the last one of each packet padded.
-            ///
-            /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost. See
-            /// [contraction](crate::guide::contraction).
-            ///
-            #[doc = $example]
-            ///
-            /// Refused while compiling: anything else.
-            #[track_caller]
-            #[inline(never)] // The compiler names the line of a call that it did not inline.
-            pub fn collect<Time2: M, Packet2: M>(
-                self,
-            ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-                let plan = planned!(CONFIG of CollectPlan<D, Time, Packet, Time2, Packet2>);
-                let mut pass = self.pass;
-                pass.unit.collect(&plan);
-                StreamTensor::new(self.context, pass)
-            }
-        }
-    };
+impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    /// Cuts packets into flits of 32 bytes, the last one of each packet padded.
+    ///
+    /// `Packet2` is one flit, `Time2` is `Time` with the index of the flit appended innermost. See
+    /// [contraction](crate::guide::contraction).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, B = 48];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
+    /// type Y = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B # 64]>;
+    /// /// Packets of 48 bytes become two flits each, the second one half empty.
+    /// fn flits(ctx: &mut Context, x: &X) -> Y {
+    ///     (ctx.main.begin(x.view()).fetch::<i8, m![T], m![B]>())
+    ///         .collect::<m![T, B # 64 / 32], m![B # 64 % 32]>()
+    ///         .commit(AUTO)
+    /// }
+    /// # let _ = flits as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: anything else.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn collect<Time2: M, Packet2: M>(
+        self,
+    ) -> StreamTensor<'l, T, PositionCollect, D, L::With<Time2, Packet2>> {
+        let plan = planned!(CONFIG of CollectPlan<D, L::Time, L::Packet, Time2, Packet2>);
+        let mut pass = self.pass;
+        pass.unit.collect(&plan);
+        StreamTensor::new(self.context, pass)
+    }
 }
-
-stream_collect!(
-    FetchTensor,
-    "
-```
-# use furiosa_visa_std::prelude::*;
-axes![S = 256, T = 4, B = 48];
-type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
-type Y = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B # 64]>;
-/// Packets of 48 bytes become two flits each, the second one half empty.
-fn flits(ctx: &mut Context, x: &X) -> Y {
-    (ctx.main.begin(x.view()).fetch::<i8, m![T], m![B]>())
-        .collect::<m![T, B # 64 / 32], m![B # 64 % 32]>()
-        .commit(AUTO)
-}
-# let _ = flits as fn(_, _) -> _;
-```"
-);
-
-stream_collect!(SwitchTensor, "[`FetchTensor::collect`] has an example.");

@@ -4,6 +4,7 @@
 //! contiguous part of the tensor.
 
 use crate::command::{Address, Part, Region};
+use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
 use crate::error::PlanError;
@@ -52,26 +53,22 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
 }
 
 /// All rules of a commit, in the order in which they are reported.
-struct CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, const T: Tu>(
-    PhantomData<(D, P, Chip, Cluster, Slice, Time, Packet, Element)>,
-);
+struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, Element)>);
 
-impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
-    CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>
-{
+impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCommit<D, P, L, Element, T> {
     const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, Time, Packet, Element, T>::CONFIG
+        CommitPlan::<D, L::Time, L::Packet, Element, T>::CONFIG
     };
 
     const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, Time, Packet, Element, T>::VIEW
+        CommitPlan::<D, L::Time, L::Packet, Element, T>::VIEW
     };
 
     /// Evaluating it refuses a tensor that no memory holds, and a commit in a context that has none.
     const REACHED: () = {
-        let _ = DmTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT;
+        let _ = DmTensor::<D, L::Chip, L::Cluster, L::Slice, Element>::FOOTPRINT;
         if T && !P::SUB_COMMIT {
             PlanError::new("sub commit", no_sub_commit(P::NAME)).refuse()
         }
@@ -79,8 +76,8 @@ impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, 
 }
 
 when_late! {
-    impl<D: Scalar, P: InMotion, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M, const T: Tu>
-        Late<CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>>
+    impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
+        Late<CheckedCommit<D, P, L, Element, T>>
     {
         const CONFIG: Refusable<&'static CommitConfig> = match &Self::checked(false) {
             Ok(config) => Ok(config),
@@ -92,11 +89,11 @@ when_late! {
         };
 
         const fn checked(view: bool) -> Refusable<CommitConfig> {
-            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
+            attempt!(Late::<DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT);
             if T && !P::SUB_COMMIT {
                 return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
             }
-            let request = &CommitPlan::<D, Time, Packet, Element, T>::REQUEST;
+            let request = &CommitPlan::<D, L::Time, L::Packet, Element, T>::REQUEST;
             if view { derive_commit_view(request) } else { derive_commit(request) }
         }
     }
@@ -114,9 +111,7 @@ pub trait StoredAs<Element>: Scalar {}
 #[diagnostic::do_not_recommend]
 impl<D: Scalar, Element: M> StoredAs<Element> for D {}
 
-impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
     /// Ends the stream in DM: each slice writes its part at byte `address`, a multiple of 8 or [`AUTO`]. See
     /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
     ///
@@ -144,15 +139,15 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     /// If `address` is no multiple of 8, or the tensor exceeds the memory of the slice.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
-    pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, Chip, Cluster, Slice, Element>
+    pub fn commit<Element: M>(self, address: Address) -> DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>
     where
         D: StoredAs<Element>,
     {
-        let plan = planned!(CONFIG of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
+        let plan = planned!(CONFIG of CheckedCommit<D, P, L, Element, T>);
         if address != AUTO {
             accept(OPERATION, check_commit_address(address));
         }
-        let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element>::made(self.context, OPERATION, address);
+        let mut tensor = DmTensor::made(self.context, OPERATION, address);
         let region = tensor.view_mut().region();
         self.commit_to(region, plan);
         tensor
@@ -184,11 +179,13 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, Chip: M, Cluster: M, Slice: 
     /// hold elements of other tiles, or end behind the tensor.
     #[track_caller]
     #[inline(never)]
-    pub fn commit_view<Element: M>(self, destination: DmTensorViewMut<'l, D, Chip, Cluster, Slice, Element>)
-    where
+    pub fn commit_view<Element: M>(
+        self,
+        destination: DmTensorViewMut<'l, D, L::Chip, L::Cluster, L::Slice, Element>,
+    ) where
         D: StoredAs<Element>,
     {
-        let plan = planned!(VIEW of CheckedCommit<D, P, Chip, Cluster, Slice, Time, Packet, Element, T>);
+        let plan = planned!(VIEW of CheckedCommit<D, P, L, Element, T>);
         let region = destination.stream_region(OPERATION);
         accept(OPERATION, check_commit_start(&region));
         if region.part != Part::WHOLE {

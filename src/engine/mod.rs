@@ -8,6 +8,7 @@ pub mod copies;
 pub mod dma;
 pub mod fetch;
 pub mod inspect;
+pub mod layout;
 pub mod lookup_table;
 #[doc(hidden)]
 pub mod next_call;

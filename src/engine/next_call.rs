@@ -7,9 +7,11 @@
 
 use crate::command::{AccumulationKind, Address, TrfAddress};
 use crate::engine::dma::OnChip;
-use crate::engine::stream::{
-    AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    SwitchTensor, TransposeTensor,
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{
+    PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionContract, PositionContraction,
+    PositionFetch, PositionSwitch, PositionTranspose,
 };
 use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
@@ -25,6 +27,8 @@ macro_rules! never_met {
         pub trait $bound<Parameters> {}
     )* };
 }
+
+pub(crate) use never_met;
 
 never_met! {
     /// Bound on a tensor that `.fetch()` has read.
@@ -94,63 +98,63 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 macro_rules! call {
     ($bound:ident, $element:ty, fetch) => {
         call!($bound, fetch<D2: StreamScalar, Time2: M, Packet2: M>()
-            -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>);
+            -> StreamTensor<'l, T, PositionFetch, D2, L::With<Time2, Packet2>>);
     };
     ($bound:ident, $element:ty, switch) => {
         call!($bound, switch<Slice2: M, Time2: M>(config: SwitchConfig)
-            -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet>);
+            -> StreamTensor<'l, T, PositionSwitch, D, L::Over<Slice2, Time2>>);
     };
     ($bound:ident, $element:ty, switch_to) => {
         call!($bound, switch_to<Slice2: M, Time2: M>()
-            -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet>);
+            -> StreamTensor<'l, T, PositionSwitch, D, L::Over<Slice2, Time2>>);
     };
     ($bound:ident, $element:ty, collect) => {
         call!($bound, collect<Time2: M, Packet2: M>()
-            -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2>);
+            -> StreamTensor<'l, T, PositionCollect, D, L::With<Time2, Packet2>>);
     };
     ($bound:ident, $element:ty, align) => {
         call!($bound, align<OutTime: M, OutPacket2: M, Row2: M, TrfElement: M>(
-                weights: &impl Weights<Chip, Cluster, Slice, Row2, TrfElement>)
-            -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row2, OutTime, OutPacket2>);
+                weights: &impl Weights<L::Chip, L::Cluster, L::Slice, Row2, TrfElement>)
+            -> StreamTensor<'l, T, PositionAlign<Row2>, D, L::With<OutTime, OutPacket2>>);
     };
     ($bound:ident, $element:ty, contract) => {
         call!($bound, contract<OutPacket2: M>()
-            -> ContractionTensor<'l, T, $element, Chip, Cluster, Slice, Identity, Time, OutPacket2>);
+            -> StreamTensor<'l, T, PositionContract<Identity>, $element, L::With<L::Time, OutPacket2>>);
     };
     ($bound:ident, $element:ty, accumulate) => {
         call!($bound, accumulate<OutTime2: M, OutPacket2: M>(kind: AccumulationKind)
-            -> AccumulationTensor<'l, T, $element, Chip, Cluster, Slice, OutTime2, OutPacket2>);
+            -> StreamTensor<'l, T, PositionContraction, $element, L::With<OutTime2, OutPacket2>>);
     };
     ($bound:ident, $element:ty, cast) => {
         call!($bound, cast<D2: Scalar, OutPacket2: M>()
-            -> CastTensor<'l, T, D2, Chip, Cluster, Slice, Time, OutPacket2>);
+            -> StreamTensor<'l, T, PositionCast, D2, L::With<L::Time, OutPacket2>>);
     };
     ($bound:ident, $element:ty, transpose) => {
         call!($bound, transpose<OutTime2: M, OutPacket2: M>()
-            -> TransposeTensor<'l, T, $element, Chip, Cluster, Slice, OutTime2, OutPacket2>);
+            -> StreamTensor<'l, T, PositionTranspose, $element, L::With<OutTime2, OutPacket2>>);
     };
     ($bound:ident, $element:ty, commit) => {
         call!($bound, commit<Element: M>(address: Address)
-            -> DmTensor<$element, Chip, Cluster, Slice, Element>);
+            -> DmTensor<$element, L::Chip, L::Cluster, L::Slice, Element>);
     };
     ($bound:ident, $element:ty, commit_view) => {
         call!($bound, commit_view<Element: M>(
-            destination: DmTensorViewMut<'l, $element, Chip, Cluster, Slice, Element>) -> ());
+            destination: DmTensorViewMut<'l, $element, L::Chip, L::Cluster, L::Slice, Element>) -> ());
     };
     ($bound:ident, $element:ty, to_trf) => {
         call!($bound, to_trf<Row2: M, Element: M>(address: TrfAddress)
-            -> TrfTensor<D, Chip, Cluster, Slice, Row2, Element>);
+            -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row2, Element>);
     };
     ($bound:ident, $element:ty, to_vrf) => {
         call!($bound, to_vrf<Element: M>(address: Address) -> ());
     };
     ($bound:ident, $element:ty, to_hbm) => {
         call!($bound, to_hbm<Element: M>(dma: &mut impl OnChip, address: Address)
-            -> HbmTensor<$element, Chip, Element>);
+            -> HbmTensor<$element, L::Chip, Element>);
     };
     ($bound:ident, $element:ty, to_dm) => {
         call!($bound, to_dm<Slice2: M, Element: M>(dma: &mut impl OnChip, address: Address)
-            -> DmTensor<$element, Chip, Cluster, Slice2, Element>);
+            -> DmTensor<$element, L::Chip, L::Cluster, Slice2, Element>);
     };
     ($bound:ident, $name:ident<$($parameter:ident: $is:ident),*>($($argument:ident: $type:ty),*) -> $result:ty) => {
         #[doc(hidden)]
@@ -164,107 +168,78 @@ macro_rules! call {
     };
 }
 
-/// Declares the calls that a stage lacks, each with the bound that explains why.
+/// Declares the calls that stages lack, each with the bound that explains why.
 macro_rules! wrong_calls {
-    ($([$($generics:tt)*] $stage:ty, $element:ty { $($bound:ident: $($call:ident)*;)* })*) => { $(
-        impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, $($generics)*> $stage {
+    ($($generics:tt $element:ty; [$($stage:ty),*] $calls:tt)*) => {
+        $($(wrong_calls! { @stage $generics $element; $stage $calls })*)*
+    };
+    (@stage [$($generics:tt)*] $element:ty; $stage:ty { $($bound:ident: $($call:ident)*;)* }) => {
+        impl<'l, const T: Tu, L: StreamLayout, $($generics)*> StreamTensor<'l, T, $stage, D, L> {
             $($(call!($bound, $element, $call);)*)*
         }
-    )* };
+    };
 }
 
 /// Sums of products of `D`.
 type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
-    [D: Scalar, Kind: ChipType, Windows: WindowList]
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows>, D {
+    [D: Scalar, Kind: ChipType, Windows: WindowList] D; [PositionBegin<Kind, Windows>] {
         WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_vrf;
         WasCommitted: to_hbm to_dm;
     }
-    [D: ContractsTo<Identity>, Kind: ChipType, Windows: WindowList]
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows>, Sum<D> {
+    [D: ContractsTo<Identity>, Kind: ChipType, Windows: WindowList] Sum<D>; [PositionBegin<Kind, Windows>] {
         WasFetched: contract accumulate;
     }
-    [D: StreamScalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+    [D: StreamScalar] D; [PositionFetch, PositionSwitch] {
         IsUnread: fetch;
         WasCollected: align cast transpose to_trf to_vrf;
     }
-    [D: Scalar] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        WasCommitted: to_hbm to_dm;
-    }
-    [D: ContractsTo<Identity>] FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
+    [D: ContractsTo<Identity>] Sum<D>; [PositionFetch, PositionSwitch] {
         WasCollected: contract accumulate;
     }
-    [D: StreamScalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        IsUnread: fetch;
+    [D: StreamScalar] D; [PositionSwitch] {
         IsUnswitched: switch switch_to;
-        WasCollected: align cast transpose to_trf to_vrf;
     }
-    [D: Scalar] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        WasCommitted: to_hbm to_dm;
-    }
-    [D: ContractsTo<Identity>] SwitchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
-        WasCollected: contract accumulate;
-    }
-    [D: StreamScalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
+    [D: StreamScalar] D; [PositionCollect, PositionContraction, PositionCast, PositionTranspose] {
         IsUnread: fetch;
         IsAsFetched: switch switch_to;
         IsUncollected: collect;
     }
-    [D: Scalar] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        WasCommitted: to_hbm to_dm;
-    }
-    [D: ContractsTo<Identity>] CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, Sum<D> {
+    [D: ContractsTo<Identity>] Sum<D>; [PositionCollect] {
         MetWeights: contract accumulate;
     }
-    [D: StreamScalar, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
+    [D: StreamScalar, Row: M] D; [PositionAlign<Row>, PositionContract<Row>] {
         IsUnread: fetch;
         IsAsFetched: switch switch_to;
         IsUncollected: collect;
         HasNoWeights: align;
-        WasContracted: cast transpose;
         IsAsCollected: to_trf to_vrf;
     }
-    [D: ContractsTo<Identity>, Row: M] AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, Sum<D> {
+    [D: StreamScalar, Row: M] D; [PositionAlign<Row>] {
+        WasContracted: cast transpose;
+    }
+    [D: ContractsTo<Identity>, Row: M] Sum<D>; [PositionAlign<Row>] {
         WasContracted: accumulate commit commit_view to_hbm to_dm;
     }
-    [D: Scalar, Row: M] ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>, D {
-        IsUnread: fetch;
-        IsAsFetched: switch switch_to;
-        IsUncollected: collect;
-        HasNoWeights: align;
+    [D: Scalar, Row: M] D; [PositionContract<Row>] {
         HasNoColumns: contract;
         WasAccumulated: cast transpose commit commit_view to_hbm to_dm;
-        IsAsCollected: to_trf to_vrf;
     }
-    [D: Scalar] AccumulationTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        IsUnread: fetch;
-        IsAsFetched: switch switch_to;
-        IsUncollected: collect;
+    [D: Scalar] D; [PositionContraction, PositionCast, PositionTranspose] {
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
         IsAsCollected: to_trf to_vrf;
-        WasCommitted: to_hbm to_dm;
     }
-    [D: Scalar] CastTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        IsUnread: fetch;
-        IsAsFetched: switch switch_to;
-        IsUncollected: collect;
-        IsUncontracted: align contract;
-        IsUnsummed: accumulate;
+    [D: Scalar] D; [PositionCast] {
         IsUncast: cast;
-        IsAsCollected: to_trf to_vrf;
-        WasCommitted: to_hbm to_dm;
     }
-    [D: Scalar] TransposeTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>, D {
-        IsUnread: fetch;
-        IsAsFetched: switch switch_to;
-        IsUncollected: collect;
-        IsUncontracted: align contract;
-        IsUnsummed: accumulate;
+    [D: Scalar] D; [PositionTranspose] {
         IsUntransposed: cast transpose;
-        IsAsCollected: to_trf to_vrf;
+    }
+    [D: Scalar] D; [
+        PositionFetch, PositionSwitch, PositionCollect, PositionContraction, PositionCast, PositionTranspose
+    ] {
         WasCommitted: to_hbm to_dm;
     }
 }

@@ -9,7 +9,9 @@
 use super::collect::CollectPlan;
 use crate::command::{ContiguousLoad, Sink, TrfAddress};
 use crate::engine::fetch::FetchPlan;
-use crate::engine::stream::CollectTensor;
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::PositionCollect;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
@@ -84,9 +86,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Tim
     }
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, PositionCollect, D, L> {
     /// Ends the stream in the tensor register file. `Row` is the outermost part of `Time`. `Element` is the rest of the
     /// stream, in order and with its padding.
     ///
@@ -118,8 +118,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     pub fn to_trf<Row: M, Element: M>(
         self,
         address: TrfAddress,
-    ) -> TrfTensor<D, Chip, Cluster, Slice, Row, Element> {
-        let plan = planned!(CONFIG of TrfLoadPlan<D, Time, Packet, Row, Element>);
+    ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
+        let plan = planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Row, Element>);
         accept(OPERATION, check_capacity(OPERATION, &plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };

@@ -20,7 +20,8 @@
 //! assembled.
 
 use crate::command::{self, Region};
-use crate::engine::contraction::{AlignConfig, ContractConfig};
+use crate::engine::contraction::ContractConfig;
+use crate::engine::layout::{Layout, StreamLayout, exprs};
 use crate::error::PlanError;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
@@ -37,6 +38,7 @@ pub(crate) use furiosa_visa_rules::engine::stream::check_kind;
 pub mod stage {
     pub use crate::engine::vector::stage::*;
 
+    use crate::mapping::{Expr, M};
     use crate::scalar::{ChipType, Rngd};
     use crate::tensor::{NoWindows, WindowList};
     use core::convert::Infallible;
@@ -52,6 +54,8 @@ pub mod stage {
         const NAME: &'static str;
         /// True if a commit of the sub context may follow.
         const SUB_COMMIT: bool;
+        /// The rows of the weights that the stream has met, until they are folded into it.
+        const ROW: Option<&'static Expr> = None;
     }
 
     /// A place after the tensor has been read: packets can be committed.
@@ -94,6 +98,29 @@ pub mod stage {
         const SUB_COMMIT: bool = true;
     }
 
+    macro_rules! with_rows {
+        ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+            $(
+                $(#[$doc])*
+                #[derive(Debug)]
+                pub struct $name<Row: M>(PhantomData<Row>, Infallible);
+                impl<Row: M> sealed::Sealed for $name<Row> {}
+                impl<Row: M> Position for $name<Row> {
+                    const NAME: &'static str = $text;
+                    const SUB_COMMIT: bool = false;
+                    const ROW: Option<&'static Expr> = Some(Row::EXPR);
+                }
+            )*
+        };
+    }
+
+    with_rows! {
+        /// Data beside the rows of its weights.
+        PositionAlign = "aligned pair";
+        /// Columns of all rows as they leave the adder tree.
+        PositionContract = "contraction";
+    }
+
     positions! {
         /// Packets as they were read.
         PositionFetch = Fetch, true;
@@ -110,13 +137,35 @@ pub mod stage {
         /// Flits whose elements were time steps.
         PositionTranspose = Transpose, false;
     }
+
+    macro_rules! marks {
+        ($($(#[$doc:meta])* $mark:ident: $($name:ident)*;)*) => { $(
+            $(#[$doc])*
+            pub trait $mark: Position {}
+            $(impl $mark for $name {})*
+        )* };
+    }
+
+    marks! {
+        /// A place before the Collect Engine.
+        Collectable: PositionFetch PositionSwitch;
+        /// A place before the Vector Engine.
+        Enterable: PositionCollect PositionContraction;
+        /// A place before the Cast Engine.
+        Castable: PositionCollect PositionContraction PositionVectorFinal;
+        /// A place before the Transpose Engine.
+        Transposable: PositionCollect PositionContraction PositionVectorFinal PositionCast;
+        /// A place from which the vector register file is loaded.
+        VrfLoadable: PositionCollect PositionVectorFinal;
+    }
 }
 
 use crate::lower;
 use crate::runtime::late::when_late;
 use stage::{
-    Position, PositionBegin, PositionCast, PositionCollect, PositionContraction, PositionFetch,
-    PositionSwitch, PositionTranspose, PositionVectorFinal, PositionVectorInit,
+    Position, PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionContract,
+    PositionContraction, PositionFetch, PositionSwitch, PositionTranspose, PositionVectorFinal,
+    PositionVectorInit,
 };
 
 when_late! {
@@ -130,6 +179,10 @@ pub(crate) struct Pass {
     begun: Begun,
     /// The command under construction.
     pub(crate) unit: lower::Pass,
+    /// Weights of a stream that was aligned.
+    pub(crate) aligned: Option<lower::Aligned<'static>>,
+    /// Columns of a stream that was contracted.
+    pub(crate) columns: Option<ContractConfig>,
     /// Leases of the operands' bytes, which stay held until the command is given.
     pub(crate) held: Vec<Lease>,
 }
@@ -138,36 +191,27 @@ impl Pass {
     /// A pass that is about to read a tensor. It has no type parameters, so that all kernels share it.
     #[inline(never)]
     pub(crate) fn boxed(begun: Begun, source: Region) -> Box<Self> {
-        Box::new(Self { begun, unit: lower::Pass::begin(source), held: Vec::new() })
+        let unit = lower::Pass::begin(source);
+        Box::new(Self { begun, unit, aligned: None, columns: None, held: Vec::new() })
     }
 
     /// Gives the command: the stream ends here.
     #[track_caller]
     #[inline(never)]
     pub(crate) fn end<const T: Tu>(self: Box<Self>, context: &mut TuContext<T>, sink: command::Sink) {
-        let Self { begun, unit, held: _held } = *self;
+        let Self { begun, unit, held: _held, .. } = *self;
         begun.end();
         context.execute(unit.end(T, sink));
     }
 }
 
-/// A tensor in motion: at time `t`, lane `p` of a slice's packet holds the element of the tensor at the union of
-/// `Chip::map`, `Cluster::map`, `Slice::map`, `Time::map(t)` and `Packet::map(p)`.
+/// A tensor in motion: elements of type `D` that have left the engine of the [stage] `P`, and lie in a
+/// [`Layout`].
 #[must_use = "a stream does nothing until it ends in `.commit(…)`, `.to_trf(…)` or `.to_vrf(…)`"]
-pub struct StreamTensor<
-    'l,
-    const T: Tu,
-    P: Position,
-    D: StreamScalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Time: M,
-    Packet: M,
-> {
+pub struct StreamTensor<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> {
     pub(crate) context: &'l mut TuContext<T>,
     pub(crate) pass: Box<Pass>,
-    types: PhantomData<(P, D, Chip, Cluster, Slice, Time, Packet)>,
+    types: PhantomData<(P, D, L)>,
 }
 
 /// A tensor in DM that is about to be read: `.fetch()` comes next. `Kind` is the kind of chip whose conversions fetch
@@ -183,73 +227,76 @@ pub type BeginTensor<
     Packet,
     Kind = Rngd,
     Windows = NoWindows,
-> = StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, Chip, Cluster, Slice, Time, Packet>;
+> = StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Packets as they were read: `.collect()` comes next, or `.switch()` before it.
 pub type FetchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionFetch, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionFetch, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Packets in the slices that need them: `.collect()` comes next.
 pub type SwitchTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionSwitch, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionSwitch, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Packets of one flit: `.align()`, `.vector_init()`, `.to_trf()`, `.to_vrf()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type CollectTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionCollect, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionCollect, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
+
+/// Data and weights side by side: `.contract()` comes next.
+pub type AlignedPair<'l, const T: Tu, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> =
+    StreamTensor<'l, T, PositionAlign<Row>, D, Layout<Chip, Cluster, Slice, OutTime, OutPacket>>;
+
+/// Columns of all rows as they leave the adder tree: `.accumulate()` comes next.
+pub type ContractionTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Row, Time, Packet> =
+    StreamTensor<'l, T, PositionContract<Row>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Sums: `.vector_init()`, `.cast()`, `.transpose()` or `.commit()` comes next.
 pub type AccumulationTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionContraction, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionContraction, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Elements that enter the Vector Engine: `.vector_intra_slice_branch()` comes next.
 pub type VectorInitTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionVectorInit, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionVectorInit, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Elements that left the Vector Engine: `.cast()`, `.transpose()`, `.to_vrf()` or `.commit()` comes next.
 pub type VectorFinalTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionVectorFinal, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionVectorFinal, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Narrowed elements: `.transpose()` or `.commit()` comes next.
 pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionCast, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionCast, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 /// Time steps that have become the elements of packets: `.commit()` comes next.
 pub type TransposeTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
-    StreamTensor<'l, T, PositionTranspose, D, Chip, Cluster, Slice, Time, Packet>;
+    StreamTensor<'l, T, PositionTranspose, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
-impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
     }
 
     /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: &'static Guard =
-        &match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
-            Some(guard) => guard,
-            None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
-        };
+    pub(crate) const GUARD: &'static Guard = &match liveness_of(&exprs::<L>()) {
+        Some(guard) => guard,
+        None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
+    };
 }
 
 when_late! {
-    impl<'l, const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-        Late<StreamTensor<'l, T, P, D, Chip, Cluster, Slice, Time, Packet>>
-    {
-        pub(crate) const GUARD: Refusable<&'static Guard> =
-            match &liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR]) {
-                Some(guard) => Ok(guard),
-                None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
-            };
+    impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
+        pub(crate) const GUARD: Refusable<&'static Guard> = match &liveness_of(&exprs::<L>()) {
+            Some(guard) => Ok(guard),
+            None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
+        };
     }
 }
 
-impl<const T: Tu, P: Position, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M> fmt::Debug
-    for StreamTensor<'_, T, P, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for StreamTensor<'_, T, P, D, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (time, packet) = (Time::EXPR, Packet::EXPR);
-        write!(f, "stream of {} after {}, Time m![{time}], Packet m![{packet}]", D::ELEMENT_TYPE, P::NAME)
+        match P::ROW {
+            None => write!(f, "stream of {} after {}", D::ELEMENT_TYPE, P::NAME),
+            Some(row) => write!(f, "{}, Row m![{row}]", P::NAME),
+        }?;
+        write!(f, ", Time m![{}], Packet m![{}]", L::Time::EXPR, L::Packet::EXPR)
     }
 }
 
@@ -279,8 +326,8 @@ impl<const T: Tu> TuContext<T> {
     }
 }
 
-impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Windows: WindowList>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Rngd, Windows>
+impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Windows: WindowList>
+    StreamTensor<'l, T, PositionBegin<Rngd, Windows>, D, L>
 {
     /// Selects the kind of chip of the stream: `.on::<RngdS>()` gives `.fetch()` the conversions that only RNGD-S has.
     /// Programs for RNGD run on both kinds. See [fetch](crate::guide::fetch), "Types".
@@ -300,75 +347,8 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     /// # Panics
     /// If the chips of the system are of another kind: see [`SimOptions`](crate::runtime::SimOptions::chip_kind).
     #[track_caller]
-    pub fn on<Kind: ChipType>(
-        self,
-    ) -> BeginTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, Kind, Windows> {
+    pub fn on<Kind: ChipType>(self) -> StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L> {
         accept("on", check_kind(self.context.chip_kind(), Kind::KIND));
         StreamTensor::new(self.context, self.pass)
     }
 }
-
-/// A stream with the weights that it meets, on its way through the Contraction Engine.
-#[derive(Debug)]
-pub(crate) struct AlignedStream<'l, const T: Tu> {
-    pub(crate) context: &'l mut TuContext<T>,
-    pub(crate) pass: Box<Pass>,
-    pub(crate) weights: command::TrfRegion,
-    /// Guard of the positions of the collected stream that hold an element.
-    pub(crate) stream_guard: &'static Guard,
-    /// Guard of the positions of the computation that are no padding.
-    pub(crate) step_guard: &'static Guard,
-    pub(crate) align: &'static AlignConfig,
-}
-
-/// Data and weights side by side: `.contract()` comes next.
-#[must_use = "a stream does nothing until it ends in `.commit(…)`"]
-pub struct AlignedPair<
-    'l,
-    const T: Tu,
-    D: StreamScalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Row: M,
-    OutTime: M,
-    OutPacket: M,
-> {
-    pub(crate) stream: AlignedStream<'l, T>,
-    pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, OutTime, OutPacket)>,
-}
-
-/// Columns of all rows as they leave the adder tree: `.accumulate()` comes next.
-#[must_use = "a stream does nothing until it ends in `.commit(…)`"]
-pub struct ContractionTensor<
-    'l,
-    const T: Tu,
-    D: StreamScalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Row: M,
-    Time: M,
-    Packet: M,
-> {
-    pub(crate) stream: AlignedStream<'l, T>,
-    pub(crate) contract: ContractConfig,
-    pub(crate) types: PhantomData<(D, Chip, Cluster, Slice, Row, Time, Packet)>,
-}
-
-macro_rules! debug_by_mapping {
-    ($name:ident, $stage:literal, $packet:ident, $time:ident) => {
-        impl<const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, $time: M, $packet: M>
-            fmt::Debug for $name<'_, T, D, Chip, Cluster, Slice, Row, $time, $packet>
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let (row, time, packet) = (Row::EXPR, $time::EXPR, $packet::EXPR);
-                write!(f, concat!($stage, ", Row m![{}], Time m![{}], Packet m![{}]"), row, time, packet)
-            }
-        }
-    };
-}
-
-debug_by_mapping!(AlignedPair, "aligned pair", OutPacket, OutTime);
-
-debug_by_mapping!(ContractionTensor, "contraction", Packet, Time);

@@ -20,9 +20,9 @@
 //! trimmed from `elems`, or kept; nothing else is lost.
 
 use crate::command::Transpose;
-use crate::engine::stream::{
-    AccumulationTensor, CastTensor, CollectTensor, StreamTensor, TransposeTensor, VectorFinalTensor,
-};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{PositionTranspose, Transposable};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::{planned, when_late};
@@ -66,54 +66,39 @@ when_late! {
     }
 }
 
-/// Declares the call on streams of flits that reach the engine.
-macro_rules! stream_transpose {
-    ($stream:ident) => {
-        impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
-            /// Exchanges time steps with the elements of the packet: `[outer, rows, ppc]` and `elems` become
-            /// `[outer, ppc, elems]` and `rows`.
-            ///
-            /// `OutPacket` names the rows: up to 8 bytes of consecutive time steps, padded to a flit. `ppc` is the part
-            /// of `Time` inside them: 1, 2 or 4 steps (1 or 2 for `i4`). The packet has up to 8 live elements (16 of
-            /// `i4`), which go innermost into `OutTime`, with all of their padding, some of it or none. See
-            /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
-            ///
-            /// ```
-            /// use furiosa_visa_std::engine::transpose::TransposePlan;
-            /// use furiosa_visa_std::prelude::*;
-            /// axes![U = 3, R = 4, G = 2, K = 6];
-            /// type Plan = TransposePlan<bf16, m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>;
-            /// assert_eq!((Plan::CONFIG.in_rows, Plan::CONFIG.in_cols, Plan::CONFIG.out_rows), (4, 16, 12));
-            /// println!("{}", Plan::explain());
-            /// ```
-            ///
-            /// Refused while compiling: anything else.
-            #[track_caller]
-            #[inline(never)] // The compiler names the line of a call that it did not inline.
-            pub fn transpose<OutTime: M, OutPacket: M>(
-                self,
-            ) -> TransposeTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket>
-            where
-                D: Scalar,
-            {
-                let plan = planned!(const CONFIG of TransposePlan<D, Time, Packet, OutTime, OutPacket>);
-                let mut pass = self.pass;
-                pass.unit.transpose(*plan);
-                StreamTensor::new(self.context, pass)
-            }
-        }
-    };
+impl<'l, const T: Tu, P: Transposable, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    /// Exchanges time steps with the elements of the packet: `[outer, rows, ppc]` and `elems` become
+    /// `[outer, ppc, elems]` and `rows`.
+    ///
+    /// `OutPacket` names the rows: up to 8 bytes of consecutive time steps, padded to a flit. `ppc` is the part
+    /// of `Time` inside them: 1, 2 or 4 steps (1 or 2 for `i4`). The packet has up to 8 live elements (16 of
+    /// `i4`), which go innermost into `OutTime`, with all of their padding, some of it or none. See
+    /// [cast_transpose_commit](crate::guide::cast_transpose_commit).
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::transpose::TransposePlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![U = 3, R = 4, G = 2, K = 6];
+    /// type Plan = TransposePlan<bf16, m![U, R, G], m![K # 16], m![U, G, K], m![R # 16]>;
+    /// assert_eq!((Plan::CONFIG.in_rows, Plan::CONFIG.in_cols, Plan::CONFIG.out_rows), (4, 16, 12));
+    /// println!("{}", Plan::explain());
+    /// ```
+    ///
+    /// Refused while compiling: anything else.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn transpose<OutTime: M, OutPacket: M>(
+        self,
+    ) -> StreamTensor<'l, T, PositionTranspose, D, L::With<OutTime, OutPacket>>
+    where
+        D: Scalar,
+    {
+        let plan = planned!(const CONFIG of TransposePlan<D, L::Time, L::Packet, OutTime, OutPacket>);
+        let mut pass = self.pass;
+        pass.unit.transpose(*plan);
+        StreamTensor::new(self.context, pass)
+    }
 }
-
-stream_transpose!(CollectTensor);
-
-stream_transpose!(AccumulationTensor);
-
-stream_transpose!(VectorFinalTensor);
-
-stream_transpose!(CastTensor);
 
 #[cfg(test)]
 mod tests {

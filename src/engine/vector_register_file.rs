@@ -7,7 +7,9 @@
 //! Elements are `i32` or `f32`: the type to which the fetch widens.
 
 use crate::command::{Address, Footprint, Memory, Part, Region, Sink};
-use crate::engine::stream::{CollectTensor, VectorFinalTensor};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::VrfLoadable;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
@@ -48,87 +50,70 @@ when_late! {
 }
 
 /// A tensor that a load leaves in the VRF.
-struct LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>(
-    PhantomData<(D, Chip, Cluster, Slice, Time, Packet, Element)>,
-);
+struct LoadedTensor<D, L, Element>(PhantomData<(D, L, Element)>);
 
-impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
-    LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>
-{
+impl<D: VeScalar, L: StreamLayout, Element: M> LoadedTensor<D, L, Element> {
     /// The footprint of the tensor. A tensor that the load refuses is not refused a second time.
     const FOOTPRINT: &'static Footprint = {
-        let _ = VrfLoadPlan::<D, Time, Packet, Element>::CONFIG;
-        VrfTensor::<D, Chip, Cluster, Slice, Element>::FOOTPRINT
+        let _ = VrfLoadPlan::<D, L::Time, L::Packet, Element>::CONFIG;
+        VrfTensor::<D, L::Chip, L::Cluster, L::Slice, Element>::FOOTPRINT
     };
 }
 
 when_late! {
-    impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, Element: M>
-        Late<LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>>
-    {
-        const FOOTPRINT: Refusable<&'static Footprint> = Late::<VrfTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT;
+    impl<D: VeScalar, L: StreamLayout, Element: M> Late<LoadedTensor<D, L, Element>> {
+        const FOOTPRINT: Refusable<&'static Footprint> =
+            Late::<VrfTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT;
     }
 }
 
-macro_rules! load {
-    ($($stream:ident, $example:literal;)*) => { $(
-        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
-            /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
-            /// `Packet`, in any order; padding may be added or dropped.
-            ///
-            /// `address` counts bytes, a multiple of 4, or is [`AUTO`](crate::runtime::AUTO). See
-            /// [vector](crate::guide::vector), whose first program loads a bias by
-            /// `.collect::<m![C / 8], m![C % 8]>().to_vrf::<m![C]>(0)`.
-            ///
-            #[doc = $example]
-            ///
-            /// Refused while compiling: types other than `i32` and `f32` (`is not a 32-bit type`); an `Element` that `has no
-            /// place for` an axis of the stream, or has one that the stream lacks (`a broadcast is not allowed here`); more
-            /// than 8192 bytes.
-            ///
-            /// # Panics
-            /// If `address` is no multiple of 4, or the tensor at `address` exceeds the VRF of 8192 bytes.
-            #[track_caller]
-            #[inline(never)] // The compiler names the line of a call that it did not inline.
-            pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, Chip, Cluster, Slice, Element>
-            where
-                D: VeScalar,
-            {
-                let plan = planned!(const CONFIG of VrfLoadPlan<D, Time, Packet, Element>);
-                let footprint = planned!(FOOTPRINT of LoadedTensor<D, Chip, Cluster, Slice, Time, Packet, Element>);
-                let (place, fill) =
-                    crate::tensor::place(self.context.system(), Memory::Vrf, footprint, OPERATION, address);
-                accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, place.address));
-                let tensor = VrfTensor::filled(place, fill);
-                let sink = Sink::Vrf {
-                    destination: Region::of(Memory::Vrf, tensor.address, fill, footprint, Part::WHOLE),
-                    transfer: plan.transfer,
-                    guard: *planned!(GUARD of Self),
-                };
-                self.pass.end(self.context, sink);
-                tensor
-            }
-        }
-    )* };
-}
-
-load! {
-    CollectTensor, "
-```
-# use furiosa_visa_std::prelude::*;
-axes![S = 256, C = 64];
-type Bias = DmTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
-type Operand = VrfTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
-fn load(ctx: &mut Context, bias: &Bias) -> Operand {
-    (ctx.sub.begin(bias.view()).fetch::<f32, m![C / 8], m![C % 8]>())
-        .collect::<m![C / 8], m![C % 8]>()
-        .to_vrf(0)
-}
-# let _ = load as fn(_, _) -> _;
-```";
-    VectorFinalTensor, "[`CollectTensor::to_vrf`] has an example.";
+impl<'l, const T: Tu, P: VrfLoadable, D: Scalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    /// Ends the stream in the vector register file of every slice. `Element` has exactly the axes of `Time` and
+    /// `Packet`, in any order; padding may be added or dropped.
+    ///
+    /// `address` counts bytes, a multiple of 4, or is [`AUTO`](crate::runtime::AUTO). See
+    /// [vector](crate::guide::vector), whose first program loads a bias by
+    /// `.collect::<m![C / 8], m![C % 8]>().to_vrf::<m![C]>(0)`.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, C = 64];
+    /// type Bias = DmTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
+    /// type Operand = VrfTensor<f32, m![1], m![1 # 2], m![S], m![C]>;
+    /// fn load(ctx: &mut Context, bias: &Bias) -> Operand {
+    ///     (ctx.sub.begin(bias.view()).fetch::<f32, m![C / 8], m![C % 8]>())
+    ///         .collect::<m![C / 8], m![C % 8]>()
+    ///         .to_vrf(0)
+    /// }
+    /// # let _ = load as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: types other than `i32` and `f32` (`is not a 32-bit type`); an `Element` that `has no
+    /// place for` an axis of the stream, or has one that the stream lacks (`a broadcast is not allowed here`); more
+    /// than 8192 bytes.
+    ///
+    /// # Panics
+    /// If `address` is no multiple of 4, or the tensor at `address` exceeds the VRF of 8192 bytes.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn to_vrf<Element: M>(self, address: Address) -> VrfTensor<D, L::Chip, L::Cluster, L::Slice, Element>
+    where
+        D: VeScalar,
+    {
+        let plan = planned!(const CONFIG of VrfLoadPlan<D, L::Time, L::Packet, Element>);
+        let footprint = planned!(FOOTPRINT of LoadedTensor<D, L, Element>);
+        let (place, fill) =
+            crate::tensor::place(self.context.system(), Memory::Vrf, footprint, OPERATION, address);
+        accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, place.address));
+        let tensor = VrfTensor::filled(place, fill);
+        let sink = Sink::Vrf {
+            destination: Region::of(Memory::Vrf, tensor.address, fill, footprint, Part::WHOLE),
+            transfer: plan.transfer,
+            guard: *planned!(GUARD of Self),
+        };
+        self.pass.end(self.context, sink);
+        tensor
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 mod dm;
 
+mod handle;
+
 mod hbm;
 
 pub mod relabel;

@@ -26,6 +26,7 @@
 //!
 //! Both keep the address, the filling, and the order between operations.
 
+use super::handle::ViewPlace;
 use super::tile::Dimension;
 use super::{DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut};
 use crate::command::Part;
@@ -120,9 +121,9 @@ calls!(
 
 calls!(HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);
 
-/// Declares the call of the views. Those of DM know the `$whole` tensor that they are a part of.
+/// Declares the call of the views.
 macro_rules! view_calls {
-    ($view:ident of $tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+] $(, $whole:ident)?) => {
+    ($view:ident of $tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
         impl<'l, D: Scalar, $($old: M),+> $view<'l, D, $($old),+> {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping. See
             /// [relabel](crate::tensor::relabel).
@@ -154,12 +155,10 @@ macro_rules! view_calls {
                 let reaches = const {
                     &[$(Reach::of(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR })),+]
                 };
-                let part = accept("reshape", part_with(self.part, reaches));
-                $(
-                    let new = planned!(FOOTPRINT of $tensor<D, Chip2, Cluster2, Slice2, Element2>);
-                    let $whole = if part == Part::WHOLE { new } else { self.$whole };
-                )?
-                $view::part_of(self.address, self.fill, $($whole,)? part)
+                let part = accept("reshape", part_with(self.place.part, reaches));
+                let new = planned!(FOOTPRINT of $tensor<D, $($new),+>);
+                let tensor = if part == Part::WHOLE { new } else { self.place.tensor };
+                $view::at(ViewPlace { part, tensor, ..self.place })
             }
         }
     };
@@ -169,16 +168,14 @@ view_calls!(
     DmTensorView of DmTensor,
     [Chip, Cluster, Slice, Element],
     [Chip2, Cluster2, Slice2, Element2],
-    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element],
-    tensor
+    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element]
 );
 
 view_calls!(
     DmTensorViewMut of DmTensor,
     [Chip, Cluster, Slice, Element],
     [Chip2, Cluster2, Slice2, Element2],
-    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element],
-    tensor
+    [Dimension::Chip, Dimension::Cluster, Dimension::Slice, Dimension::Element]
 );
 
 view_calls!(HbmTensorView of HbmTensor, [Chip, Element], [Chip2, Element2], [Dimension::Chip, Dimension::Element]);

@@ -1,5 +1,6 @@
 //! Tensors in the tensor register file.
 
+use super::handle::{RegisterPlace, views};
 use super::units::{Chips, Clusters, Slices};
 use crate::chip::{RegisterType, TrfLayout};
 use crate::command::{FillId, Inspection, RegisterFile, TrfAddress, TrfRegion};
@@ -114,12 +115,12 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 
     /// The whole tensor, to read.
     pub fn view(&self) -> TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element> {
-        TrfTensorView { address: self.address, fill: self.fill, types: PhantomData }
+        TrfTensorView::at(RegisterPlace { address: self.address, fill: self.fill })
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> TrfTensorViewMut<'_, D, Chip, Cluster, Slice, Row, Element> {
-        TrfTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+        TrfTensorViewMut::at(RegisterPlace { address: self.address, fill: self.fill })
     }
 
     pub(crate) fn region(&self) -> TrfRegion {
@@ -145,28 +146,13 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 }
 
-/// A tensor in the TRF to read from.
-pub struct TrfTensorView<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
-    address: TrfAddress,
-    fill: FillId,
-    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Row, Element)>,
-}
-
-impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> Clone
-    for TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
-{
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
-    TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
-{
-    /// The part of the TRF that the tensor lies in.
-    pub fn address(&self) -> TrfAddress {
-        self.address
-    }
+views! {
+    /// A tensor in the TRF to read from.
+    TrfTensorView;
+    /// A tensor in the TRF to write to.
+    TrfTensorViewMut;
+    <D: StreamScalar, Chip, Cluster, Slice, Row, Element> at RegisterPlace<TrfAddress>,
+    "The part of the TRF that the tensor lies in.": TrfAddress
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
@@ -180,36 +166,12 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        let tensor = TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.address, self.fill);
+        let tensor =
+            TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.place.address, self.place.fill);
         let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
         let source = RegisterFile::Trf(tensor.region());
         let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
         HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
-    }
-}
-
-/// A tensor in the TRF to write to.
-pub struct TrfTensorViewMut<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
-    address: TrfAddress,
-    fill: FillId,
-    types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Row, Element)>,
-}
-
-impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
-    TrfTensorViewMut<'_, D, Chip, Cluster, Slice, Row, Element>
-{
-    /// The part of the TRF that the tensor lies in.
-    pub fn address(&self) -> TrfAddress {
-        self.address
-    }
-}
-
-impl<'l, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
-    From<TrfTensorViewMut<'l, D, Chip, Cluster, Slice, Row, Element>>
-    for TrfTensorView<'l, D, Chip, Cluster, Slice, Row, Element>
-{
-    fn from(view: TrfTensorViewMut<'l, D, Chip, Cluster, Slice, Row, Element>) -> Self {
-        Self { address: view.address, fill: view.fill, types: PhantomData }
     }
 }
 

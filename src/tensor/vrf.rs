@@ -1,5 +1,6 @@
 //! Tensors in the vector register file.
 
+use super::handle::{RegisterPlace, handle, views};
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
@@ -27,30 +28,12 @@ when_late! {
 pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
     pub(crate) address: Address,
     pub(crate) fill: FillId,
+    /// The lease of the bytes: they are free again when it is dropped.
     pub(crate) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Element)>,
 }
 
-when_late! {
-    impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Late<VrfTensor<D, Chip, Cluster, Slice, Element>> {
-        pub(crate) const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
-            Ok(footprint) => Ok(footprint),
-            Err(error) => Err(*error),
-        };
-        const COUNTED: Refusable<Footprint> = Self::counted();
-
-        const fn counted() -> Refusable<Footprint> {
-            attempt!(Late::<Chips<Chip>>::CHECKED);
-            attempt!(Late::<Clusters<Cluster>>::CHECKED);
-            attempt!(Late::<Slices<Slice>>::CHECKED);
-            VrfTensor::<D, Chip, Cluster, Slice, Element>::SHAPE.footprint()
-        }
-    }
-}
-
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const SHAPE: Shape =
-        Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
         match Self::SHAPE.footprint() {
@@ -58,18 +41,14 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
             Err(error) => error.refuse(),
         }
     };
+}
 
-    pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
-        let Place { address, lease } = place.into();
-        Self { address, fill, lease, types: PhantomData }
-    }
+handle! {
+    VrfTensor<D: VeScalar, Chip, Cluster, Slice, Element> in Vrf as vrf, of Chips<Chip>, Clusters<Cluster>, Slices<Slice>;
+    "The address of the first byte in each slice."
+}
 
-    /// Stops a call whose tensor cannot start at `address`.
-    #[track_caller]
-    pub(crate) fn accept_address(operation: &'static str, address: Address) {
-        accept(operation, super::check_address(Memory::Vrf, planned!(FOOTPRINT of Self), address));
-    }
-
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
     /// A handle to the tensor at an address of the VRF.
     ///
     /// Refused while compiling: a tensor of more than 8192 bytes per slice.
@@ -90,19 +69,14 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         Self::filled(address, FillId::bare())
     }
 
-    /// The address of the first byte in each slice.
-    pub fn address(&self) -> Address {
-        self.address
-    }
-
     /// The whole tensor, to read.
     pub fn view(&self) -> VrfTensorView<'_, D, Chip, Cluster, Slice, Element> {
-        VrfTensorView { address: self.address, fill: self.fill, types: PhantomData }
+        VrfTensorView::at(RegisterPlace { address: self.address, fill: self.fill })
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> VrfTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
-        VrfTensorViewMut { address: self.address, fill: self.fill, types: PhantomData }
+        VrfTensorViewMut::at(RegisterPlace { address: self.address, fill: self.fill })
     }
 
     /// The content of the VRF: see [`VrfTensorView::inspect`].
@@ -123,44 +97,18 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
     }
 }
 
-impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> fmt::Debug
-    for VrfTensor<D, Chip, Cluster, Slice, Element>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (chip, cluster) = (Chip::EXPR, Cluster::EXPR);
-        let (slice, element) = (Slice::EXPR, Element::EXPR);
-        let name = D::ELEMENT_TYPE;
-        write!(
-            f,
-            "VrfTensor<{name}, m![{chip}], m![{cluster}], m![{slice}], m![{element}]> at {:#x}",
-            self.address
-        )
-    }
-}
-
-/// A tensor in the VRF to read from.
-pub struct VrfTensorView<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
-    types: PhantomData<(&'l (), D, Chip, Cluster, Slice, Element)>,
-}
-
-impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
-    for VrfTensorView<'_, D, Chip, Cluster, Slice, Element>
-{
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
+views! {
+    /// A tensor in the VRF to read from.
+    VrfTensorView;
+    /// A tensor in the VRF to write to.
+    VrfTensorViewMut;
+    <D: VeScalar, Chip, Cluster, Slice, Element> at RegisterPlace<Address>,
+    "The address of the first byte in each slice.": Address
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     VrfTensorView<'_, D, Chip, Cluster, Slice, Element>
 {
-    /// The address of the first byte in each slice.
-    pub fn address(&self) -> Address {
-        self.address
-    }
-
     /// The content of the VRF, in any layout: a look past all engines, for tests and for finding mistakes. It is no
     /// operation of the chip and takes no time. Elements that were never written are `Opt::Uninit`.
     ///
@@ -170,7 +118,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
         let footprint = *planned!(FOOTPRINT of VrfTensor<D, Chip, Cluster, Slice, Element>);
-        let region = Region::whole(Memory::Vrf, self.address, self.fill, footprint);
+        let region = Region::whole(Memory::Vrf, self.place.address, self.place.fill, footprint);
         let transfer = planned!(TRANSFER of VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>);
         let source = RegisterFile::Vrf(region);
         let inspection = Inspection {
@@ -179,30 +127,5 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
             host_elements: const { crate::engine::inspect::host_elements::<Host>() },
         };
         HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
-    }
-}
-
-/// A tensor in the VRF to write to.
-pub struct VrfTensorViewMut<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
-    address: Address,
-    fill: FillId,
-    types: PhantomData<(&'l mut (), D, Chip, Cluster, Slice, Element)>,
-}
-
-impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    VrfTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
-{
-    /// The address of the first byte in each slice.
-    pub fn address(&self) -> Address {
-        self.address
-    }
-}
-
-impl<'l, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    From<VrfTensorViewMut<'l, D, Chip, Cluster, Slice, Element>>
-    for VrfTensorView<'l, D, Chip, Cluster, Slice, Element>
-{
-    fn from(view: VrfTensorViewMut<'l, D, Chip, Cluster, Slice, Element>) -> Self {
-        Self { address: view.address, fill: view.fill, types: PhantomData }
     }
 }

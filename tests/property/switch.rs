@@ -329,7 +329,9 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
     let written = Map::sequence(&[last_time.clone(), kept]);
     let held: Vec<_> = axes
         .iter()
-        .filter(|(name, _)| [in_slice, in_time, &packet].iter().any(|map| map.axes().contains_key(name.as_str())))
+        .filter(|(name, _)| {
+            [in_slice, in_time, &packet].iter().any(|map| map.axes().contains_key(name.as_str()))
+        })
         .cloned()
         .collect();
     let element = library_type(stored);

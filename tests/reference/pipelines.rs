@@ -134,7 +134,10 @@ impl Pipeline {
 }
 
 fn used(map: &[&Map], axes: &Axes) -> Axes {
-    axes.iter().filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name.as_str()))).cloned().collect()
+    axes.iter()
+        .filter(|(name, _)| map.iter().any(|map| map.axes().contains_key(name.as_str())))
+        .cloned()
+        .collect()
 }
 
 /// Whether a pair of 4-bit elements of the stream does not share a byte of memory (fetches start

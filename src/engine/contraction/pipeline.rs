@@ -8,15 +8,15 @@ use super::{
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
 use crate::command::AccumulationKind;
-use crate::engine::stream::{
-    AccumulationTensor, AlignedPair, AlignedStream, CollectTensor, ContractionTensor, Pass, StreamTensor,
-};
+use crate::engine::layout::{Layout, StreamLayout};
+use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::lower::Aligned;
 use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
+use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
-use crate::runtime::{Tu, TuContext};
 use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
@@ -226,9 +226,7 @@ fn of_kind(kinds: &[Option<AccumulateConfig>; 2], request: &AccumulateRequest) -
     }
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    CollectTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, PositionCollect, D, L> {
     /// Brings the stream and a tensor in the TRF to the same packets of 64 bytes, `OutPacket`, in the order of `OutTime`.
     ///
     /// With two flits per packet the innermost factor of `Time` becomes the upper half of `OutPacket`; with one, the upper
@@ -270,28 +268,27 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn align<OutTime: M, OutPacket: M, Row: M, TrfElement: M>(
         self,
-        trf_tensor: &TrfTensor<D, Chip, Cluster, Slice, Row, TrfElement>,
-    ) -> AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, OutTime, OutPacket> {
-        let config =
-            planned!(const CONFIG of AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>);
-        let stream = AlignedStream {
-            context: self.context,
-            pass: self.pass,
+        trf_tensor: &TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, TrfElement>,
+    ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
+        let align =
+            planned!(const CONFIG of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
+        let mut pass = self.pass;
+        pass.aligned = Some(Aligned {
             weights: trf_tensor.region(),
             stream_guard: planned!(GUARD of Self),
-            step_guard: planned!(STEP_GUARD of AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>),
-            align: config,
-        };
-        AlignedPair { stream, types: PhantomData }
+            step_guard: planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>),
+            align,
+        });
+        StreamTensor::new(self.context, pass)
     }
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
-    AlignedPair<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
+    StreamTensor<'l, T, PositionAlign<Row>, D, L>
 {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left.
     ///
-    /// The innermost part of the packet is summed: [`align`](CollectTensor::align) has an example. See
+    /// The innermost part of the packet is summed: [`align`](StreamTensor::align) has an example. See
     /// [contraction](crate::guide::contraction). Padding in it counts with its value: zero if the fetch masks it, and
     /// otherwise the value in memory, which the check `padding` refuses unless it is zero.
     ///
@@ -301,32 +298,29 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     #[inline(never)]
     pub fn contract<OutPacket: M>(
         self,
-    ) -> ContractionTensor<
+    ) -> StreamTensor<
         'l,
         T,
+        PositionContract<Row>,
         <D as ContractsTo<OutPacket>>::Output,
-        Chip,
-        Cluster,
-        Slice,
-        Row,
-        Time,
-        OutPacket,
+        Layout<L::Chip, L::Cluster, L::Slice, L::Time, OutPacket>,
     >
     where
         D: ContractsTo<OutPacket>,
     {
-        let contract = planned!(CONFIG of ContractPlan<D, Packet, OutPacket>);
-        ContractionTensor { stream: self.stream, contract, types: PhantomData }
+        let mut pass = self.pass;
+        pass.columns = Some(planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>));
+        StreamTensor::new(self.context, pass)
     }
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Time: M, Packet: M>
-    ContractionTensor<'l, T, D, Chip, Cluster, Slice, Row, Time, Packet>
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
+    StreamTensor<'l, T, PositionContract<Row>, D, L>
 {
     /// Adds the results of several steps, and folds the rows into the stream.
     ///
     /// Axes of `Time` that `OutTime` does not have are summed. The rest keeps its order and padding. `kind` selects the
-    /// order in which rows and columns leave: [`align`](CollectTensor::align) has an example. See
+    /// order in which rows and columns leave: [`align`](StreamTensor::align) has an example. See
     /// [contraction](crate::guide::contraction).
     ///
     /// Refused while compiling: mappings that fit neither kind.
@@ -338,30 +332,24 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ti
     pub fn accumulate<OutTime: M, OutPacket: M>(
         self,
         kind: AccumulationKind,
-    ) -> AccumulationTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket> {
-        let () = planned!(CHECK of AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>);
+    ) -> StreamTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
+        let () = planned!(CHECK of AccumulatePlan<Row, L::Time, L::Packet, OutTime, OutPacket>);
         let plan = of_kind(
-            AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::KINDS,
-            &AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::request(kind),
+            AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::KINDS,
+            &AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::request(kind),
         );
-        let (context, pass) = self.stream.contracted(&self.contract, &plan, kind, D::ELEMENT_TYPE);
-        StreamTensor::new(context, pass)
+        let mut pass = self.pass;
+        pass.contract(&plan, kind, D::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
     }
 }
 
-impl<'l, const T: Tu> AlignedStream<'l, T> {
-    /// Adds the contraction to the pass. It has no mapping parameters, so that all kernels share it.
+impl Pass {
+    /// Adds the contraction of an aligned stream. It has no mapping parameters, so that all kernels share it.
     #[inline(never)]
-    fn contracted(
-        mut self,
-        contract: &ContractConfig,
-        plan: &AccumulateConfig,
-        kind: AccumulationKind,
-        output: ElementType,
-    ) -> (&'l mut TuContext<T>, Box<Pass>) {
-        let Self { weights, stream_guard, step_guard, align, .. } = self;
-        let aligned = Aligned { weights, stream_guard, step_guard, align };
-        self.pass.unit.contract(aligned, contract, plan, kind, output);
-        (self.context, self.pass)
+    fn contract(&mut self, plan: &AccumulateConfig, kind: AccumulationKind, output: ElementType) {
+        let aligned = self.aligned.take().expect("the stream was aligned");
+        let columns = self.columns.take().expect("the stream was contracted");
+        self.unit.contract(aligned, &columns, plan, kind, output);
     }
 }

@@ -16,8 +16,6 @@
 
 pub mod stages;
 
-mod addresses;
-
 mod interleave;
 
 mod table;
@@ -25,7 +23,9 @@ mod table;
 mod zero_point;
 pub use crate::command::MaskConfig;
 use crate::command::Table;
-use crate::engine::stream::{BeginTensor, FetchTensor, Pass, StreamTensor};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::stage::{PositionBegin, PositionFetch};
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
@@ -33,10 +33,9 @@ use crate::runtime::late::{planned, when_late};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
-pub use addresses::{FetchAddress, FetchAddresses};
 use core::marker::PhantomData;
-pub use furiosa_visa_rules::engine::fetch::check_units;
 pub(crate) use furiosa_visa_rules::engine::fetch::plan;
+pub use furiosa_visa_rules::engine::fetch::{FetchAddress, FetchAddresses, check_units};
 use interleave::begin_is_refused;
 pub use interleave::check_interleave;
 use plan::OPERATION;
@@ -108,6 +107,20 @@ impl<
             Ok(config) => config,
             Err(error) => error.refuse(),
         };
+
+    /// The fetches, in order: one per cycle.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::fetch::FetchPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 2, B = 24];
+    /// let addresses = FetchPlan::<i8, i8, m![B, A], m![1], m![B, A]>::addresses();
+    /// let bytes: Vec<_> = addresses.map(|fetch| (fetch.byte, fetch.bytes)).collect();
+    /// assert_eq!(bytes, [(0, 16), (16, 16), (32, 16)]);
+    /// ```
+    pub fn addresses() -> FetchAddresses {
+        Self::CONFIG.addresses()
+    }
 }
 
 /// The units of a stream, refused once for all fetches that have them.
@@ -131,58 +144,38 @@ const NEVER_RUN: FetchConfig = {
     }
 };
 
-/// All rules of a fetch, in the order in which they are reported. Refusals of `begin_interleaved` and `windows` are not
-/// reported again.
-struct CheckedFetch<
-    D,
-    D2,
-    Cluster,
-    Slice,
-    Element,
-    Time2,
-    Packet2,
-    const T: Tu,
-    Begin,
-    Adapter,
-    Windows = NoWindows,
->(PhantomData<(D, D2, Cluster, Slice, Element, Time2, Packet2, Begin, Adapter, Windows)>);
+/// All rules of a fetch of a stream in the layout `L`, in the order in which they are reported. Refusals of
+/// `begin_interleaved` and `windows` are not reported again.
+struct CheckedFetch<D, D2, L, Time2, Packet2, const T: Tu, Adapter, Windows = NoWindows>(
+    PhantomData<(D, D2, L, Time2, Packet2, Adapter, Windows)>,
+);
 
 impl<
     D: Scalar,
     D2: StreamScalar,
-    Cluster: M,
-    Slice: M,
-    Element: M,
+    L: StreamLayout,
     Time2: M,
     Packet2: M,
     const T: Tu,
-    Begin: M,
     Adapter: Stages,
     Windows: WindowList,
-> CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>
+> CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>
 {
+    const REQUEST: FetchRequest =
+        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
+
     const CONFIG: &'static FetchConfig = &{
-        let () = FetchUnits::<Cluster, Slice>::CHECK;
-        let windows = check_windows(Element::EXPR, &[], Windows::WINDOWS);
-        if let Err(error) =
-            check_packet(&FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST)
-        {
+        let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
+        let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
+        if let Err(error) = check_packet(&Self::REQUEST) {
             error.refuse()
         }
-        if windows.is_err()
-            || begin_is_refused(
-                &FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST,
-            )
-        {
-            NEVER_RUN
-        } else {
-            Self::plan()
-        }
+        if windows.is_err() || begin_is_refused(&Self::REQUEST) { NEVER_RUN } else { Self::plan() }
     };
 
     /// This is a function, because constants of a branch that is not taken are evaluated as well.
     const fn plan() -> FetchConfig {
-        FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::CONFIG
+        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::CONFIG
     }
 }
 
@@ -190,16 +183,13 @@ when_late! {
     impl<
         D: Scalar,
         D2: StreamScalar,
-        Cluster: M,
-        Slice: M,
-        Element: M,
+        L: StreamLayout,
         Time2: M,
         Packet2: M,
         const T: Tu,
-        Begin: M,
         Adapter: Stages,
         Windows: WindowList,
-    > Late<CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Adapter, Windows>>
+    > Late<CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>>
     {
         const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
             Ok(config) => Ok(config),
@@ -207,10 +197,10 @@ when_late! {
         };
 
         const fn checked() -> Refusable<FetchConfig> {
-            attempt!(Late::<Clusters<Cluster>>::CHECKED);
-            attempt!(Late::<Slices<Slice>>::CHECKED);
-            attempt!(check_units(Cluster::EXPR, Slice::EXPR));
-            let request = &FetchPlan::<D, D2, Element, Time2, Packet2, T, Begin, Adapter, Windows>::REQUEST;
+            attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
+            attempt!(Late::<Slices<L::Slice>>::CHECKED);
+            attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
+            let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
             attempt!(check_packet(request));
             derive_fetch(request)
         }
@@ -229,18 +219,8 @@ fn add_fetch(
     accept(OPERATION, pass.unit.fetch(plan, table, zero_points, output));
 }
 
-impl<
-    'l,
-    const T: Tu,
-    D: Scalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Begin: M,
-    Element: M,
-    Kind: ChipType,
-    Windows: WindowList,
-> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
+impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: WindowList>
+    StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L>
 {
     /// Reads the tensor as a stream: one packet `Packet2` per position of `Time2`, converted to `D2`.
     ///
@@ -266,11 +246,11 @@ impl<
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn fetch<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
-    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    ) -> StreamTensor<'l, T, PositionFetch, D2, L::With<Time2, Packet2>>
     where
         D: FetchCast<D2, Kind>,
     {
-        let plan = planned!(CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Plain, Windows>);
+        let plan = planned!(CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Plain, Windows>);
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)

@@ -3,8 +3,10 @@
 use super::stages::Lookup;
 use super::{CheckedFetch, add_fetch};
 use crate::command::Table;
+use crate::engine::layout::StreamLayout;
 use crate::engine::lookup_table::{LookupTable, TableIndex};
-use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{PositionBegin, PositionFetch};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::planned;
@@ -33,18 +35,8 @@ impl<D: TableIndex, X: Scalar> IndexedTable<D> for LookupTable<D, X> {
     }
 }
 
-impl<
-    'l,
-    const T: Tu,
-    D: Scalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Begin: M,
-    Element: M,
-    Kind: ChipType,
-    Windows: WindowList,
-> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
+impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: WindowList>
+    StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L>
 {
     /// Reads the tensor as a stream of table entries: each stored element is an index, and the entry, converted to `D2`,
     /// takes its place.
@@ -69,19 +61,19 @@ impl<
     pub fn fetch_with_table<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         table: &impl IndexedTable<D, Entry: FetchCast<D2, Kind>>,
-    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2> {
+    ) -> StreamTensor<'l, T, PositionFetch, D2, L::With<Time2, Packet2>> {
         self.look_up(table)
     }
 
     #[track_caller]
-    fn look_up<L, D2: StreamScalar, Time2: M, Packet2: M>(
+    fn look_up<Entries, D2: StreamScalar, Time2: M, Packet2: M>(
         self,
-        table: &L,
-    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+        table: &Entries,
+    ) -> StreamTensor<'l, T, PositionFetch, D2, L::With<Time2, Packet2>>
     where
-        L: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
+        Entries: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     {
-        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, Lookup<L::Entry>, Windows>);
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Lookup<Entries::Entry>, Windows>);
         let mut pass = self.pass;
         add_fetch(&mut pass, plan, Some(table.data()), None, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)

@@ -8,7 +8,9 @@
 
 use super::stages::ZeroPoint;
 use super::{CheckedFetch, add_fetch};
-use crate::engine::stream::{BeginTensor, FetchTensor, StreamTensor};
+use crate::engine::layout::{Layout, StreamLayout};
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{PositionBegin, PositionFetch};
 use crate::mapping::{AxisName, M, Symbol};
 use crate::runtime::Tu;
 use crate::runtime::late::planned;
@@ -62,18 +64,8 @@ impl ZeroPointCast<i9, RngdS> for i4 {
     }
 }
 
-impl<
-    'l,
-    const T: Tu,
-    D: Scalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Begin: M,
-    Element: M,
-    Kind: ChipType,
-    Windows: WindowList,
-> BeginTensor<'l, T, D, Chip, Cluster, Slice, Begin, Element, Kind, Windows>
+impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: WindowList>
+    StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L>
 {
     /// Reads the tensor as a stream of differences: each element, converted to `D2`, minus the zero point.
     ///
@@ -100,11 +92,11 @@ impl<
     pub fn fetch_with_zero_point<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_point: D,
-    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    ) -> StreamTensor<'l, T, PositionFetch, D2, L::With<Time2, Packet2>>
     where
         D: ZeroPointCast<D2, Kind>,
     {
-        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Begin, ZeroPoint, Windows>);
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, ZeroPoint, Windows>);
         let mut pass = self.pass;
         add_fetch(
             &mut pass,
@@ -117,8 +109,11 @@ impl<
     }
 }
 
+/// The layout of two interleaved tensors.
+type Interleaved<Chip, Cluster, Slice, I, Element> = Layout<Chip, Cluster, Slice, Symbol<I>, Element>;
+
 impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Element: M, Kind: ChipType>
-    BeginTensor<'l, T, D, Chip, Cluster, Slice, Symbol<I>, Element, Kind>
+    StreamTensor<'l, T, PositionBegin<Kind>, D, Interleaved<Chip, Cluster, Slice, I, Element>>
 {
     /// Reads two interleaved tensors as a stream of differences: each element, converted to `D2`, minus the zero point of
     /// its tensor.
@@ -130,11 +125,11 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
     pub fn fetch_with_zero_points<D2: StreamScalar, Time2: M, Packet2: M>(
         self,
         zero_points: [D; 2],
-    ) -> FetchTensor<'l, T, D2, Chip, Cluster, Slice, Time2, Packet2>
+    ) -> StreamTensor<'l, T, PositionFetch, D2, Layout<Chip, Cluster, Slice, Time2, Packet2>>
     where
         D: ZeroPointCast<D2, Kind>,
     {
-        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Cluster, Slice, Element, Time2, Packet2, T, Symbol<I>, ZeroPoint>);
+        let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Interleaved<Chip, Cluster, Slice, I, Element>, Time2, Packet2, T, ZeroPoint>);
         let mut pass = self.pass;
         let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
         add_fetch(&mut pass, plan, None, Some(zero_points), D2::ELEMENT_TYPE);

@@ -69,7 +69,7 @@
 //! # Time
 //!
 //! The cycles are ring size × `|InTime|` × flits of a packet, independent of the number of packets that each slice
-//! takes. The number of sub-rings does not matter: they work side by side. [`FetchTensor::switch_to`] derives the
+//! takes. The number of sub-rings does not matter: they work side by side. [`StreamTensor::switch_to`] derives the
 //! configuration with the smallest ring.
 //!
 //! # Positions that hold data
@@ -87,7 +87,9 @@
 
 mod config;
 
-use crate::engine::stream::{FetchTensor, StreamTensor, SwitchTensor};
+use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{PositionFetch, PositionSwitch};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
@@ -132,9 +134,18 @@ when_late! {
     }
 }
 
-impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    FetchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
+/// The plan of a switch of a stream in the layout `L`.
+type PlanOf<L, Slice, Time> = SwitchPlan<
+    <L as StreamLayout>::Slice,
+    <L as StreamLayout>::Time,
+    Slice,
+    Time,
+    <L as StreamLayout>::Chip,
+    <L as StreamLayout>::Cluster,
+    <L as StreamLayout>::Packet,
+>;
+
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, PositionFetch, D, L> {
     /// Redistributes packets over the slices by a configuration. `Slice2` and `Time2` are the mappings of the result.
     /// See [switch](crate::guide::switch).
     ///
@@ -169,10 +180,9 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     pub fn switch<Slice2: M, Time2: M>(
         self,
         config: SwitchConfig,
-    ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest =
-            planned!(const CHEAPEST of SwitchPlan<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>);
-        let request = const { &SwitchPlan::<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>::REQUEST };
+    ) -> StreamTensor<'l, T, PositionSwitch, D, L::Over<Slice2, Time2>> {
+        let cheapest = planned!(const CHEAPEST of PlanOf<L, Slice2, Time2>);
+        let request = const { &PlanOf::<L, Slice2, Time2>::REQUEST };
         let found = accept(OPERATION, derive_given(request, &config, cheapest));
         let mut pass = self.pass;
         pass.unit.switch(found.switch);
@@ -199,9 +209,8 @@ impl<'l, const T: Tu, D: StreamScalar, Chip: M, Cluster: M, Slice: M, Time: M, P
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn switch_to<Slice2: M, Time2: M>(
         self,
-    ) -> SwitchTensor<'l, T, D, Chip, Cluster, Slice2, Time2, Packet> {
-        let cheapest =
-            planned!(const CHEAPEST of SwitchPlan<Slice, Time, Slice2, Time2, Chip, Cluster, Packet>);
+    ) -> StreamTensor<'l, T, PositionSwitch, D, L::Over<Slice2, Time2>> {
+        let cheapest = planned!(const CHEAPEST of PlanOf<L, Slice2, Time2>);
         let mut pass = self.pass;
         pass.unit.switch(cheapest.switch);
         StreamTensor::new(self.context, pass)

@@ -1,13 +1,14 @@
 //! Calls by which a stream enters the engine, and by which its elements get their execution ids.
 
-use super::inter::VectorInterSliceReduceTensor;
 use super::operand::NoTensor;
 use super::rules::derive_way8;
 use super::stage;
-use super::tensor::{VectorBranchTensor, VectorTensor, add};
+use super::tensor::{VectorTensor, add};
 use crate::command::VectorStep;
-use crate::engine::stream::{AccumulationTensor, CollectTensor, StreamTensor, VectorInitTensor};
-use crate::mapping::M;
+use crate::engine::layout::{StreamLayout, exprs};
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{Enterable, PositionVectorInit};
+use crate::mapping::M as _;
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_check};
@@ -15,61 +16,47 @@ use crate::scalar::{Scalar, VeScalar};
 pub(crate) use furiosa_visa_rules::engine::vector::enter::BRANCH;
 pub use furiosa_visa_rules::engine::vector::enter::{BranchMode, derive_branch, derive_toggle};
 
-macro_rules! entry {
-    ($($stream:ident, $example:literal;)*) => { $(
-        impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
-            /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next. See
-            /// [vector](crate::guide::vector).
-            ///
-            #[doc = $example]
-            #[track_caller]
-            pub fn vector_init(self) -> VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-            where
-                D: VeScalar,
-            {
-                let mut pass = self.pass;
-                pass.unit.enter_vector(D::ELEMENT_TYPE, planned!(GUARD of Self));
-                StreamTensor::new(self.context, pass)
-            }
-        }
-    )* };
+impl<'l, const T: Tu, P: Enterable, D: Scalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next. See
+    /// [vector](crate::guide::vector).
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 8];
+    /// type X = DmTensor<i32, m![1], m![1 # 2], m![S], m![L]>;
+    /// /// `y = min(max(3 x - 7, 10), 200)`
+    /// fn limited(ctx: &mut Context, x: &X) -> X {
+    ///     (ctx.main.begin(x.view()).fetch::<i32, m![1], m![L]>().collect::<m![1], m![L]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_fxp(FxpBinaryOp::MulInt, 3)
+    ///         .vector_fxp(FxpBinaryOp::SubFxp, 7)
+    ///         .vector_clip(ClipBinaryOpI32::Max, 10)
+    ///         .vector_clip(ClipBinaryOpI32::Min, 200)
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<i32, m![S, L]>::from_slice(&[50; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = limited(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of 50:
+    /// assert_eq!(y[0], 143);
+    /// ```
+    #[track_caller]
+    pub fn vector_init(self) -> StreamTensor<'l, T, PositionVectorInit, D, L>
+    where
+        D: VeScalar,
+    {
+        let mut pass = self.pass;
+        pass.unit.enter_vector(D::ELEMENT_TYPE, planned!(GUARD of Self));
+        StreamTensor::new(self.context, pass)
+    }
 }
 
-entry! {
-    CollectTensor, "
-```
-# use furiosa_visa_std::prelude::*;
-axes![S = 256, L = 8];
-type X = DmTensor<i32, m![1], m![1 # 2], m![S], m![L]>;
-/// `y = min(max(3 x - 7, 10), 200)`
-fn limited(ctx: &mut Context, x: &X) -> X {
-    (ctx.main.begin(x.view()).fetch::<i32, m![1], m![L]>().collect::<m![1], m![L]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_fxp(FxpBinaryOp::MulInt, 3)
-        .vector_fxp(FxpBinaryOp::SubFxp, 7)
-        .vector_clip(ClipBinaryOpI32::Max, 10)
-        .vector_clip(ClipBinaryOpI32::Min, 200)
-        .vector_final()
-        .commit(AUTO)
-}
-# let mut ctx = Context::acquire();
-# let x = HostTensor::<i32, m![S, L]>::from_slice(&[50; 2048]);
-# let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
-# let x = x.to_dm(&mut ctx.tdma, AUTO);
-# let y = limited(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
-# let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
-// Of 50:
-assert_eq!(y[0], 143);
-```";
-    AccumulationTensor, "[`CollectTensor::vector_init`] has an example.";
-}
-
-impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, PositionVectorInit, D, L> {
     /// Gives every element its execution id. Operators come next. See [vector](crate::guide::vector), "Groups".
     ///
     /// ```
@@ -108,20 +95,22 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     pub fn vector_intra_slice_branch(
         self,
         branch: BranchMode,
-    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0> {
-        planned_check!(super::rules::accepted(derive_way8(BRANCH, Packet::EXPR)); derive_way8(BRANCH, Packet::EXPR));
-        let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
+    ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 0> {
+        planned_check!(
+            super::rules::accepted(derive_way8(BRANCH, L::Packet::EXPR));
+            derive_way8(BRANCH, L::Packet::EXPR)
+        );
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, exprs::<L>()));
         let mut pass = self.pass;
         add(&mut pass, BRANCH, VectorStep::Branch(branch));
-        VectorTensor::<_, stage::Branch, _, _, _, _, _, _, _, _, _>::new(self.context, pass)
+        VectorTensor::new(self.context, pass)
     }
 }
 
-impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    VectorInterSliceReduceTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, 1>
+impl<'l, const T: Tu, D: VeScalar, L: StreamLayout>
+    VectorTensor<'l, T, stage::InterSliceReduce, D, L, D, NoTensor, 1>
 {
-    /// Gives every element its execution id, as [`VectorInitTensor::vector_intra_slice_branch`] does. Operators come next;
+    /// Gives every element its execution id, as [`vector_intra_slice_branch`](StreamTensor::vector_intra_slice_branch) does. Operators come next;
     /// all arithmetic units are free.
     ///
     /// # Panics
@@ -131,9 +120,8 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     pub fn vector_intra_slice_branch(
         mut self,
         branch: BranchMode,
-    ) -> VectorBranchTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 1> {
-        let stream = [Chip::EXPR, Cluster::EXPR, Slice::EXPR, Time::EXPR, Packet::EXPR];
-        let branch = accept(BRANCH, derive_branch(branch, D::KIND, stream));
+    ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 1> {
+        let branch = accept(BRANCH, derive_branch(branch, D::KIND, exprs::<L>()));
         add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, self.pass)
     }

@@ -63,7 +63,7 @@ pub use operand::{
     IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, StashRead, TensorState,
     TernaryOperand, VeBranchOperand, VeRhs, VrfRead, check_always, derive_operand, derive_stash,
 };
-pub use pair::{UnzipPlan, UnzipRequest, VectorTensorPair, derive_unzip, ids_in_group};
+pub use pair::{UnzipPlan, UnzipRequest, VectorPair, VectorTensorPair, derive_unzip, ids_in_group};
 pub use reduce::{ReduceConfig, ReducePlan, ReduceRequest, derive_reduce};
 pub use rules::{
     VectorPacketPlan, VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,

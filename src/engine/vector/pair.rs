@@ -11,8 +11,8 @@
 
 use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
-    IntoGroupOperand, IntoGroupTernaryOperand, NoTensor, StashRead, VeBranchOperand, VeTensorShape,
-    binary_inputs, ternary_inputs,
+    IntoGroupOperand, IntoGroupTernaryOperand, NoTensor, StashRead, VeBranchOperand, binary_inputs,
+    ternary_inputs,
 };
 use super::rules::VectorPacketPlan;
 use super::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
@@ -22,7 +22,9 @@ use crate::command::{
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, TernaryInput,
     ValidBranchIds, VectorStep,
 };
-use crate::engine::stream::{Pass, VectorInitTensor};
+use crate::engine::layout::{Layout, StreamLayout};
+use crate::engine::stream::stage::PositionVectorInit;
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::mapping::{AxisName, M};
 use crate::runtime::fault::accept;
@@ -73,7 +75,14 @@ when_late! {
 
 /// Two groups of a stream inside the Vector Engine. Every call has arguments for each of them.
 #[must_use = "a stream does nothing until it ends in `.vector_final()` and `.commit(…)` or `.to_vrf(…)`"]
-pub struct VectorTensorPair<
+pub struct VectorPair<'l, const T: Tu, D, S, L, const W: PacketMode = 8> {
+    context: &'l mut TuContext<T>,
+    pass: Box<Pass>,
+    types: PhantomData<(D, S, L)>,
+}
+
+/// Two groups by their mappings.
+pub type VectorTensorPair<
     'l,
     const T: Tu,
     D,
@@ -84,24 +93,18 @@ pub struct VectorTensorPair<
     SplitTime,
     Packet,
     const W: PacketMode = 8,
-> {
-    context: &'l mut TuContext<T>,
-    pass: Box<Pass>,
-    types: PhantomData<(D, S, Chip, Cluster, Slice, SplitTime, Packet)>,
-}
+> = VectorPair<'l, T, D, S, Layout<Chip, Cluster, Slice, SplitTime, Packet>, W>;
 
-impl<const T: Tu, D: VeScalar, S, Chip, Cluster, Slice, SplitTime: M, Packet: M, const W: PacketMode>
-    fmt::Debug for VectorTensorPair<'_, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
+impl<const T: Tu, D: VeScalar, S, L: StreamLayout, const W: PacketMode> fmt::Debug
+    for VectorPair<'_, T, D, S, L, W>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (time, packet) = (SplitTime::EXPR, Packet::EXPR);
+        let (time, packet) = (L::Time::EXPR, L::Packet::EXPR);
         write!(f, "two groups of {}, Time m![{time}], Packet m![{packet}]", D::ELEMENT_TYPE)
     }
 }
 
-impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-    VectorInitTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-{
+impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, PositionVectorInit, D, L> {
     /// Makes two groups of the stream: its halves along `I`, an axis of 2 in time. `TileTime` is `Time` with `1 # 2` in the
     /// place of `I`, `SplitTime` is `Time` without `I`. See [vector](crate::guide::vector), "Groups".
     ///
@@ -139,27 +142,25 @@ impl<'l, const T: Tu, D: VeScalar, Chip: M, Cluster: M, Slice: M, Time: M, Packe
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn vector_intra_slice_unzip<I: AxisName, TileTime: M, SplitTime: M>(
         self,
-    ) -> VectorTensorPair<'l, T, D, stage::Branch, Chip, Cluster, Slice, SplitTime, Packet> {
-        let step = planned!(STEP of UnzipPlan<I, Time, TileTime, SplitTime, Packet>);
+    ) -> VectorPair<'l, T, D, stage::Branch, L::With<SplitTime, L::Packet>> {
+        let step = planned!(STEP of UnzipPlan<I, L::Time, TileTime, SplitTime, L::Packet>);
         let mut pass = self.pass;
         add(&mut pass, OPERATION, VectorStep::Unzip { step });
-        VectorTensorPair { context: self.context, pass, types: PhantomData }
+        VectorPair { context: self.context, pass, types: PhantomData }
     }
 }
 
-impl<'l, const T: Tu, D, S, Chip, Cluster, Slice, SplitTime, Packet, const W: PacketMode>
-    VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
-{
+impl<'l, const T: Tu, D, S, L, const W: PacketMode> VectorPair<'l, T, D, S, L, W> {
     #[track_caller]
-    fn then<D2, S2, SplitTime2, Packet2, const W2: PacketMode>(
+    fn then<D2, S2, L2, const W2: PacketMode>(
         mut self,
         operation: &'static str,
         step: Option<VectorStep>,
-    ) -> VectorTensorPair<'l, T, D2, S2, Chip, Cluster, Slice, SplitTime2, Packet2, W2> {
+    ) -> VectorPair<'l, T, D2, S2, L2, W2> {
         if let Some(step) = step {
             add(&mut self.pass, operation, step);
         }
-        VectorTensorPair { context: self.context, pass: self.pass, types: PhantomData }
+        VectorPair { context: self.context, pass: self.pass, types: PhantomData }
     }
 }
 
@@ -184,25 +185,21 @@ fn group_inputs<D: VeScalar, Mapping: M>(
 /// Declares calls of two groups of elements `$d` in packets of `$way` lanes.
 macro_rules! pair_calls {
     ([$($extra:tt)*] $d:ty, $way:tt, { $($methods:tt)* }) => {
-        impl<'l, const T: Tu, S: Stage, $($extra)* Chip: M, Cluster: M, Slice: M, SplitTime: M, Packet: M>
-            VectorTensorPair<'l, T, $d, S, Chip, Cluster, Slice, SplitTime, Packet, $way>
-        {
+        impl<'l, const T: Tu, S: Stage, $($extra)* L: StreamLayout> VectorPair<'l, T, $d, S, L, $way> {
             $($methods)*
         }
     };
 }
-
-type Shape<Chip, Cluster, Slice, SplitTime, Packet> = VeTensorShape<Chip, Cluster, Slice, SplitTime, Packet>;
 
 pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     /// The groups behind a binary operator on one of them, or on both. Without operands there is no step.
     #[track_caller]
     fn then_binary<S2, O0, O1>(
         mut self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, group0: O0, group1: O1,
-    ) -> VectorTensorPair<'l, T, D, S2, Chip, Cluster, Slice, SplitTime, Packet, W>
+    ) -> VectorPair<'l, T, D, S2, L, W>
     where
-        O0: IntoGroupOperand<D, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
-        O1: IntoGroupOperand<D, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O0: IntoGroupOperand<D, L::Mapping>,
+        O1: IntoGroupOperand<D, L::Mapping>,
     {
         accept(operation, check_defined(operation, op.name(), op.is_defined()));
         let operands = [group0.into_group_operand(), group1.into_group_operand()];
@@ -216,7 +213,7 @@ macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr) => {
         pair_calls! { [] $d, $way, {
             /// Applies the operator with an operand for each group. `()` leaves a group as it is.
-            /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
+            /// [`vector_intra_slice_unzip`](StreamTensor::vector_intra_slice_unzip) has an example.
             ///
             /// Refused while compiling: a tensor in the VRF that does not fit the groups.
             ///
@@ -225,11 +222,11 @@ macro_rules! binary_calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn $name<O0, O1>(self, op: $op, group0: O0, group1: O1)
-                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+                -> VectorPair<'l, T, $d, stage::$stage, L, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
-                O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
-                O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+                O0: IntoGroupOperand<$d, L::Mapping>,
+                O1: IntoGroupOperand<$d, L::Mapping>,
             {
                 planned_operands!((O0::CHECK, O1::CHECK));
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, group0, group1)
@@ -243,11 +240,11 @@ macro_rules! binary_calls {
             #[track_caller]
             #[inline(never)]
             pub fn $with_mode<O0, O1>(self, op: $op, mode: BinaryArgMode, group0: O0, group1: O1)
-                -> VectorTensorPair<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+                -> VectorPair<'l, T, $d, stage::$stage, L, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
-                O0: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
-                O1: IntoGroupOperand<$d, Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+                O0: IntoGroupOperand<$d, L::Mapping>,
+                O1: IntoGroupOperand<$d, L::Mapping>,
             {
                 planned_operands!((O0::CHECK, O1::CHECK));
                 self.then_binary(stringify!($with_mode), $wrap(op), mode, group0, group1)
@@ -299,13 +296,13 @@ fn group_unary(op: FpUnaryOp, groups: [bool; 2]) -> Option<VectorStep> {
 
 pair_calls! { [] f32, 4, {
     /// Applies a function to each element of one group, or of both.
-    /// [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
+    /// [`vector_intra_slice_unzip`](StreamTensor::vector_intra_slice_unzip) has an example.
     ///
     /// # Panics
     /// If the arithmetic unit is in use.
     #[track_caller]
     pub fn vector_fp_unary(self, op: FpUnaryOp, group0_apply: bool, group1_apply: bool)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+        -> VectorPair<'l, T, f32, stage::Fp, L, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -318,7 +315,7 @@ pair_calls! { [] f32, 4, {
     /// If the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
     #[track_caller]
     pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode, group0_apply: bool, group1_apply: bool)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+        -> VectorPair<'l, T, f32, stage::Fp, L, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -334,11 +331,11 @@ pair_calls! { [] f32, 4, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary<O0, O1>(self, op: FpTernaryOp, group0: O0, group1: O1)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+        -> VectorPair<'l, T, f32, stage::Fp, L, 4>
     where
         S: CanTransitionTo<stage::Fp>,
-        O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
-        O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O0: IntoGroupTernaryOperand<L::Mapping>,
+        O1: IntoGroupTernaryOperand<L::Mapping>,
     {
         planned_operands!((O0::CHECK, O1::CHECK));
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, group0, group1)
@@ -352,11 +349,11 @@ pair_calls! { [] f32, 4, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_fp_ternary_with_mode<O0, O1>(mut self, op: FpTernaryOp, mode: TernaryArgMode, group0: O0, group1: O1)
-        -> VectorTensorPair<'l, T, f32, stage::Fp, Chip, Cluster, Slice, SplitTime, Packet, 4>
+        -> VectorPair<'l, T, f32, stage::Fp, L, 4>
     where
         S: CanTransitionTo<stage::Fp>,
-        O0: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
-        O1: IntoGroupTernaryOperand<Shape<Chip, Cluster, Slice, SplitTime, Packet>>,
+        O0: IntoGroupTernaryOperand<L::Mapping>,
+        O1: IntoGroupTernaryOperand<L::Mapping>,
     {
         planned_operands!((O0::CHECK, O1::CHECK));
         let operation = "vector_fp_ternary";
@@ -382,11 +379,11 @@ pair_calls! { [D: VeScalar,] D, 4, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_concat<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, D, stage::Widen, Chip, Cluster, Slice, SplitTime2, Packet2, 8>
+        -> VectorPair<'l, T, D, stage::Widen, L::With<SplitTime2, Packet2>, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        let () = *planned!(const CONCAT of VectorPacketPlan<SplitTime, Packet, SplitTime2, Packet2>);
+        let () = *planned!(const CONCAT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
         self.then("vector_concat", Some(VectorStep::Concat))
     }
 } }
@@ -398,7 +395,7 @@ pair_calls! { [] i32, 8, {
     /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fxp_to_fp(self, int_width: u32)
-        -> VectorTensorPair<'l, T, f32, stage::FxpToFp, Chip, Cluster, Slice, SplitTime, Packet, 8>
+        -> VectorPair<'l, T, f32, stage::FxpToFp, L, 8>
     where
         S: CanTransitionTo<stage::FxpToFp>,
     {
@@ -414,7 +411,7 @@ pair_calls! { [] f32, 8, {
     /// If `int_width` is more than 31.
     #[track_caller]
     pub fn vector_fp_to_fxp(self, int_width: u32)
-        -> VectorTensorPair<'l, T, i32, stage::FpToFxp, Chip, Cluster, Slice, SplitTime, Packet, 8>
+        -> VectorPair<'l, T, i32, stage::FpToFxp, L, 8>
     where
         S: CanTransitionTo<stage::FpToFxp>,
     {
@@ -430,30 +427,30 @@ pair_calls! { [D: VeScalar,] D, 8, {
     #[track_caller]
     #[inline(never)]
     pub fn vector_split<SplitTime2: M, Packet2: M>(self)
-        -> VectorTensorPair<'l, T, D, stage::Narrow, Chip, Cluster, Slice, SplitTime2, Packet2, 4>
+        -> VectorPair<'l, T, D, stage::Narrow, L::With<SplitTime2, Packet2>, 4>
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        let () = *planned!(const SPLIT of VectorPacketPlan<SplitTime, Packet, SplitTime2, Packet2>);
+        let () = *planned!(const SPLIT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
         self.then("vector_split", Some(VectorStep::Split))
     }
 } }
 
 /// The stream that a zip makes.
-type Merged<'l, const T: Tu, D, S, Chip, Cluster, Slice, Time, Packet, const W: PacketMode> =
-    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, D, NoTensor, 0, Zipped, W>;
+type Merged<'l, const T: Tu, D, S, L, const W: PacketMode> =
+    VectorTensor<'l, T, S, D, L, D, NoTensor, 0, Zipped, W>;
 
 macro_rules! zips {
     ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr;)*) => { $(
         pair_calls! { [] $d, $way, {
             /// Makes one stream of both groups: `op(group 0, group 1)`. An element that is missing in either group is
-            /// missing. [`vector_intra_slice_unzip`](VectorInitTensor::vector_intra_slice_unzip) has an example.
+            /// missing. [`vector_intra_slice_unzip`](StreamTensor::vector_intra_slice_unzip) has an example.
             ///
             /// # Panics
             /// If the arithmetic unit is in use.
             #[track_caller]
             pub fn $name(self, op: $op)
-                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+                -> Merged<'l, T, $d, stage::$stage, L, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
             {
@@ -467,7 +464,7 @@ macro_rules! zips {
             /// If the arithmetic unit is in use.
             #[track_caller]
             pub fn $with_mode(mut self, op: $op, mode: BinaryArgMode)
-                -> Merged<'l, T, $d, stage::$stage, Chip, Cluster, Slice, SplitTime, Packet, $way>
+                -> Merged<'l, T, $d, stage::$stage, L, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
             {

@@ -11,9 +11,10 @@
 use super::operand::TensorState;
 use super::rules::accepted;
 use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
-use super::tensor::{VectorIntraSliceReduceTensor, VectorTensor};
+use super::tensor::VectorTensor;
 use super::valid_count::{Narrowing, derive_valid_count};
 use crate::command::{IntraSliceReduceOpF32, IntraSliceReduceOpI32, VectorStep};
+use crate::engine::layout::StreamLayout;
 use crate::error::PlanError;
 use crate::mapping::{AxisName, M};
 use crate::runtime::Tu;
@@ -80,22 +81,30 @@ when_late! {
     }
 }
 
+/// The plan for a stream in the layout `L`.
+type PlanOf<Axis, L, OutTime, OutPacket> = ReducePlan<
+    Axis,
+    <L as StreamLayout>::Chip,
+    <L as StreamLayout>::Cluster,
+    <L as StreamLayout>::Slice,
+    <L as StreamLayout>::Time,
+    <L as StreamLayout>::Packet,
+    OutTime,
+    OutPacket,
+>;
+
 macro_rules! reduce {
     ($($d:ty, $op:ty, $example:literal;)*) => { $(
         impl<
             'l,
             const T: Tu,
             S: Stage,
-            Chip: M,
-            Cluster: M,
-            Slice: M,
-            Time: M,
-            Packet: M,
+            L: StreamLayout,
             StashD: VeScalar,
             Stash: TensorState<StashD>,
             const VE_ORDER: VeOrder,
             FS: VeTensorContext,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
+        > VectorTensor<'l, T, S, $d, L, StashD, Stash, VE_ORDER, FS, 4>
         {
             /// Reduces all elements along an axis to one, as far as time and packet have the axis, in the order of its
             /// index. `OTime` and `OPacket` are the mappings of the result; `OPacket` is `Packet`, or `m![1 # 4]` if
@@ -116,20 +125,16 @@ macro_rules! reduce {
             pub fn vector_intra_slice_reduce<Reduce: AxisName, OTime: M, OPacket: M>(
                 self,
                 op: $op,
-            ) -> VectorIntraSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS,
+            ) -> VectorTensor<
+                'l, T, stage::IntraSliceReduce, $d, L::With<OTime, OPacket>, StashD, Stash, VE_ORDER, FS, 4,
             >
             where
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
-                let plan = planned!(const CONFIG of ReducePlan<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>);
+                let plan = planned!(const CONFIG of PlanOf<Reduce, L, OTime, OPacket>);
                 let trimmed = self.pass.unit.vector().is_some_and(|vector| vector.steps.contains(&VectorStep::Trim));
                 accept(OPERATION, const {
-                    let narrowings = [
-                        ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::SPLIT,
-                        ReducePlan::<Reduce, Chip, Cluster, Slice, Time, Packet, OTime, OPacket>::TRIMMED,
-                    ];
-                    narrowings
+                    [PlanOf::<Reduce, L, OTime, OPacket>::SPLIT, PlanOf::<Reduce, L, OTime, OPacket>::TRIMMED]
                 }[usize::from(trimmed)]);
                 self.then(OPERATION, step(op.into(), plan))
             }

@@ -2,8 +2,8 @@
 
 use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
-    HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, VeTensorShape,
-    binary_inputs, ternary_inputs,
+    HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, binary_inputs,
+    ternary_inputs,
 };
 use super::rules::VectorPacketPlan;
 use super::stage::{
@@ -14,7 +14,9 @@ use crate::command::{
     FpDivOp, FpTernaryOp, FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
     ValidBranchIds, VectorStep,
 };
-use crate::engine::stream::{Pass, StreamTensor, VectorFinalTensor};
+use crate::engine::layout::{Layout, StreamLayout};
+use crate::engine::stream::stage::PositionVectorFinal;
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -32,11 +34,7 @@ pub struct VectorTensor<
     const T: Tu,
     S,
     D,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
+    L,
     StashD,
     Stash,
     const VE_ORDER: VeOrder,
@@ -45,7 +43,7 @@ pub struct VectorTensor<
 > {
     pub(super) context: &'l mut TuContext<T>,
     pub(super) pass: Box<Pass>,
-    types: PhantomData<(S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS)>,
+    types: PhantomData<(S, D, L, StashD, Stash, FS)>,
 }
 
 /// Declares streams by their stage.
@@ -71,11 +69,7 @@ macro_rules! aliases {
             T,
             stage::$stage,
             D,
-            Chip,
-            Cluster,
-            Slice,
-            Time,
-            Packet,
+            Layout<Chip, Cluster, Slice, Time, Packet>,
             StashD,
             Stash,
             VE_ORDER,
@@ -114,47 +108,23 @@ impl<
     const T: Tu,
     S: Stage,
     D: VeScalar,
-    Chip,
-    Cluster,
-    Slice,
-    Time: M,
-    Packet: M,
+    L: StreamLayout,
     StashD,
     Stash,
     const VE_ORDER: VeOrder,
     FS,
     const W: PacketMode,
-> fmt::Debug
-    for VectorTensor<'_, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+> fmt::Debug for VectorTensor<'_, T, S, D, L, StashD, Stash, VE_ORDER, FS, W>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, packet) = (L::Time::EXPR, L::Packet::EXPR);
         let program = self.pass.unit.vector().map(ToString::to_string).unwrap_or_default();
-        write!(
-            f,
-            "stream of {}, Time m![{}], Packet m![{}], {program}",
-            D::ELEMENT_TYPE,
-            Time::EXPR,
-            Packet::EXPR
-        )
+        write!(f, "stream of {}, Time m![{time}], Packet m![{packet}], {program}", D::ELEMENT_TYPE)
     }
 }
 
-impl<
-    'l,
-    const T: Tu,
-    S,
-    D,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
-    StashD,
-    Stash,
-    const VE_ORDER: VeOrder,
-    FS,
-    const W: PacketMode,
-> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+impl<'l, const T: Tu, S, D, L, StashD, Stash, const VE_ORDER: VeOrder, FS, const W: PacketMode>
+    VectorTensor<'l, T, S, D, L, StashD, Stash, VE_ORDER, FS, W>
 {
     pub(super) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
@@ -162,12 +132,11 @@ impl<
 
     /// The stream behind one more step.
     #[track_caller]
-    pub(super) fn then<S2, D2, Time2, Packet2, const W2: PacketMode>(
+    pub(super) fn then<S2, D2, L2, const W2: PacketMode>(
         mut self,
         operation: &'static str,
         step: VectorStep,
-    ) -> VectorTensor<'l, T, S2, D2, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, W2>
-    {
+    ) -> VectorTensor<'l, T, S2, D2, L2, StashD, Stash, VE_ORDER, FS, W2> {
         add(&mut self.pass, operation, step);
         VectorTensor::new(self.context, self.pass)
     }
@@ -199,16 +168,12 @@ macro_rules! calls {
             const T: Tu,
             S: Stage,
             $($extra)*
-            Chip: M,
-            Cluster: M,
-            Slice: M,
-            Time: M,
-            Packet: M,
+            L: StreamLayout,
             StashD: VeScalar,
             Stash: TensorState<StashD>,
             const VE_ORDER: VeOrder,
             FS: VeTensorContext,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+        > VectorTensor<'l, T, S, $d, L, StashD, Stash, VE_ORDER, FS, $way>
         {
             $($methods)*
         }
@@ -219,11 +184,11 @@ calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     /// The stream behind a binary operator.
     #[track_caller]
     fn then_binary<S2, O>(mut self, operation: &'static str, op: BinaryOperator, mode: BinaryArgMode, operand: O)
-        -> VectorTensor<'l, T, S2, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, W>
+        -> VectorTensor<'l, T, S2, D, L, StashD, Stash, VE_ORDER, FS, W>
     where
-        O: IntoOperands<D, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        O: IntoOperands<D, L::Mapping>,
     {
-        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+        let stash = const { &StashPlan::<StashD, Stash, L::Mapping>::READ };
         let step = binary(operation, op, mode, binary_inputs(operand.into_operands(), stash, &mut self.pass.held));
         self.then(operation, step)
     }
@@ -231,7 +196,7 @@ calls! { [D: VeScalar, const W: PacketMode,] D, W, {
 
 /// Declares the calls of a binary operator, with and without a mode.
 macro_rules! binary_calls {
-    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $alias:ident, $doc:literal) => {
+    ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $doc:literal) => {
         calls! { [] $d, $way, {
             #[doc = $doc]
             ///
@@ -244,12 +209,11 @@ macro_rules! binary_calls {
             /// If the arithmetic unit is in use; if the stash is an operand and holds nothing, or another type.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
-            pub fn $name<O>(self, op: $op, operand: O) -> $alias<
-                'l, T, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-            >
+            pub fn $name<O>(self, op: $op, operand: O)
+                -> VectorTensor<'l, T, stage::$stage, $d, L, StashD, Stash, VE_ORDER, FS, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
-                O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+                O: IntoOperands<$d, L::Mapping>,
             {
                 planned_operands!(O::CHECK);
                 self.then_binary(stringify!($name), $wrap(op), BinaryArgMode::Mode01, operand)
@@ -262,12 +226,11 @@ macro_rules! binary_calls {
             /// As without a mode.
             #[track_caller]
             #[inline(never)]
-            pub fn $with_mode<O>(self, op: $op, mode: BinaryArgMode, operand: O) -> $alias<
-                'l, T, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-            >
+            pub fn $with_mode<O>(self, op: $op, mode: BinaryArgMode, operand: O)
+                -> VectorTensor<'l, T, stage::$stage, $d, L, StashD, Stash, VE_ORDER, FS, $way>
             where
                 S: CanTransitionTo<stage::$stage>,
-                O: IntoOperands<$d, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+                O: IntoOperands<$d, L::Mapping>,
             {
                 planned_operands!(O::CHECK);
                 self.then_binary(stringify!($with_mode), $wrap(op), mode, operand)
@@ -278,35 +241,30 @@ macro_rules! binary_calls {
 
 binary_calls! {
     i32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpI32, BinaryOperator::LogicI32,
-    VectorLogicTensor,
     "An operator of the logic cluster, as in `.vector_logic(LogicBinaryOpI32::BitAnd, 255)`: see the stream of `f32`, whose \
      [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     f32, 8, Logic, vector_logic, vector_logic_with_mode, LogicBinaryOpF32, BinaryOperator::LogicF32,
-    VectorLogicTensor,
     "An operator of the logic cluster, on the bits of the elements: \
      [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     i32, 8, Fxp, vector_fxp, vector_fxp_with_mode, FxpBinaryOp, BinaryOperator::Fxp,
-    VectorFxpTensor,
     "An operator of the fixed-point cluster: [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example."
 }
 binary_calls! {
     i32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpI32, BinaryOperator::ClipI32,
-    VectorClipTensor,
     "An operator of the clip cluster: [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example."
 }
 binary_calls! {
     f32, 8, Clip, vector_clip, vector_clip_with_mode, ClipBinaryOpF32, BinaryOperator::ClipF32,
-    VectorClipTensor,
     "An operator of the clip cluster: \
      [`vector_intra_slice_branch`](crate::engine::stream::VectorInitTensor::vector_intra_slice_branch) has an example."
 }
 binary_calls! {
     f32, 4, Fp, vector_fp_binary, vector_fp_binary_with_mode, FpBinaryOp, BinaryOperator::Fp,
-    VectorFpTensor, "An operator of the float cluster: [`vector_split`](VectorTensor::vector_split) has an example."
+    "An operator of the float cluster: [`vector_split`](VectorTensor::vector_split) has an example."
 }
 
 calls! { [] f32, 4, {
@@ -317,12 +275,11 @@ calls! { [] f32, 4, {
     /// As [`Self::vector_fp_binary`].
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_div<O>(self, op: FpDivOp, operand: O) -> VectorFpDivTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_div<O>(self, op: FpDivOp, operand: O)
+        -> VectorTensor<'l, T, stage::FpDiv, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::FpDiv>,
-        O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        O: IntoOperands<f32, L::Mapping>,
     {
         planned_operands!(O::CHECK);
         self.vector_fp_div_with_mode(op.operator, op.mode, operand)
@@ -334,12 +291,11 @@ calls! { [] f32, 4, {
     /// As [`Self::vector_fp_binary`].
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_div_with_mode<O>(self, op: FpDivBinaryOp, mode: BinaryArgMode, operand: O) -> VectorFpDivTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_div_with_mode<O>(self, op: FpDivBinaryOp, mode: BinaryArgMode, operand: O)
+        -> VectorTensor<'l, T, stage::FpDiv, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::FpDiv>,
-        O: IntoOperands<f32, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        O: IntoOperands<f32, L::Mapping>,
     {
         planned_operands!(O::CHECK);
         self.then_binary("vector_fp_div", BinaryOperator::FpDiv(op), mode, operand)
@@ -350,9 +306,8 @@ calls! { [] f32, 4, {
     /// # Panics
     /// If the arithmetic unit is in use.
     #[track_caller]
-    pub fn vector_fp_unary(self, op: FpUnaryOp) -> VectorFpTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_unary(self, op: FpUnaryOp)
+        -> VectorTensor<'l, T, stage::Fp, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -365,9 +320,8 @@ calls! { [] f32, 4, {
     /// # Panics
     /// If the arithmetic unit is in use; with `UnaryArgMode::Mode1`.
     #[track_caller]
-    pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode) -> VectorFpTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_unary_with_mode(self, op: FpUnaryOp, mode: UnaryArgMode)
+        -> VectorTensor<'l, T, stage::Fp, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Fp>,
     {
@@ -382,12 +336,11 @@ calls! { [] f32, 4, {
     /// As [`Self::vector_fp_binary`].
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_ternary<O>(self, op: FpTernaryOp, operands: O) -> VectorFpTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_ternary<O>(self, op: FpTernaryOp, operands: O)
+        -> VectorTensor<'l, T, stage::Fp, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Fp>,
-        O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        O: IntoTernaryOperands<L::Mapping>,
     {
         planned_operands!(O::CHECK);
         self.vector_fp_ternary_with_mode(op, TernaryArgMode::Mode012, operands)
@@ -400,15 +353,14 @@ calls! { [] f32, 4, {
     /// As [`Self::vector_fp_binary`].
     #[track_caller]
     #[inline(never)]
-    pub fn vector_fp_ternary_with_mode<O>(mut self, op: FpTernaryOp, mode: TernaryArgMode, operands: O) -> VectorFpTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_ternary_with_mode<O>(mut self, op: FpTernaryOp, mode: TernaryArgMode, operands: O)
+        -> VectorTensor<'l, T, stage::Fp, f32, L, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Fp>,
-        O: IntoTernaryOperands<VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
+        O: IntoTernaryOperands<L::Mapping>,
     {
         planned_operands!(O::CHECK);
-        let stash = const { &StashPlan::<StashD, Stash, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>::READ };
+        let stash = const { &StashPlan::<StashD, Stash, L::Mapping>::READ };
         accept("vector_fp_ternary", check_defined("vector_fp_ternary", op.name(), op == FpTernaryOp::FmaF));
         let operands = ternary_inputs(operands.into_ternary_operands(), stash, &mut self.pass.held);
         let operands = accept("vector_fp_ternary", operands);
@@ -450,9 +402,8 @@ calls! { [] i32, 8, {
     /// # Panics
     /// If `int_width` is more than 31.
     #[track_caller]
-    pub fn vector_fxp_to_fp(self, int_width: u32) -> VectorFxpToFpTensor<
-        'l, T, f32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fxp_to_fp(self, int_width: u32)
+        -> VectorTensor<'l, T, stage::FxpToFp, f32, L, StashD, Stash, VE_ORDER, FS, 8>
     where
         S: CanTransitionTo<stage::FxpToFp>,
     {
@@ -468,9 +419,8 @@ calls! { [] f32, 8, {
     /// # Panics
     /// If `int_width` is more than 31.
     #[track_caller]
-    pub fn vector_fp_to_fxp(self, int_width: u32) -> VectorFpToFxpTensor<
-        'l, T, i32, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_fp_to_fxp(self, int_width: u32)
+        -> VectorTensor<'l, T, stage::FpToFxp, i32, L, StashD, Stash, VE_ORDER, FS, 8>
     where
         S: CanTransitionTo<stage::FpToFxp>,
     {
@@ -517,13 +467,12 @@ calls! { [D: VeScalar,] D, 8, {
     /// Refused while compiling: anything else.
     #[track_caller]
     #[inline(never)]
-    pub fn vector_split<Time2: M, Packet2: M>(self) -> VectorNarrowTensor<
-        'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_split<Time2: M, Packet2: M>(self)
+        -> VectorTensor<'l, T, stage::Narrow, D, L::With<Time2, Packet2>, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        let () = *planned!(const SPLIT of VectorPacketPlan<Time, Packet, Time2, Packet2>);
+        let () = *planned!(const SPLIT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
         self.then("vector_split", VectorStep::Split)
     }
 
@@ -556,19 +505,18 @@ calls! { [D: VeScalar,] D, 8, {
     /// Refused while compiling: upper lanes that hold elements; a packet other than the lower half.
     #[track_caller]
     #[inline(never)]
-    pub fn vector_trim_way4<Packet2: M>(self) -> VectorNarrowTensor<
-        'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_trim_way4<Packet2: M>(self)
+        -> VectorTensor<'l, T, stage::Narrow, D, L::With<L::Time, Packet2>, StashD, Stash, VE_ORDER, FS, 4>
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        let () = *planned!(const TRIM of VectorPacketPlan<Time, Packet, Time, Packet2>);
+        let () = *planned!(const TRIM of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
         self.then("vector_trim_way4", VectorStep::Trim)
     }
 
     /// Ends the program: the stream leaves the engine. `.commit(…)`, `.cast(…)`, `.transpose(…)` or `.to_vrf(…)` comes next.
     /// [`vector_init`](crate::engine::stream::CollectTensor::vector_init) has an example.
-    pub fn vector_final(self) -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>
+    pub fn vector_final(self) -> StreamTensor<'l, T, PositionVectorFinal, D, L>
     where
         S: CanTransitionTo<stage::Output>,
         FS: Commitable,
@@ -583,13 +531,12 @@ calls! { [D: VeScalar,] D, 4, {
     /// Refused while compiling: anything else.
     #[track_caller]
     #[inline(never)]
-    pub fn vector_concat<Time2: M, Packet2: M>(self) -> VectorWidenTensor<
-        'l, T, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_concat<Time2: M, Packet2: M>(self)
+        -> VectorTensor<'l, T, stage::Widen, D, L::With<Time2, Packet2>, StashD, Stash, VE_ORDER, FS, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        let () = *planned!(const CONCAT of VectorPacketPlan<Time, Packet, Time2, Packet2>);
+        let () = *planned!(const CONCAT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
         self.then("vector_concat", VectorStep::Concat)
     }
 
@@ -598,13 +545,12 @@ calls! { [D: VeScalar,] D, 4, {
     /// Refused while compiling: a packet other than this one padded to 8.
     #[track_caller]
     #[inline(never)]
-    pub fn vector_pad_way8<Packet2: M>(self) -> VectorWidenTensor<
-        'l, T, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS,
-    >
+    pub fn vector_pad_way8<Packet2: M>(self)
+        -> VectorTensor<'l, T, stage::Widen, D, L::With<L::Time, Packet2>, StashD, Stash, VE_ORDER, FS, 8>
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        let () = *planned!(const PAD of VectorPacketPlan<Time, Packet, Time, Packet2>);
+        let () = *planned!(const PAD of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
         self.then("vector_pad_way8", VectorStep::Pad)
     }
 } }
@@ -614,36 +560,17 @@ impl<
     const T: Tu,
     S: Stage,
     D: VeScalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Time: M,
-    Packet: M,
+    L: StreamLayout,
     StashD: VeScalar,
     const VE_ORDER: VeOrder,
     const W: PacketMode,
-> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Standalone, W>
+> VectorTensor<'l, T, S, D, L, StashD, NoTensor, VE_ORDER, Standalone, W>
 {
     /// Keeps a copy of the elements, as an operand of later calls: [`Stash`](super::Stash). A pass has one stash.
     /// [`vector_split`](VectorTensor::vector_split) has an example. See [vector](crate::guide::vector), "Operands".
     pub fn vector_stash(
         mut self,
-    ) -> VectorTensor<
-        'l,
-        T,
-        S,
-        D,
-        Chip,
-        Cluster,
-        Slice,
-        Time,
-        Packet,
-        D,
-        HasTensor<D, VeTensorShape<Chip, Cluster, Slice, Time, Packet>>,
-        VE_ORDER,
-        Standalone,
-        W,
-    >
+    ) -> VectorTensor<'l, T, S, D, L, D, HasTensor<D, L::Mapping>, VE_ORDER, Standalone, W>
     where
         S: Stashable,
     {

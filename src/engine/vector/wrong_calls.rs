@@ -4,23 +4,18 @@
 //! the text of the bound at the user's call.
 
 use super::operand::{HasTensor, NoTensor};
-use super::pair::VectorTensorPair;
+use super::pair::VectorPair;
 use super::stage::{self, PacketMode, Stage, VeOrder, Zipped};
 use super::tensor::VectorTensor;
-use crate::engine::stream::{
-    AccumulationTensor, CollectTensor, FetchTensor, VectorFinalTensor, VectorInitTensor,
+use crate::engine::layout::StreamLayout;
+use crate::engine::next_call::never_met;
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::{
+    PositionCollect, PositionContraction, PositionFetch, PositionVectorFinal, PositionVectorInit,
 };
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::scalar::{Scalar, StreamScalar, VeScalar};
-
-macro_rules! never_met {
-    ($($(#[$doc:meta])* $bound:ident: $message:literal, $label:literal;)*) => { $(
-        $(#[$doc])*
-        #[diagnostic::on_unimplemented(message = $message, label = $label)]
-        pub trait $bound<Parameters> {}
-    )* };
-}
 
 never_met! {
     /// Bound on packets of 4 lanes.
@@ -75,9 +70,9 @@ never_met! {
 
 /// Declares one call, whose result has the stage, type and packets of the call's right place.
 macro_rules! call {
-    ($bound:ident, $name:ident<$($parameter:ident),*>($($argument:ident),*) -> $result:ty) => {
+    ($bound:ident, $name:ident<$($parameter:ident $(: $is:ident)?),*>($($argument:ident),*) -> $result:ty) => {
         #[doc(hidden)]
-        pub fn $name<$($parameter),*>(self, $($argument: impl Sized),*) -> $result
+        pub fn $name<$($parameter $(: $is)?),*>(self, $($argument: impl Sized),*) -> $result
         where
             Self: $bound<($($parameter,)*)>,
         {
@@ -89,17 +84,15 @@ macro_rules! call {
 
 /// The stream behind a call.
 macro_rules! behind {
-    ($stage:ident, $d:ty, $way:tt) => {
-        VectorTensor<'l, T, stage::$stage, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+    ($stage:ident, $d:ty, $layout:ty, $way:tt) => {
+        VectorTensor<'l, T, stage::$stage, $d, $layout, StashD, Stash, VE_ORDER, FS, $way>
     };
 }
 
 macro_rules! wrong_calls {
     ([$($extra:tt)*] $d:ty, $way:tt { $($calls:tt)* }) => {
-        impl<
-            'l, const T: Tu, S: Stage, $($extra)* Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-            const VE_ORDER: VeOrder, FS,
-        > VectorTensor<'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, $way>
+        impl<'l, const T: Tu, S: Stage, $($extra)* L: StreamLayout, StashD, Stash, const VE_ORDER: VeOrder, FS>
+            VectorTensor<'l, T, S, $d, L, StashD, Stash, VE_ORDER, FS, $way>
         {
             $($calls)*
         }
@@ -107,106 +100,81 @@ macro_rules! wrong_calls {
 }
 
 wrong_calls! { [D: VeScalar,] D, 8 {
-    call!(IsFiltered, vector_filter<Time2>(config) -> behind!(Filter, D, 8));
-    call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_binary_with_mode<>(op, mode, operand) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_ternary<>(op, operands) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_ternary_with_mode<>(op, mode, operands) -> behind!(Fp, f32, 8));
-    call!(HasFourLanes, vector_fp_div<>(op, operand) -> behind!(FpDiv, f32, 8));
-    call!(HasFourLanes, vector_fp_div_with_mode<>(op, mode, operand) -> behind!(FpDiv, f32, 8));
-    call!(HasFourLanes, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
-        -> VectorTensor<'l, T, stage::IntraSliceReduce, D, Chip, Cluster, Slice, OTime, OPacket, StashD, Stash, VE_ORDER, FS, 8>);
-    call!(HasFourLanes, vector_concat<Time2, Packet2>()
-        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
-    call!(HasFourLanes, vector_pad_way8<Packet2>()
-        -> VectorTensor<'l, T, stage::Widen, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(IsFiltered, vector_filter<Time2>(config) -> behind!(Filter, D, L, 8));
+    call!(HasFourLanes, vector_fp_unary<>(op) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_unary_with_mode<>(op, mode) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_binary<>(op, operand) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_binary_with_mode<>(op, mode, operand) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_ternary<>(op, operands) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_ternary_with_mode<>(op, mode, operands) -> behind!(Fp, f32, L, 8));
+    call!(HasFourLanes, vector_fp_div<>(op, operand) -> behind!(FpDiv, f32, L, 8));
+    call!(HasFourLanes, vector_fp_div_with_mode<>(op, mode, operand) -> behind!(FpDiv, f32, L, 8));
+    call!(HasFourLanes, vector_intra_slice_reduce<Reduce, OTime: M, OPacket: M>(op)
+        -> behind!(IntraSliceReduce, D, L::With<OTime, OPacket>, 8));
+    call!(HasFourLanes, vector_concat<Time2: M, Packet2: M>() -> behind!(Widen, D, L::With<Time2, Packet2>, 8));
+    call!(HasFourLanes, vector_pad_way8<Packet2: M>() -> behind!(Widen, D, L::With<L::Time, Packet2>, 8));
     call!(HasLeft, commit<Element>(address) -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }
 
 wrong_calls! { [] f32, 8 {
-    call!(HasIntegers, vector_fxp<>(op, operand) -> behind!(Fxp, f32, 8));
-    call!(HasIntegers, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, f32, 8));
-    call!(HasIntegers, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 8));
+    call!(HasIntegers, vector_fxp<>(op, operand) -> behind!(Fxp, f32, L, 8));
+    call!(HasIntegers, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, f32, L, 8));
+    call!(HasIntegers, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, L, 8));
 } }
 
 wrong_calls! { [] i32, 8 {
-    call!(HasFloats, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 8));
+    call!(HasFloats, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, L, 8));
 } }
 
 wrong_calls! { [D: VeScalar,] D, 4 {
-    call!(HasEightLanes, vector_logic<>(op, operand) -> behind!(Logic, D, 4));
-    call!(HasEightLanes, vector_logic_with_mode<>(op, mode, operand) -> behind!(Logic, D, 4));
-    call!(HasEightLanes, vector_fxp<>(op, operand) -> behind!(Fxp, D, 4));
-    call!(HasEightLanes, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, D, 4));
-    call!(HasEightLanes, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, 4));
-    call!(HasEightLanes, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, 4));
-    call!(HasEightLanes, vector_clip<>(op, operand) -> behind!(Clip, D, 4));
-    call!(HasEightLanes, vector_clip_with_mode<>(op, mode, operand) -> behind!(Clip, D, 4));
-    call!(HasEightLanes, vector_split<Time2, Packet2>()
-        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time2, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
-    call!(HasEightLanes, vector_trim_way4<Packet2>()
-        -> VectorTensor<'l, T, stage::Narrow, D, Chip, Cluster, Slice, Time, Packet2, StashD, Stash, VE_ORDER, FS, 4>);
-    call!(HasEightLanes, vector_inter_slice_reduce<Slice2, Time2>(op)
-        -> VectorTensor<'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash, VE_ORDER, FS, 8>);
+    call!(HasEightLanes, vector_logic<>(op, operand) -> behind!(Logic, D, L, 4));
+    call!(HasEightLanes, vector_logic_with_mode<>(op, mode, operand) -> behind!(Logic, D, L, 4));
+    call!(HasEightLanes, vector_fxp<>(op, operand) -> behind!(Fxp, D, L, 4));
+    call!(HasEightLanes, vector_fxp_with_mode<>(op, mode, operand) -> behind!(Fxp, D, L, 4));
+    call!(HasEightLanes, vector_fxp_to_fp<>(int_width) -> behind!(FxpToFp, f32, L, 4));
+    call!(HasEightLanes, vector_fp_to_fxp<>(int_width) -> behind!(FpToFxp, i32, L, 4));
+    call!(HasEightLanes, vector_clip<>(op, operand) -> behind!(Clip, D, L, 4));
+    call!(HasEightLanes, vector_clip_with_mode<>(op, mode, operand) -> behind!(Clip, D, L, 4));
+    call!(HasEightLanes, vector_split<Time2: M, Packet2: M>() -> behind!(Narrow, D, L::With<Time2, Packet2>, 4));
+    call!(HasEightLanes, vector_trim_way4<Packet2: M>() -> behind!(Narrow, D, L::With<L::Time, Packet2>, 4));
+    call!(HasEightLanes, vector_inter_slice_reduce<Slice2: M, Time2: M>(op)
+        -> behind!(InterSliceReduce, D, L::Over<Slice2, Time2>, 8));
+    call!(HasEightLanes, vector_final<>() -> StreamTensor<'l, T, PositionVectorFinal, D, L>);
     call!(HasLeft, commit<Element>(address) -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }
 
-/// `vector_final` with packets of 4 lanes. The stream goes on.
-impl<
-    'l,
-    const T: Tu,
-    S: Stage,
-    D: VeScalar,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    Time: M,
-    Packet: M,
-    StashD,
-    Stash,
-    const VE_ORDER: VeOrder,
-    FS,
-> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, VE_ORDER, FS, 4>
-{
-    call!(HasEightLanes, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>);
-}
-
 wrong_calls! { [] i32, 4 {
-    call!(HasFloats, vector_fp_unary<>(op) -> behind!(Fp, i32, 4));
-    call!(HasFloats, vector_fp_binary<>(op, operand) -> behind!(Fp, i32, 4));
-    call!(HasFloats, vector_fp_ternary<>(op, operands) -> behind!(Fp, i32, 4));
-    call!(HasFloats, vector_fp_div<>(op, operand) -> behind!(FpDiv, i32, 4));
+    call!(HasFloats, vector_fp_unary<>(op) -> behind!(Fp, i32, L, 4));
+    call!(HasFloats, vector_fp_binary<>(op, operand) -> behind!(Fp, i32, L, 4));
+    call!(HasFloats, vector_fp_ternary<>(op, operands) -> behind!(Fp, i32, L, 4));
+    call!(HasFloats, vector_fp_div<>(op, operand) -> behind!(FpDiv, i32, L, 4));
 } }
 
 macro_rules! wrong_stream_calls {
-    ($([$($extra:tt)*] $stream:ident { $($calls:tt)* })*) => { $(
-        impl<'l, const T: Tu, $($extra)* Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            $stream<'l, T, D, Chip, Cluster, Slice, Time, Packet>
-        {
+    ($($d:ident $stage:ident { $($calls:tt)* })*) => { $(
+        impl<'l, const T: Tu, D: $d, L: StreamLayout> StreamTensor<'l, T, $stage, D, L> {
             $($calls)*
         }
     )* };
 }
 
 wrong_stream_calls! {
-    [D: StreamScalar,] FetchTensor {
+    StreamScalar PositionFetch {
         call!(WasCollected, vector_init<>() -> ());
     }
-    [D: Scalar,] CollectTensor {
+    Scalar PositionCollect {
         call!(HasEntered, vector_intra_slice_branch<>(branch) -> ());
         call!(HasEntered, vector_inter_slice_reduce<Slice2, Time2>(op) -> ());
     }
-    [D: Scalar,] AccumulationTensor {
+    Scalar PositionContraction {
         call!(HasEntered, vector_intra_slice_branch<>(branch) -> ());
         call!(HasEntered, vector_inter_slice_reduce<Slice2, Time2>(op) -> ());
     }
-    [D: VeScalar,] VectorInitTensor {
+    VeScalar PositionVectorInit {
         call!(WasBranched, vector_logic<>(op, operand) -> ());
         call!(WasBranched, vector_fxp<>(op, operand) -> ());
         call!(WasBranched, vector_fxp_to_fp<>(int_width) -> ());
@@ -215,9 +183,9 @@ wrong_stream_calls! {
         call!(WasBranched, vector_split<Time2, Packet2>() -> ());
         call!(WasBranched, vector_trim_way4<Packet2>() -> ());
         call!(WasBranched, vector_stash<>() -> ());
-        call!(WasBranched, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, Time, Packet>);
+        call!(WasBranched, vector_final<>() -> StreamTensor<'l, T, PositionVectorFinal, D, L>);
     }
-    [D: VeScalar,] VectorFinalTensor {
+    VeScalar PositionVectorFinal {
         call!(WasNotVectored, vector_init<>() -> ());
         call!(WasNotVectored, vector_intra_slice_branch<>(branch) -> ());
     }
@@ -228,112 +196,45 @@ impl<
     const T: Tu,
     S: Stage,
     D: VeScalar,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
+    L,
     StashD,
     StashD2,
     Mapping,
     const VE_ORDER: VeOrder,
     FS,
     const W: PacketMode,
->
-    VectorTensor<
-        'l,
-        T,
-        S,
-        D,
-        Chip,
-        Cluster,
-        Slice,
-        Time,
-        Packet,
-        StashD,
-        HasTensor<StashD2, Mapping>,
-        VE_ORDER,
-        FS,
-        W,
-    >
+> VectorTensor<'l, T, S, D, L, StashD, HasTensor<StashD2, Mapping>, VE_ORDER, FS, W>
 {
     call!(HasNoStash, vector_stash<>() -> Self);
 }
 
-impl<
-    'l,
-    const T: Tu,
-    S: Stage,
-    D: VeScalar,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
-    StashD,
-    const VE_ORDER: VeOrder,
-    const W: PacketMode,
-> VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, NoTensor, VE_ORDER, Zipped, W>
+impl<'l, const T: Tu, S: Stage, D: VeScalar, L, StashD, const VE_ORDER: VeOrder, const W: PacketMode>
+    VectorTensor<'l, T, S, D, L, StashD, NoTensor, VE_ORDER, Zipped, W>
 {
     call!(IsNoZip, vector_stash<>() -> Self);
 }
 
-impl<'l, const T: Tu, S: Stage, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
-    VectorTensor<'l, T, S, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash, 1, FS, 8>
+impl<'l, const T: Tu, S: Stage, D: VeScalar, L: StreamLayout, StashD, Stash, FS>
+    VectorTensor<'l, T, S, D, L, StashD, Stash, 1, FS, 8>
 {
-    call!(HasItsSlices, vector_inter_slice_reduce<Slice2, Time2>(op)
-        -> VectorTensor<
-            'l, T, stage::InterSliceReduce, D, Chip, Cluster, Slice2, Time2, Packet, StashD, Stash,
-            1, FS, 8,
-        >);
+    call!(HasItsSlices, vector_inter_slice_reduce<Slice2: M, Time2: M>(op)
+        -> VectorTensor<'l, T, stage::InterSliceReduce, D, L::Over<Slice2, Time2>, StashD, Stash, 1, FS, 8>);
 }
 
-impl<'l, const T: Tu, D: VeScalar, Chip, Cluster, Slice, Time, Packet, StashD, Stash, FS>
-    VectorTensor<
-        'l,
-        T,
-        stage::InterSliceReduce,
-        D,
-        Chip,
-        Cluster,
-        Slice,
-        Time,
-        Packet,
-        StashD,
-        Stash,
-        0,
-        FS,
-        8,
-    >
+impl<'l, const T: Tu, D: VeScalar, L, StashD, Stash, FS>
+    VectorTensor<'l, T, stage::InterSliceReduce, D, L, StashD, Stash, 0, FS, 8>
 {
     call!(HadNoOperators, vector_intra_slice_branch<>(branch)
-        -> VectorTensor<
-            'l, T, stage::Branch, D, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-            0, FS, 8,
-        >);
+        -> VectorTensor<'l, T, stage::Branch, D, L, StashD, Stash, 0, FS, 8>);
 }
 
-impl<
-    'l,
-    const T: Tu,
-    D: VeScalar,
-    S,
-    Chip: M,
-    Cluster: M,
-    Slice: M,
-    SplitTime: M,
-    Packet: M,
-    const W: PacketMode,
-> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet, W>
-{
+impl<'l, const T: Tu, D: VeScalar, S, L: StreamLayout, const W: PacketMode> VectorPair<'l, T, D, S, L, W> {
     call!(IsOneStream, vector_stash<>() -> Self);
-    call!(IsOneStream, vector_trim_way4<Packet2>()
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 4>);
-    call!(IsOneStream, vector_pad_way8<Packet2>()
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, SplitTime, Packet2, 8>);
-    call!(IsOneStream, vector_intra_slice_reduce<Reduce, OTime, OPacket>(op)
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice, OTime, OPacket, W>);
-    call!(IsOneStream, vector_inter_slice_reduce<Slice2, Time2>(op)
-        -> VectorTensorPair<'l, T, D, S, Chip, Cluster, Slice2, Time2, Packet, W>);
-    call!(IsOneStream, vector_final<>() -> VectorFinalTensor<'l, T, D, Chip, Cluster, Slice, SplitTime, Packet>);
+    call!(IsOneStream, vector_trim_way4<Packet2: M>() -> VectorPair<'l, T, D, S, L::With<L::Time, Packet2>, 4>);
+    call!(IsOneStream, vector_pad_way8<Packet2: M>() -> VectorPair<'l, T, D, S, L::With<L::Time, Packet2>, 8>);
+    call!(IsOneStream, vector_intra_slice_reduce<Reduce, OTime: M, OPacket: M>(op)
+        -> VectorPair<'l, T, D, S, L::With<OTime, OPacket>, W>);
+    call!(IsOneStream, vector_inter_slice_reduce<Slice2: M, Time2: M>(op)
+        -> VectorPair<'l, T, D, S, L::Over<Slice2, Time2>, W>);
+    call!(IsOneStream, vector_final<>() -> StreamTensor<'l, T, PositionVectorFinal, D, L>);
 }

@@ -31,8 +31,8 @@ macro_rules! hbm_tiles {
                 start: usize,
             ) -> $view<'l, D, Chip, Element2> {
                 let config = planned!(const CONFIG of TilePlan<Index, Chip, Identity, Identity, Element, Element2, LEN, ELEMENT>);
-                let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
-                $view::part_of(self.address, self.fill, part)
+                let part = accept(config.operation, config.elements(self.place.part, D::ELEMENT_TYPE, start));
+                $view::at(self.place.with(part))
             }
 
             /// `LEN` consecutive values of `Index` in `Chip`, from `start` on: see [tiles](crate::tensor::tile).
@@ -47,8 +47,8 @@ macro_rules! hbm_tiles {
             ) -> $view<'l, D, Chip2, Element> {
                 let config = planned!(const CONFIG of TilePlan<Index, Chip, Identity, Identity, Element, Chip2, LEN, CHIP>);
                 let span = const { Shape::span(Element::EXPR) };
-                let part = accept(config.operation, config.units(self.part, Dimension::Chip, span, start));
-                $view::part_of(self.address, self.fill, part)
+                let part = accept(config.operation, config.units(self.place.part, Dimension::Chip, span, start));
+                $view::at(self.place.with(part))
             }
         }
     };
@@ -73,8 +73,8 @@ macro_rules! dm_tiles {
                 start: usize,
             ) -> $view<'l, D, Chip, Cluster, Slice, Element2> {
                 let config = planned!(const CONFIG of TilePlan<Index, Chip, Cluster, Slice, Element, Element2, LEN, ELEMENT>);
-                let part = accept(config.operation, config.elements(self.part, D::ELEMENT_TYPE, start));
-                $view::part_of(self.address, self.fill, self.tensor, part)
+                let part = accept(config.operation, config.elements(self.place.part, D::ELEMENT_TYPE, start));
+                $view::at(self.place.with(part))
             }
 
             dm_tiles! { $view, [$($borrow)+], slice_tile, "Slice", SLICE, Slice, (Chip, Cluster, To) }
@@ -101,8 +101,8 @@ macro_rules! dm_tiles {
             let config =
                 planned!(const CONFIG of TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, $number>);
             let span = const { Shape::span(Element::EXPR) };
-            let part = accept(config.operation, config.units(self.part, Dimension::$dimension, span, start));
-            $view::part_of(self.address, self.fill, self.tensor, part)
+            let part = accept(config.operation, config.units(self.place.part, Dimension::$dimension, span, start));
+            $view::at(self.place.with(part))
         }
     };
 }

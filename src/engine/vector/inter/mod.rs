@@ -18,7 +18,9 @@ use super::stage::{
 };
 use super::tensor::{VectorTensor, add};
 use crate::command::{InterSliceReduceOpF32, InterSliceReduceOpI32};
-use crate::engine::stream::VectorInitTensor;
+use crate::engine::layout::{Layout, StreamLayout};
+use crate::engine::stream::StreamTensor;
+use crate::engine::stream::stage::PositionVectorInit;
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::late::{planned, when_late};
@@ -82,11 +84,7 @@ pub type VectorInterSliceReduceTensor<
     T,
     stage::InterSliceReduce,
     D,
-    Chip,
-    Cluster,
-    Slice,
-    Time,
-    Packet,
+    Layout<Chip, Cluster, Slice, Time, Packet>,
     D,
     NoTensor,
     VE_ORDER,
@@ -94,11 +92,20 @@ pub type VectorInterSliceReduceTensor<
     { Way8 },
 >;
 
+/// The plan for a stream in the layout `L`.
+type PlanOf<L, Slice, Time> = InterSlicePlan<
+    <L as StreamLayout>::Chip,
+    <L as StreamLayout>::Cluster,
+    <L as StreamLayout>::Slice,
+    <L as StreamLayout>::Time,
+    <L as StreamLayout>::Packet,
+    Slice,
+    Time,
+>;
+
 macro_rules! reduce {
     ($($d:ty, $op:ty;)*) => { $(
-        impl<'l, const T: Tu, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>
-            VectorInitTensor<'l, T, $d, Chip, Cluster, Slice, Time, Packet>
-        {
+        impl<'l, const T: Tu, L: StreamLayout> StreamTensor<'l, T, PositionVectorInit, $d, L> {
             /// Reduces all slices of a group to one element. `Slice2` is `Slice` with the innermost axes, which are
             /// reduced, replaced by: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
             /// [vector](crate::guide::vector), "Reduces". The [reduce in a
@@ -112,10 +119,11 @@ macro_rules! reduce {
             pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
                 self,
                 op: $op,
-            ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::InterFirst },
+            ) -> VectorTensor<
+                'l, T, stage::InterSliceReduce, $d, L::Over<Slice2, Time2>, $d, NoTensor,
+                { <VeOrder as VeOrderValues>::InterFirst },
             > {
-                let plan = planned!(const CONFIG of InterSlicePlan<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>);
+                let plan = planned!(const CONFIG of PlanOf<L, Slice2, Time2>);
                 let mut pass = self.pass;
                 add(&mut pass, OPERATION, step(op.into(), plan));
                 VectorTensor::new(self.context, pass)
@@ -126,19 +134,12 @@ macro_rules! reduce {
             'l,
             const T: Tu,
             S: IntraSliceStage + CanTransitionTo<stage::InterSliceReduce>,
-            Chip: M,
-            Cluster: M,
-            Slice: M,
-            Time: M,
-            Packet: M,
+            L: StreamLayout,
             StashD: VeScalar,
             Stash: TensorState<StashD>,
             FS: Commitable + VeTensorContext,
         >
-            VectorTensor<
-                'l, T, S, $d, Chip, Cluster, Slice, Time, Packet, StashD, Stash,
-                { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 },
-            >
+            VectorTensor<'l, T, S, $d, L, StashD, Stash, { <VeOrder as VeOrderValues>::IntraFirst }, FS, { Way8 }>
         {
             /// Reduces all slices of a group to one element. `Slice2` is `Slice` with the innermost axes, which are
             /// reduced, replaced by: `1 # n`, a new axis, or axes of `Time`, which `Time2` then lacks. See
@@ -153,10 +154,11 @@ macro_rules! reduce {
             pub fn vector_inter_slice_reduce<Slice2: M, Time2: M>(
                 mut self,
                 op: $op,
-            ) -> VectorInterSliceReduceTensor<
-                'l, T, $d, Chip, Cluster, Slice2, Time2, Packet, { <VeOrder as VeOrderValues>::IntraFirst },
+            ) -> VectorTensor<
+                'l, T, stage::InterSliceReduce, $d, L::Over<Slice2, Time2>, $d, NoTensor,
+                { <VeOrder as VeOrderValues>::IntraFirst },
             > {
-                let plan = planned!(const CONFIG of InterSlicePlan<Chip, Cluster, Slice, Time, Packet, Slice2, Time2>);
+                let plan = planned!(const CONFIG of PlanOf<L, Slice2, Time2>);
                 add(&mut self.pass, OPERATION, step(op.into(), plan));
                 VectorTensor::new(self.context, self.pass)
             }

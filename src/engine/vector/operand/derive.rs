@@ -42,15 +42,15 @@ when_late! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::VeTensorShape;
     use super::*;
+    use crate::engine::layout::{Layout, StreamLayout};
     use crate::mapping::Expr;
     use crate::prelude::{axes, m};
 
     axes![W = 5, L = 8, Q = 256, K = 32, R = 2, Z = 256];
 
     type One = m![1];
-    type Rows<Time, Packet> = VeTensorShape<m![1], m![1 # 2], m![Q], Time, Packet>;
+    type Rows<Time, Packet> = <Layout<m![1], m![1 # 2], m![Q], Time, Packet> as StreamLayout>::Mapping;
 
     /// The element of the VRF that each position gets.
     fn places<Element: M, Time: M, Packet: M>() -> Result<Vec<Option<usize>>, &'static str> {

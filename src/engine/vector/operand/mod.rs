@@ -23,7 +23,7 @@ use crate::command::{
     BinaryInput, GroupId, Memory, OperandSource, Region, TernaryInput, ValidBranchIds, VrfOperand,
 };
 use crate::error::PlanError;
-use crate::mapping::{M, Pair};
+use crate::mapping::M;
 use crate::runtime::Lease;
 use crate::runtime::late::planned;
 use crate::scalar::VeScalar;
@@ -39,10 +39,6 @@ pub(crate) use furiosa_visa_rules::engine::vector::operand::OPERATION;
 pub use furiosa_visa_rules::engine::vector::operand::check_always;
 pub(super) use stash::StashPlan;
 pub use stash::{HasTensor, NoTensor, StashRead, TensorState};
-
-/// The mapping of a stream: chip, cluster, slice, time and packet.
-pub(super) type VeTensorShape<Chip, Cluster, Slice, Time, Packet> =
-    Pair<Chip, Pair<Cluster, Pair<Slice, Pair<Time, Packet>>>>;
 
 /// The stash as an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
