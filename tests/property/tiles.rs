@@ -542,7 +542,7 @@ fn relabels(before: &[Map], after: &[Map]) -> Result<(), String> {
         match pair {
             (None, None) => {}
             (Some(a), Some(b)) => {
-                if shared.iter().any(|name| a.get(*name) != b.get(*name)) {
+                if shared.iter().any(|name| a.get(name) != b.get(name)) {
                     return Err(format!("position {k} is {a:?} and {b:?}"));
                 }
             }

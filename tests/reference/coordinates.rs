@@ -6,12 +6,25 @@
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Mutex;
 
-/// Name of an axis. All copies of a name are one text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Name of an axis. All copies of a name are one text, at one address.
+#[derive(Clone, Eq, PartialOrd, Ord)]
 pub struct Name(&'static str);
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
@@ -203,5 +216,8 @@ mod tests {
         // As maps are compared: by name, then by coordinate.
         assert!(Coordinates::from([("A", 9)]) < Coordinates::from([("B", 1)]));
         assert!(Coordinates::new() < at);
+        let parts = ["K".to_string() + "0", "K0".to_string()];
+        assert_eq!(Name::from(&*parts[0]), Name::from(&*parts[1]));
+        assert_ne!(Name::from("K"), Name::from("K0"));
     }
 }

@@ -293,22 +293,23 @@ impl fmt::Display for Map {
     }
 }
 
-/// What is sent to each node. There are few: a list is quicker than a tree.
+/// What is sent to each node, with the node's height. There are few: a list is quicker than a tree.
 #[derive(Default)]
-struct Offsets<'a>(Vec<(&'a Map, usize)>);
+struct Offsets<'a>(Vec<(&'a Map, usize, usize)>);
 
 impl<'a> Offsets<'a> {
     fn add(&mut self, node: &'a Map, offset: usize) {
-        match self.0.iter_mut().find(|(known, _)| std::ptr::eq(*known, node) || *known == node) {
-            Some((_, sum)) => *sum += offset,
-            None => self.0.push((node, offset)),
+        match self.0.iter_mut().find(|(known, ..)| std::ptr::eq(*known, node) || *known == node) {
+            Some((_, sum, _)) => *sum += offset,
+            None => self.0.push((node, offset, node.height())),
         }
     }
 
     /// A node of the greatest height: none of those that are left sends anything to it.
     fn pop(&mut self) -> Option<(&'a Map, usize)> {
-        let highest = (0..self.0.len()).max_by_key(|k| self.0[*k].0.height())?;
-        Some(self.0.swap_remove(highest))
+        let highest = (0..self.0.len()).max_by_key(|k| self.0[*k].2)?;
+        let (node, offset, _) = self.0.swap_remove(highest);
+        Some((node, offset))
     }
 }
 
