@@ -59,9 +59,12 @@ impl Shadow {
             return;
         }
         self.newest = fill;
+        let bytes: BTreeSet<u64> = bytes.iter().copied().collect();
+        let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return };
+        // Of many bytes, few were ever written.
         for &unit in units {
-            for &byte in bytes {
-                if let Some(cell) = self.cells.get_mut(&(memory, unit, byte)) {
+            for (&(.., byte), cell) in self.cells.range_mut((memory, unit, first)..=(memory, unit, last)) {
+                if bytes.contains(&byte) {
                     cell.value = None;
                 }
             }
