@@ -1,9 +1,9 @@
 //! Transfers between the host and HBM, and reads of register files.
 
 use super::dma::StripRuns as _;
-use crate::memory::copy::{Elements, copied, copy_runs, receive_runs, send_runs};
+use crate::memory::copy::{Elements, copied, receive_runs, send_runs};
 use crate::memory::row::{Row, nibble, set_nibble};
-use crate::memory::runs::set_initialised;
+use crate::memory::runs::{gather_runs, scatter_runs, set_initialised};
 use crate::memory::trf::TrfRows;
 use crate::memory::vrf::VrfUnits;
 use crate::memory::{Hbm, Space, Unit, forget_elements};
@@ -44,9 +44,9 @@ pub(crate) fn upload(transfer: &HostTransfer, begins: bool, buffer: &HostBuffer,
                 set_nibble(&mut bytes, k, nibble(&buffer.bytes, position));
             }
         } else {
-            let (size, run) = (bits / 8, strip.run * bits / 8);
+            let size = bits / 8;
             let input = &buffer.bytes[from.position * size..];
-            copy_runs((input, from.stride * size), (&mut bytes, run), run, strip.count);
+            gather_runs(input, from.stride * size, strip.run * size, &mut bytes);
         }
         let flags = buffer.initialised.as_ref().map(|all| {
             flags.clear();
@@ -135,9 +135,9 @@ fn to_host(
                 set_nibble(&mut bytes, position, nibble(row.bytes(), k));
             }
         } else {
-            let (size, run) = (bits / 8, strip.run * bits / 8);
+            let size = bits / 8;
             let output = &mut bytes[to.position * size..];
-            copy_runs((row.bytes(), run), (output, to.stride * size), run, strip.count);
+            scatter_runs(row.bytes(), to.stride * size, strip.run * size, output);
         }
     });
     let initialised = initialised.filter(|all| all.contains(&false));

@@ -22,32 +22,33 @@ pub(crate) struct Elements {
 
 /// Runs in bytes, from the address of the first one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ByteRuns {
-    pub(super) unit: usize,
-    pub(super) address: u64,
-    pub(super) step: usize,
-    pub(super) run: usize,
-    pub(super) count: usize,
+struct ByteRuns {
+    unit: usize,
+    address: u64,
+    step: usize,
+    run: usize,
+    count: usize,
 }
 
 impl ByteRuns {
     /// Converts runs of elements of `bits` bits. `None`: a run starts or ends inside a byte.
     fn of(runs: Runs, bits: usize) -> Option<Self> {
-        let Runs { position, stride, run, .. } = runs;
-        let whole = bits >= 8 || ((position | stride | run) * bits).is_multiple_of(8);
-        whole.then(|| Self::of_bytes(runs, bits))
-    }
-
-    /// Converts runs of elements that fill whole bytes.
-    pub(super) fn of_bytes(runs: Runs, bits: usize) -> Self {
         let Runs { unit, address, position, stride, run, count } = runs;
+        if bits < 8 && !((position | stride | run) * bits).is_multiple_of(8) {
+            return None;
+        }
         let bytes = |elements: usize| elements * bits / 8;
-        let address = address + bytes(position) as u64;
-        Self { unit, address, step: bytes(stride), run: bytes(run), count }
+        Some(Self {
+            unit,
+            address: address + bytes(position) as u64,
+            step: bytes(stride),
+            run: bytes(run),
+            count,
+        })
     }
 
     /// The runs after the first `count`.
-    pub(super) fn behind(self, count: usize) -> Self {
+    fn behind(self, count: usize) -> Self {
         Self { address: self.address + (count * self.step) as u64, count: self.count - count, ..self }
     }
 
@@ -58,7 +59,7 @@ impl ByteRuns {
 
     /// Number of leading runs in the first block, at least 1, and the bytes from the first to the last of them. `None`
     /// in place of the bytes: not all of them are written.
-    pub(super) fn leading(self, space: &impl Space, initialised: bool) -> (usize, Option<&[u8]>) {
+    fn leading(self, space: &impl Space, initialised: bool) -> (usize, Option<&[u8]>) {
         let piece = space.piece(self.unit, self.address);
         let Some((block, piece)) = piece.and_then(|piece| Some((piece.block?, piece))) else {
             return (1, None);
@@ -79,12 +80,7 @@ impl ByteRuns {
 
     /// Writes the leading runs that lie in the first block and returns their number. `input` has one every `step`
     /// bytes.
-    pub(super) fn write(
-        self,
-        (input, step): (&[u8], usize),
-        space: &mut impl SpaceMut,
-        elements: Elements,
-    ) -> usize {
+    fn write(self, (input, step): (&[u8], usize), space: &mut impl SpaceMut, elements: Elements) -> usize {
         let piece = space.piece_mut(self.unit, self.address, elements.end);
         let Some(PieceMut { block, start, len }) = piece else { return 0 };
         let count = fitting(len, self.step, self.run, self.count);
@@ -299,18 +295,8 @@ pub(crate) fn copy_runs(
 }
 
 fn copy<const RUN: usize>((input, step): (&[u8], usize), (output, apart): (&mut [u8], usize), count: usize) {
-    if apart == RUN {
-        for (k, run) in output.as_chunks_mut::<RUN>().0.iter_mut().take(count).enumerate() {
-            run.copy_from_slice(&input[k * step..][..RUN]);
-        }
-    } else if step == RUN {
-        for (k, run) in input.as_chunks::<RUN>().0.iter().take(count).enumerate() {
-            output[k * apart..][..RUN].copy_from_slice(run);
-        }
-    } else {
-        for k in 0..count {
-            output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
-        }
+    for k in 0..count {
+        output[k * apart..][..RUN].copy_from_slice(&input[k * step..][..RUN]);
     }
 }
 

@@ -1,8 +1,7 @@
 //! Runs of neighbouring elements at even distances, read into a row and written from it.
 
-use super::copy::{ByteRuns, Elements, copy_runs};
 use super::row::{Line, Row};
-use super::{Space, SpaceMut};
+use super::{PieceMut, Space, SpaceMut};
 
 /// Runs in a unit.
 #[derive(Clone, Copy, Debug)]
@@ -92,21 +91,45 @@ impl Row {
         runs: Runs,
         initialised: bool,
     ) {
-        let bits = self.element().bits();
-        let (size, mut rest) = (bits / 8, ByteRuns::of_bytes(runs, bits));
-        while rest.count > 0 {
-            let (taken, input) = rest.leading(space, initialised);
-            if let Some(input) = input {
-                let output = &mut self.bytes[first * size..];
-                copy_runs((input, rest.step), (output, rest.run), rest.run, taken);
-            } else {
-                for k in 0..taken {
-                    let (address, to) = (rest.address + (k * rest.step) as u64, first * size + k * rest.run);
-                    self.read_bytes(space, rest.unit, address, to, rest.run, size, 1);
+        let size = self.element().bits() / 8;
+        let (run, step) = (runs.run * size, runs.stride * size);
+        let mut address = runs.start(size);
+        let mut count = runs.count;
+        while count > 0 {
+            let piece = space.piece(runs.unit, address);
+            let found = piece.and_then(|piece| piece.block.map(|block| (block, piece.start, piece.len)));
+            let taken = found.map_or(0, |(block, start, len)| {
+                fitting(block.bytes().len().saturating_sub(start).min(len), step, run, count)
+            });
+            if let Some((block, start, _)) = found
+                && taken > 0
+            {
+                let hull = start..start + (taken - 1) * step + run;
+                let output = &mut self.bytes[first * size..first * size + taken * run];
+                gather_runs(&block.bytes()[hull.clone()], step, run, output);
+                // Checking the gaps as well is faster where they are small.
+                if !initialised && (step > 64 * run || !block.all_initialised(hull)) {
+                    for k in 0..taken {
+                        let at = start + k * step;
+                        if block.all_initialised(at..at + run) {
+                            continue;
+                        }
+                        for e in 0..runs.run {
+                            let element = at + e * size;
+                            if !block.all_initialised(element..element + size) {
+                                let place = (address + (k * step + e * size) as u64) * 2;
+                                self.miss(first + k * runs.run + e, space.fresh(runs.unit), place);
+                            }
+                        }
+                    }
                 }
+            } else {
+                self.read_bytes(space, runs.unit, address, first * size, run, size, 1);
             }
+            let taken = taken.max(1);
+            address += (taken * step) as u64;
             first += taken * runs.run;
-            rest = rest.behind(taken);
+            count -= taken;
         }
     }
 
@@ -131,26 +154,94 @@ impl Row {
             return;
         }
         let size = bits / 8;
-        let marked = marked || self.flags().is_some();
-        let (elements, mut k) = (Elements { bits, initialised: true, marked, end }, 0);
-        while k < runs.count {
-            let rest = ByteRuns::of_bytes(runs.part(k, runs.count - k), bits);
-            let written =
-                rest.write((&self.bytes[(first + k * runs.run) * size..], rest.run), space, elements);
-            if written == 0 {
-                self.write(first + k * runs.run, space, runs.line(k), end);
+        let (run, step) = (runs.run * size, runs.stride * size);
+        let mut address = runs.start(size);
+        let mut from = first;
+        let mut count = runs.count;
+        while count > 0 {
+            let Some(PieceMut { block, start, len }) = space.piece_mut(runs.unit, address, end) else {
+                return;
+            };
+            let taken = fitting(len, step, run, count);
+            if taken == 0 {
+                self.write_bytes(space, runs.unit, address, from * size, run, size, end);
+            } else {
+                let hull = start..start + (taken - 1) * step + run;
+                block.grow(hull.end);
+                let (bytes, initialised) = block.parts_mut();
+                let input = &self.bytes[from * size..from * size + taken * run];
+                scatter_runs(input, step, run, &mut bytes[hull]);
+                match self.flags() {
+                    None if marked => {}
+                    None => {
+                        for at in (0..taken).map(|k| start + k * step) {
+                            initialised.set(at..at + run);
+                        }
+                    }
+                    Some(flags) => {
+                        for (k, e) in (0..taken).flat_map(|k| (0..runs.run).map(move |e| (k, e))) {
+                            let at = start + k * step + e * size;
+                            match flags[from + k * runs.run + e] {
+                                true => initialised.set(at..at + size),
+                                false => initialised.clear(at..at + size),
+                            }
+                        }
+                    }
+                }
             }
-            k += written.max(1);
+            let taken = taken.max(1);
+            address += (taken * step) as u64;
+            from += taken * runs.run;
+            count -= taken;
         }
-        let Some(flags) = self.flags() else { return };
-        for (k, flags) in flags[first..].chunks(runs.run).take(runs.count).enumerate() {
-            let mut address = runs.start(size) + (k * runs.stride * size) as u64;
-            for same in flags.chunk_by(|a, b| a == b) {
-                let mark = if same[0] { set_initialised } else { forget };
-                mark(space, runs.unit, address, same.len() * size);
-                address += (same.len() * size) as u64;
+    }
+}
+
+/// Packs runs of `run` bytes. `input` has one every `step` bytes.
+pub(crate) fn gather_runs(input: &[u8], step: usize, run: usize, output: &mut [u8]) {
+    match run {
+        1 => gather::<1>(input, step, output),
+        2 => gather::<2>(input, step, output),
+        4 => gather::<4>(input, step, output),
+        8 => gather::<8>(input, step, output),
+        16 => gather::<16>(input, step, output),
+        32 => gather::<32>(input, step, output),
+        64 => gather::<64>(input, step, output),
+        _ => {
+            for (k, to) in output.chunks_exact_mut(run).enumerate() {
+                to.copy_from_slice(&input[k * step..][..run]);
             }
         }
+    }
+}
+
+/// Spreads packed runs of `run` bytes. `output` takes one every `step` bytes.
+pub(crate) fn scatter_runs(input: &[u8], step: usize, run: usize, output: &mut [u8]) {
+    match run {
+        1 => scatter::<1>(input, step, output),
+        2 => scatter::<2>(input, step, output),
+        4 => scatter::<4>(input, step, output),
+        8 => scatter::<8>(input, step, output),
+        16 => scatter::<16>(input, step, output),
+        32 => scatter::<32>(input, step, output),
+        64 => scatter::<64>(input, step, output),
+        _ => {
+            for (k, from) in input.chunks_exact(run).enumerate() {
+                output[k * step..][..run].copy_from_slice(from);
+            }
+        }
+    }
+}
+
+fn gather<const RUN: usize>(input: &[u8], step: usize, output: &mut [u8]) {
+    for (k, run) in output.as_chunks_mut::<RUN>().0.iter_mut().enumerate() {
+        run.copy_from_slice(&input[k * step..][..RUN]);
+    }
+}
+
+fn scatter<const RUN: usize>(input: &[u8], step: usize, output: &mut [u8]) {
+    for (k, run) in input.as_chunks::<RUN>().0.iter().enumerate() {
+        output[k * step..][..RUN].copy_from_slice(run);
     }
 }
 
