@@ -99,6 +99,8 @@ pub mod prelude;
 pub mod runtime;
 pub mod tensor;
 
+#[doc(hidden)]
+pub mod surface;
 pub(crate) use furiosa_visa_rules::error;
 #[doc(hidden)]
 pub use furiosa_visa_rules::{Cast, PlanError, command, list, lower, scalar, spec, text};

@@ -1,7 +1,7 @@
 //! `#[device]`: a function to a kernel.
 
 mod options;
-mod signature;
+pub(crate) mod signature;
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};

@@ -12,6 +12,7 @@
 mod axes;
 mod device;
 mod index;
+mod later;
 mod lifetimes;
 mod mapping;
 mod tokens;
@@ -106,4 +107,39 @@ pub fn i(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device(attribute: TokenStream, item: TokenStream) -> TokenStream {
     device::expand(attribute.into(), item.into()).into()
+}
+
+/// [`axes!`] for `furiosa-opt-std`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn opt_axes(input: TokenStream) -> TokenStream {
+    later::rooted(axes::expand(input.into())).into()
+}
+
+/// [`m!`] for `furiosa-opt-std`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn opt_m(input: TokenStream) -> TokenStream {
+    later::rooted(mapping::expand(input.into())).into()
+}
+
+/// [`i!`] for `furiosa-opt-std`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn opt_i(input: TokenStream) -> TokenStream {
+    later::rooted(index::expand(input.into())).into()
+}
+
+/// [`#[device]`](macro@device) for `furiosa-opt-std`: `chip` is 1 and `pe` is 8 where they are not given.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn opt_device(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    later::kernel(attribute.into(), item.into()).into()
+}
+
+/// Lets a struct go into and out of kernels, if all of its fields do.
+#[doc(hidden)]
+#[proc_macro_derive(DeviceSend)]
+pub fn opt_device_send(item: TokenStream) -> TokenStream {
+    later::derive_device_send(item.into()).into()
 }

@@ -7,21 +7,17 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{Castable, PositionCast};
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::{Cast, Scalar, StreamScalar, VeScalar};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::cast::{CastRequest, derive_cast};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a cast, as types.
 pub struct CastPlan<D, D2, Packet, OutPacket>(PhantomData<(D, D2, Packet, OutPacket)>);
 
 impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, OutPacket> {
     /// Evaluating it refuses packets that are not flits, or that hold different elements.
-    pub const CHECK: () = match derive_cast(&Self::REQUEST) {
+    pub const CHECK: () = match Late::<Self>::CHECK {
         Ok(()) => (),
         Err(error) => error.refuse(),
     };
@@ -34,10 +30,9 @@ impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> CastPlan<D, D2, Packet, Out
     };
 }
 
-when_late! {
-    impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> Late<CastPlan<D, D2, Packet, OutPacket>> {
-        const CHECK: Refusable<()> = derive_cast(&CastPlan::<D, D2, Packet, OutPacket>::REQUEST);
-    }
+impl<D: Scalar, D2: Scalar, Packet: M, OutPacket: M> Late<CastPlan<D, D2, Packet, OutPacket>> {
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = derive_cast(&CastPlan::<D, D2, Packet, OutPacket>::REQUEST);
 }
 
 /// Streams whose 32-bit elements the Cast Engine can narrow.

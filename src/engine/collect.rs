@@ -12,15 +12,11 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{Collectable, PositionCollect};
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::StreamScalar;
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::collect::collect;
 pub use furiosa_visa_rules::engine::collect::{CollectConfig, CollectRequest, derive_collect, flit_elements};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a collect, as types.
 pub struct CollectPlan<D, Time, Packet, Time2, Packet2>(PhantomData<(D, Time, Packet, Time2, Packet2)>);
@@ -35,20 +31,20 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
     };
 
     /// The derived configuration. Evaluating it refuses streams that are no sequence of flits.
-    pub const CONFIG: CollectConfig =
-        match collect(&Self::REQUEST, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM]) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        };
+    pub const CONFIG: CollectConfig = match Late::<Self>::CONFIG {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
 }
 
-when_late! {
-    impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M>
-        Late<CollectPlan<D, Time, Packet, Time2, Packet2>>
-    {
-        const CONFIG: Refusable<CollectConfig> =
-            derive_collect(&CollectPlan::<D, Time, Packet, Time2, Packet2>::REQUEST);
-    }
+impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M>
+    Late<CollectPlan<D, Time, Packet, Time2, Packet2>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<CollectConfig> = collect(
+        &CollectPlan::<D, Time, Packet, Time2, Packet2>::REQUEST,
+        [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM],
+    );
 }
 
 impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {

@@ -7,10 +7,10 @@ use crate::command::{Address, Part, Region};
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
-use crate::error::PlanError;
+use crate::error::{PlanError, attempt};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
@@ -21,11 +21,6 @@ pub use furiosa_visa_rules::engine::commit::{
 pub(crate) use furiosa_visa_rules::engine::commit::{
     OPERATION, Written, check_commit_address, check_commit_start, commit, commit_sink, no_sub_commit,
 };
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a commit, as types.
 pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
@@ -40,20 +35,23 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot write.
-    pub const CONFIG: CommitConfig = match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
+    pub const CONFIG: CommitConfig = match Self::RESULT {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
     /// The configuration for a view, which may have holes.
-    pub const VIEW: CommitConfig = match derive_commit_view(&Self::REQUEST) {
+    pub const VIEW: CommitConfig = match Self::VIEW_RESULT {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
+
+    const RESULT: Refusable<CommitConfig> = commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]);
+    const VIEW_RESULT: Refusable<CommitConfig> = derive_commit_view(&Self::REQUEST);
 }
 
 /// All rules of a commit, in the order in which they are reported.
-struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, Element)>);
+pub struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, Element)>);
 
 impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCommit<D, P, L, Element, T> {
     const CONFIG: &'static CommitConfig = &{
@@ -75,26 +73,24 @@ impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCo
     };
 }
 
-when_late! {
-    impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
-        Late<CheckedCommit<D, P, L, Element, T>>
-    {
-        const CONFIG: Refusable<&'static CommitConfig> = match &Self::checked(false) {
-            Ok(config) => Ok(config),
-            Err(error) => Err(*error),
-        };
-        const VIEW: Refusable<&'static CommitConfig> = match &Self::checked(true) {
-            Ok(config) => Ok(config),
-            Err(error) => Err(*error),
-        };
+impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
+    Late<CheckedCommit<D, P, L, Element, T>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<&'static CommitConfig> =
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T>::RESULT);
+    #[doc(hidden)]
+    pub const VIEW: Refusable<&'static CommitConfig> =
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T>::VIEW_RESULT);
 
-        const fn checked(view: bool) -> Refusable<CommitConfig> {
-            attempt!(Late::<DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT);
-            if T && !P::SUB_COMMIT {
-                return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
-            }
-            let request = &CommitPlan::<D, L::Time, L::Packet, Element, T>::REQUEST;
-            if view { derive_commit_view(request) } else { derive_commit(request) }
+    const fn checked(config: &'static Refusable<CommitConfig>) -> Refusable<&'static CommitConfig> {
+        attempt!(Late::<DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT);
+        if T && !P::SUB_COMMIT {
+            return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
+        }
+        match config {
+            Ok(config) => Ok(config),
+            Err(error) => Err(*error),
         }
     }
 }

@@ -4,15 +4,11 @@ use crate::command::Transfer;
 use crate::engine::dma::derive_host_transfer;
 use crate::error::PlanError;
 use crate::mapping::{M, Pool};
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement};
 use crate::spec::{CLUSTERS, SLICES, TRF_BANK_ROWS};
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 const OPERATION: &str = "inspect";
 
@@ -47,10 +43,12 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 }
 
-when_late! {
-    impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M> Late<VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>> {
-        pub(crate) const TRANSFER: Refusable<Transfer> = VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::transfer();
-    }
+impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Element: M>
+    Late<VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>>
+{
+    #[doc(hidden)]
+    pub const TRANSFER: Refusable<Transfer> =
+        VrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Element>::transfer();
 }
 
 /// The loops of a look at a tensor in the TRF.
@@ -80,8 +78,10 @@ impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 }
 
-when_late! {
-    impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> Late<TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>> {
-        pub(crate) const TRANSFER: Refusable<Transfer> = TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::transfer();
-    }
+impl<D: Scalar, Host: M, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    Late<TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>>
+{
+    #[doc(hidden)]
+    pub const TRANSFER: Refusable<Transfer> =
+        TrfInspectionPlan::<D, Host, Chip, Cluster, Slice, Row, Element>::transfer();
 }

@@ -14,7 +14,7 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::PositionCollect;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{MakesTensors as _, Tu, TuValues};
 use crate::scalar::{Scalar, StreamScalar};
 use crate::tensor::TrfTensor;
@@ -24,17 +24,14 @@ pub use furiosa_visa_rules::engine::register_file::{
     TrfLoadConfig, TrfLoadRequest, check_capacity, derive_trf_load,
 };
 
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
-
-when_late! {
-    impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M>
-        Late<TrfLoadPlan<D, Time, Packet, Row, Element>>
-    {
-        const CONFIG: Refusable<TrfLoadConfig> =
-            derive_trf_load(&TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST);
-    }
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M>
+    Late<TrfLoadPlan<D, Time, Packet, Row, Element>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<TrfLoadConfig> = trf_load(
+        &TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST,
+        [Time::FORM, Packet::FORM, Row::FORM, Element::FORM],
+    );
 }
 
 /// The plan of a load of the TRF, as types.
@@ -42,11 +39,10 @@ pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Pack
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Evaluating it refuses loads that no part of the TRF can hold.
-    pub const CONFIG: TrfLoadConfig =
-        match trf_load(&Self::REQUEST, [Time::FORM, Packet::FORM, Row::FORM, Element::FORM]) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        };
+    pub const CONFIG: TrfLoadConfig = match Late::<Self>::CONFIG {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
 
     pub(crate) const REQUEST: TrfLoadRequest = TrfLoadRequest {
         element: D::ELEMENT_TYPE,

@@ -26,6 +26,7 @@ use crate::error::PlanError;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, Problem, liveness_of};
 use crate::runtime::fault::{Begun, accept};
+use crate::runtime::late::{Late, Refusable};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::tensor::{DmTensorView, NoWindows, WindowList};
@@ -161,16 +162,11 @@ pub mod stage {
 }
 
 use crate::lower;
-use crate::runtime::late::when_late;
 use stage::{
     Position, PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionContract,
     PositionContraction, PositionFetch, PositionSwitch, PositionTranspose, PositionVectorFinal,
     PositionVectorInit,
 };
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The pass of a stream.
 #[derive(Debug)]
@@ -275,19 +271,18 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
     }
 
     /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: &'static Guard = &match liveness_of(&exprs::<L>()) {
-        Some(guard) => guard,
-        None => PlanError::mapping(P::NAME, Problem::TooManyFactors).refuse(),
+    pub(crate) const GUARD: &'static Guard = match Late::<Self>::GUARD {
+        Ok(guard) => guard,
+        Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
-        pub(crate) const GUARD: Refusable<&'static Guard> = match &liveness_of(&exprs::<L>()) {
-            Some(guard) => Ok(guard),
-            None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
-        };
-    }
+impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
+    #[doc(hidden)]
+    pub const GUARD: Refusable<&'static Guard> = match &liveness_of(&exprs::<L>()) {
+        Some(guard) => Ok(guard),
+        None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
+    };
 }
 
 impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for StreamTensor<'_, T, P, D, L> {

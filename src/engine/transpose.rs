@@ -25,14 +25,10 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{PositionTranspose, Transposable};
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::{Scalar, StreamScalar};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::transpose::{TransposeRequest, derive_transpose};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a transpose, as types.
 pub struct TransposePlan<D, Time, Packet, OutTime, OutPacket>(
@@ -51,19 +47,18 @@ impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
     };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot exchange.
-    pub const CONFIG: Transpose = match derive_transpose(&Self::REQUEST) {
+    pub const CONFIG: Transpose = match Late::<Self>::CONFIG {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
-        Late<TransposePlan<D, Time, Packet, OutTime, OutPacket>>
-    {
-        const CONFIG: Refusable<Transpose> =
-            derive_transpose(&TransposePlan::<D, Time, Packet, OutTime, OutPacket>::REQUEST);
-    }
+impl<D: Scalar, Time: M, Packet: M, OutTime: M, OutPacket: M>
+    Late<TransposePlan<D, Time, Packet, OutTime, OutPacket>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<Transpose> =
+        derive_transpose(&TransposePlan::<D, Time, Packet, OutTime, OutPacket>::REQUEST);
 }
 
 impl<'l, const T: Tu, P: Transposable, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {

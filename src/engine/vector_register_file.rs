@@ -12,17 +12,13 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::VrfLoadable;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{MakesTensors as _, Tu};
 use crate::scalar::{Scalar, VeScalar};
 use crate::tensor::VrfTensor;
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::vector_register_file::OPERATION;
 pub use furiosa_visa_rules::engine::vector_register_file::{VrfLoadConfig, VrfLoadRequest, derive_vrf_load};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a load of the VRF, as types.
 pub struct VrfLoadPlan<D, Time, Packet, Element>(PhantomData<(D, Time, Packet, Element)>);
@@ -36,21 +32,20 @@ impl<D: VeScalar, Time: M, Packet: M, Element: M> VrfLoadPlan<D, Time, Packet, E
     };
 
     /// The derived configuration. Evaluating it refuses loads that the VRF cannot hold.
-    pub const CONFIG: VrfLoadConfig = match derive_vrf_load(&Self::REQUEST) {
+    pub const CONFIG: VrfLoadConfig = match Late::<Self>::CONFIG {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<D: VeScalar, Time: M, Packet: M, Element: M> Late<VrfLoadPlan<D, Time, Packet, Element>> {
-        const CONFIG: Refusable<VrfLoadConfig> =
-            derive_vrf_load(&VrfLoadPlan::<D, Time, Packet, Element>::REQUEST);
-    }
+impl<D: VeScalar, Time: M, Packet: M, Element: M> Late<VrfLoadPlan<D, Time, Packet, Element>> {
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<VrfLoadConfig> =
+        derive_vrf_load(&VrfLoadPlan::<D, Time, Packet, Element>::REQUEST);
 }
 
 /// A tensor that a load leaves in the VRF.
-struct LoadedTensor<D, L, Element>(PhantomData<(D, L, Element)>);
+pub struct LoadedTensor<D, L, Element>(PhantomData<(D, L, Element)>);
 
 impl<D: VeScalar, L: StreamLayout, Element: M> LoadedTensor<D, L, Element> {
     /// The footprint of the tensor. A tensor that the load refuses is not refused a second time.
@@ -60,11 +55,10 @@ impl<D: VeScalar, L: StreamLayout, Element: M> LoadedTensor<D, L, Element> {
     };
 }
 
-when_late! {
-    impl<D: VeScalar, L: StreamLayout, Element: M> Late<LoadedTensor<D, L, Element>> {
-        const FOOTPRINT: Refusable<&'static Footprint> =
-            Late::<VrfTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT;
-    }
+impl<D: VeScalar, L: StreamLayout, Element: M> Late<LoadedTensor<D, L, Element>> {
+    #[doc(hidden)]
+    pub const FOOTPRINT: Refusable<&'static Footprint> =
+        Late::<VrfTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT;
 }
 
 impl<'l, const T: Tu, P: VrfLoadable, D: Scalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {

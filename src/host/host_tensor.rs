@@ -210,6 +210,13 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         Ok(Self::from_entries(Entries::of::<Element>("from_safetensors"), packed))
     }
 
+    /// The number of elements of the host's buffer: padding is left out.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn elements() -> usize {
+        Entries::of::<Element>("from_vec").count
+    }
+
     /// The elements in their encoding, in the order of [`Self::to_buf`].
     pub(crate) fn to_host_buffer(&self) -> Cow<'_, HostBuffer> {
         if Entries::of::<Element>("to_hbm").are_elements {

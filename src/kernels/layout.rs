@@ -6,16 +6,13 @@ use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{AxisName, Expr, Ident, M, Margin, Modulo, Padding, Pair, Resize, Stride, Symbol};
 use crate::prelude::m;
-use crate::runtime::late::when_late;
 use crate::runtime::{AUTO, Tu};
 use crate::scalar::{ContractionCast, Scalar, VeScalar, bf16, f8e4m3, f8e5m2, f16, i4};
 use crate::spec;
 use crate::tensor::{DmTensor, DmTensorView};
 use core::marker::PhantomData;
 
-when_late! {
-    use crate::runtime::late::Refusable;
-}
+use crate::runtime::late::Refusable;
 
 /// A mapping of one axis, or of a part of it: the axis that a helper sums over.
 ///
@@ -32,11 +29,9 @@ pub trait OneAxis: M + 'static {
     type Axis: AxisName;
     /// Number of positions that are no padding.
     const LIVE: usize;
-    when_late! {
-        /// An error if the parts of the axis differ in their number of positions without padding.
-        #[doc(hidden)]
-        const WHOLE: Refusable<()>;
-    }
+    /// An error if the parts of the axis differ in their number of positions without padding.
+    #[doc(hidden)]
+    const WHOLE: Refusable<()>;
 }
 
 /// Number of positions without padding in a part of columns. Refuses parts of padded columns: they do not all have the
@@ -64,51 +59,47 @@ const fn parts_of(live: usize, size: usize, expr: &Expr) -> Result<(), PlanError
     Ok(())
 }
 
-when_late! {
-    /// Refuses parts of padded columns, and parts of such parts.
-    const fn parts(outer: Refusable<()>, live: usize, size: usize, expr: &Expr) -> Refusable<()> {
-        attempt!(outer);
-        parts_of(live, size, expr)
-    }
+/// Refuses parts of padded columns, and parts of such parts.
+const fn parts(outer: Refusable<()>, live: usize, size: usize, expr: &Expr) -> Refusable<()> {
+    attempt!(outer);
+    parts_of(live, size, expr)
 }
 
 impl<X: AxisName> OneAxis for Symbol<X> {
     type Axis = X;
     const LIVE: usize = X::SIZE;
-    when_late! { const WHOLE: Refusable<()> = Ok(()); }
+    const WHOLE: Refusable<()> = Ok(());
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Stride<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = cut(E::LIVE, E::SIZE, Self::SIZE, Self::EXPR);
-    when_late! { const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR); }
+    const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR);
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Modulo<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = cut(E::LIVE, E::SIZE, Self::SIZE, Self::EXPR);
-    when_late! { const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR); }
+    const WHOLE: Refusable<()> = parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR);
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Resize<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = if N < E::SIZE { cut(E::LIVE, E::SIZE, N, Self::EXPR) } else { E::LIVE };
-    when_late! {
-        const WHOLE: Refusable<()> =
-            if N < E::SIZE { parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR) } else { E::WHOLE };
-    }
+    const WHOLE: Refusable<()> =
+        if N < E::SIZE { parts(E::WHOLE, E::LIVE, E::SIZE, Self::EXPR) } else { E::WHOLE };
 }
 
 impl<E: OneAxis, const N: usize> OneAxis for Padding<E, N> {
     type Axis = E::Axis;
     const LIVE: usize = E::LIVE;
-    when_late! { const WHOLE: Refusable<()> = E::WHOLE; }
+    const WHOLE: Refusable<()> = E::WHOLE;
 }
 
 impl<E: OneAxis, const LEAD: usize, const TRAIL: usize> OneAxis for Margin<E, LEAD, TRAIL> {
     type Axis = E::Axis;
     const LIVE: usize = E::LIVE;
-    when_late! { const WHOLE: Refusable<()> = E::WHOLE; }
+    const WHOLE: Refusable<()> = E::WHOLE;
 }
 
 /// An axis with one coordinate per position of `Parts`. Each slice along it gets a copy of the number that the slices
@@ -381,12 +372,8 @@ pub(super) const fn check_packets<D: Multiplied, Cluster: M, Slice: M, K: M>(
 
 /// Stops the compilation with a refusal.
 pub(super) const fn accepted(checks: &[Result<(), PlanError>]) {
-    let mut k = 0;
-    while k < checks.len() {
-        if let Err(error) = &checks[k] {
-            error.refuse();
-        }
-        k += 1;
+    if let Err(error) = first_refusal(checks) {
+        error.refuse()
     }
 }
 
@@ -406,16 +393,14 @@ macro_rules! planned_rules {
 }
 pub(super) use planned_rules;
 
-when_late! {
-    /// The first refusal, if there is one.
-    pub(super) const fn first_refusal(checks: &[Result<(), PlanError>]) -> Refusable<()> {
-        let mut k = 0;
-        while k < checks.len() {
-            attempt!(checks[k]);
-            k += 1;
-        }
-        Ok(())
+/// The first refusal, if there is one.
+pub(super) const fn first_refusal(checks: &[Result<(), PlanError>]) -> Refusable<()> {
+    let mut k = 0;
+    while k < checks.len() {
+        attempt!(checks[k]);
+        k += 1;
     }
+    Ok(())
 }
 
 /// Refuses rows whose parts in slices and in columns are of two axes.

@@ -58,8 +58,9 @@ pub trait DmaValues: sealed::Sealed {
 impl DmaValues for Dma {}
 
 /// The system that all contexts of one [`Context`] work on.
+#[doc(hidden)]
 #[derive(Clone)]
-pub(crate) struct SystemHandle(Arc<Shared>);
+pub struct SystemHandle(Arc<Shared>);
 
 pub(super) struct Shared {
     system: Mutex<System>,
@@ -264,7 +265,7 @@ impl SystemHandle {
     }
 
     /// True if both are the same system.
-    pub(super) fn is(&self, other: &SystemHandle) -> bool {
+    pub fn is(&self, other: &SystemHandle) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -431,14 +432,24 @@ impl Context {
         let mut system = System::new(options);
         let mut output = settings.output;
         super::output::attach(&mut system, &mut output);
-        let system = SystemHandle::new(system, output);
-        let context = Context {
+        let context = Context::on(&SystemHandle::new(system, output));
+        ContextGuard(Box::new(context), StopsIfInterrupted)
+    }
+
+    /// A context on a system.
+    pub(crate) fn on(system: &SystemHandle) -> Self {
+        Self {
             main: TuContext { system: system.clone() },
             sub: TuContext { system: system.clone() },
             tdma: DmaContext { system: system.clone() },
-            pdma: DmaContext { system },
-        };
-        ContextGuard(Box::new(context), StopsIfInterrupted)
+            pdma: DmaContext { system: system.clone() },
+        }
+    }
+
+    /// The number of chips, if [`SimOptions`] fixes it.
+    #[doc(hidden)]
+    pub fn fixed_chips(&self) -> Option<usize> {
+        self.main.system.fixed_chips()
     }
 
     pub(crate) fn inspect(

@@ -42,7 +42,7 @@ pub(super) fn uses(system: &SystemHandle, operation: &'static str) -> Result<boo
 }
 
 /// The system that the kernel of this thread uses.
-pub(super) fn used() -> Option<SystemHandle> {
+pub(crate) fn used() -> Option<SystemHandle> {
     if is_inside() { USED.with_borrow(Option::clone) } else { None }
 }
 

@@ -1,9 +1,9 @@
 //! Refusals of the compiler as faults of the call: the feature `late-refusals`.
 //!
 //! ```text
-//!               a plan's constant              the call
-//!   default     CONFIG: stops the compiler     planned!(CONFIG of Plan)  ──▶  <Plan>::CONFIG
-//!   late        Late<Plan>::CONFIG: a result   planned!(CONFIG of Plan)  ──▶  its value, or a fault
+//!               a plan's constant                            the call
+//!   default     <Plan>::CONFIG: stops the compiler           planned!(CONFIG of Plan)  ──▶  <Plan>::CONFIG
+//!   late        Late<Plan>::CONFIG: the same, as a result    planned!(CONFIG of Plan)  ──▶  its value, or a fault
 //! ```
 //!
 //! A constant that is mentioned is evaluated, whether the code runs or not. So with the feature no call mentions one that
@@ -31,18 +31,22 @@ macro_rules! planned {
     };
 }
 
-/// A check in a call, `planned_check!(early; late)`: a constant that the compiler refuses, and the same as a result.
+/// A check in a call, as a constant result: the compiler refuses it, or, with `late-refusals`, the call.
 #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
 macro_rules! planned_check {
-    ($early:expr; $late:expr) => {
-        const { $early }
+    ($result:expr) => {
+        const {
+            if let Err(error) = $result {
+                error.refuse()
+            }
+        }
     };
 }
 
 #[cfg(all(feature = "late-refusals", not(feature = "early-refusals")))]
 macro_rules! planned_check {
-    ($early:expr; $late:expr) => {
-        *$crate::runtime::fault::accept_late(const { &$late })
+    ($result:expr) => {
+        *$crate::runtime::fault::accept_late(const { &$result })
     };
 }
 
@@ -70,15 +74,12 @@ macro_rules! when_late {
     ($($items:tt)*) => { $($items)* };
 }
 
+use crate::error::PlanError;
+use core::marker::PhantomData;
 pub(crate) use {planned, planned_check, planned_operands, when_late};
 
-when_late! {
-    use crate::error::PlanError;
-    use core::marker::PhantomData;
+/// The constants of a plan as results.
+pub struct Late<Plan: ?Sized>(PhantomData<Plan>);
 
-    /// The constants of a plan as results.
-    pub(crate) struct Late<Plan: ?Sized>(PhantomData<Plan>);
-
-    /// Type of a constant of `Late`.
-    pub(crate) type Refusable<T> = Result<T, PlanError>;
-}
+/// Type of a constant of [`Late`].
+pub type Refusable<T> = Result<T, PlanError>;

@@ -16,7 +16,7 @@ use core::panic::Location;
 use core::pin::pin;
 use core::task::Poll;
 
-when_late! { use super::late::{Late, Refusable}; }
+use super::late::{Late, Refusable};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A kernel, as `#[device]` makes it.
@@ -39,7 +39,7 @@ pub trait DeviceFn<Args> {
 }
 
 /// The check of a kernel's chips, as a type: one error, however many launches there are.
-struct ChipsAgree<F, P>(PhantomData<(F, P)>);
+pub struct ChipsAgree<F, P>(PhantomData<(F, P)>);
 
 impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
     const CHECK: () = {
@@ -52,14 +52,13 @@ impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
     };
 }
 
-when_late! {
-    impl<F: DeviceFn<P>, P: DeviceSend> Late<ChipsAgree<F, P>> {
-        const CHECK: Refusable<()> = if F::CHIPS_ARE_KNOWN {
-            kernel_chips::check(F::NAME, F::CHIPS, P::CHIPS.and(<F::Output as DeviceSend>::CHIPS))
-        } else {
-            Ok(())
-        };
-    }
+impl<F: DeviceFn<P>, P: DeviceSend> Late<ChipsAgree<F, P>> {
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = if F::CHIPS_ARE_KNOWN {
+        kernel_chips::check(F::NAME, F::CHIPS, P::CHIPS.and(<F::Output as DeviceSend>::CHIPS))
+    } else {
+        Ok(())
+    };
 }
 
 /// Refuses a kernel with a tensor in its arguments or its result that has another number of chips. With `late-refusals`

@@ -23,8 +23,10 @@ mod system;
 
 pub use allocate::AUTO;
 pub(crate) use allocate::{Lease, Place};
+#[doc(hidden)]
+pub use context::SystemHandle;
 pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuContext, TuValues};
-pub(crate) use context::{MakesTensors, SystemHandle, dma_of_kernel};
+pub(crate) use context::{MakesTensors, dma_of_kernel};
 pub use kernel_chips::TensorChips;
 #[doc(hidden)]
 pub use launch::{DeviceFn, DeviceSend, chips_agree, launch, try_launch};

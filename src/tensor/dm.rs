@@ -5,19 +5,15 @@ use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use super::windows::{NoWindows, WindowList};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::error::attempt;
 use crate::error::{PlanError, refuse};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A tensor in DM: element `j` of a slice holds the element of the tensor at the union of `Chip::map`, `Cluster::map`,
 /// `Slice::map` and `Element::map(j)`.
@@ -32,9 +28,9 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = &{
+    pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::SHAPE.footprint() {
+        match Late::<Self>::FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

@@ -62,18 +62,18 @@ macro_rules! handle {
         $tensor:ident<D: $scalar:ident, $($mapping:ident),+> in $memory:ident as $shape:ident, of $($units:ty),+;
         $address_doc:literal
     ) => {
-        when_late! {
-            impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
-                pub(crate) const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
-                    Ok(footprint) => Ok(footprint),
-                    Err(error) => Err(*error),
-                };
-                const COUNTED: Refusable<Footprint> = Self::counted();
+        impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
+            #[doc(hidden)]
+            pub const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
+                Ok(footprint) => Ok(footprint),
+                Err(error) => Err(*error),
+            };
+            #[doc(hidden)]
+            pub const COUNTED: Refusable<Footprint> = Self::counted();
 
-                const fn counted() -> Refusable<Footprint> {
-                    $(attempt!(Late::<$units>::CHECKED);)+
-                    $tensor::<D, $($mapping),+>::SHAPE.footprint()
-                }
+            const fn counted() -> Refusable<Footprint> {
+                $(attempt!(Late::<$units>::CHECKED);)+
+                $tensor::<D, $($mapping),+>::SHAPE.footprint()
             }
         }
 

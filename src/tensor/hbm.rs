@@ -4,18 +4,14 @@ use super::handle::{ViewPlace, handle, memory_calls, views};
 use super::shape::Shape;
 use super::units::Chips;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place, TensorChips};
 use crate::scalar::Scalar;
 use core::fmt;
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A tensor in HBM: chip `i`, element `j` holds the element of the tensor at `Chip::map(i)` ∪ `Element::map(j)`.
 pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
@@ -27,9 +23,9 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = &{
+    pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = Chips::<Chip>::CHECKED;
-        match Self::SHAPE.footprint() {
+        match Late::<Self>::FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -73,6 +69,13 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     /// Bytes of all chips together, padding included.
     pub fn size() -> usize {
         planned!(FOOTPRINT of Self).chips * planned!(FOOTPRINT of Self).bytes()
+    }
+}
+
+impl<D: Scalar, Chip: M, Element: M> HbmTensorViewMut<'_, D, Chip, Element> {
+    /// The same view, to read.
+    pub(crate) fn reborrowed(&self) -> HbmTensorView<'_, D, Chip, Element> {
+        HbmTensorView::at(self.place)
     }
 }
 

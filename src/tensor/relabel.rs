@@ -30,25 +30,19 @@ use super::handle::ViewPlace;
 use super::tile::Dimension;
 use super::{DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut};
 use crate::command::Part;
+use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::Place;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, planned_check, when_late};
+use crate::runtime::late::{Late, Refusable, planned, planned_check};
 use crate::scalar::Scalar;
 pub(crate) use furiosa_visa_rules::tensor::relabel::{Reach, four, part_with};
 pub use furiosa_visa_rules::tensor::relabel::{RelabelDimension, check_relabel, check_reshape};
 
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
-
-when_late! {
-    /// The first refusal of the two.
-    const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
-        attempt!(first);
-        second
-    }
+/// The first refusal of the two.
+const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
+    attempt!(first);
+    second
 }
 
 /// Declares the calls of the handles.
@@ -67,19 +61,10 @@ macro_rules! calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                planned_check!(
-                    {
-                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                        let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                        if let Err(error) = check_reshape("reshape", &dimensions) {
-                            error.refuse()
-                        }
-                    };
-                    both(
+                planned_check!(both(
                         Late::<$tensor<D, $($new),+>>::FOOTPRINT,
                         check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
-                    )
-                );
+                    ));
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
 
@@ -91,21 +76,12 @@ macro_rules! calls {
             #[track_caller]
             #[inline(never)]
             pub fn relabel<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                planned_check!(
-                    {
-                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                        let given = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                        if let Err(error) = check_relabel(&four(&given)) {
-                            error.refuse()
-                        }
-                    };
-                    both(
+                planned_check!(both(
                         Late::<$tensor<D, $($new),+>>::FOOTPRINT,
                         check_relabel(&four(&[
                             $(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+
                         ])),
-                    )
-                );
+                    ));
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
         }
@@ -139,19 +115,10 @@ macro_rules! view_calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $view<'l, D, $($new),+> {
-                planned_check!(
-                    {
-                        let _ = $tensor::<D, $($new),+>::FOOTPRINT;
-                        let dimensions = [$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
-                        if let Err(error) = check_reshape("reshape", &dimensions) {
-                            error.refuse()
-                        }
-                    };
-                    both(
+                planned_check!(both(
                         Late::<$tensor<D, $($new),+>>::FOOTPRINT,
                         check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
-                    )
-                );
+                    ));
                 let reaches = const {
                     &[$(Reach::of(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR })),+]
                 };

@@ -6,21 +6,16 @@ use crate::chip::{RegisterType, TrfLayout};
 use crate::command::{FillId, Inspection, RegisterFile, TrfAddress, TrfRegion};
 use crate::engine::inspect::{TrfInspectionPlan, host_elements};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
-use crate::error::PlanError;
+use crate::error::{PlanError, attempt};
 use crate::host::HostTensor;
 use crate::mapping::{Guard, M, Problem, liveness_of};
 use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::{Scalar, StreamScalar};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A tensor in the TRF of every slice: row `r`, element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map`, `Row::map(r)` and `Element::map(j)`.
@@ -30,32 +25,32 @@ pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Ele
     types: PhantomData<(D, Chip, Cluster, Slice, Row, Element)>,
 }
 
-when_late! {
-    impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
-        Late<TrfTensor<D, Chip, Cluster, Slice, Row, Element>>
-    {
-        const GUARD: Refusable<Guard> = Self::guard();
-        const CHECK: Refusable<()> = Self::check();
+impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
+    Late<TrfTensor<D, Chip, Cluster, Slice, Row, Element>>
+{
+    #[doc(hidden)]
+    pub const GUARD: Refusable<Guard> = Self::guard();
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = Self::check();
 
-        const fn guard() -> Refusable<Guard> {
-            attempt!(Late::<Chips<Chip>>::CHECKED);
-            attempt!(Late::<Clusters<Cluster>>::CHECKED);
-            attempt!(Late::<Slices<Slice>>::CHECKED);
-            match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
-                Some(guard) => Ok(guard),
-                None => Err(PlanError::mapping("TrfTensor", Problem::TooManyFactors)),
-            }
+    const fn guard() -> Refusable<Guard> {
+        attempt!(Late::<Chips<Chip>>::CHECKED);
+        attempt!(Late::<Clusters<Cluster>>::CHECKED);
+        attempt!(Late::<Slices<Slice>>::CHECKED);
+        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
+            Some(guard) => Ok(guard),
+            None => Err(PlanError::mapping("TrfTensor", Problem::TooManyFactors)),
         }
+    }
 
-        const fn check() -> Refusable<()> {
-            attempt!(Self::GUARD);
-            attempt!(crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE));
-            check_capacity(
-                "TrfTensor",
-                &TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::LOAD,
-                TrfAddress::Full,
-            )
-        }
+    const fn check() -> Refusable<()> {
+        attempt!(Self::GUARD);
+        attempt!(crate::engine::register_file::check_rows("TrfTensor", Row::EXPR, Row::SIZE));
+        check_capacity(
+            "TrfTensor",
+            &TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::LOAD,
+            TrfAddress::Full,
+        )
     }
 }
 

@@ -4,25 +4,21 @@
 //! is one error. So everything else that depends on the units of a mapping names its constant first.
 
 use crate::mapping::M;
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::tensor::units::{CHIP, CLUSTER, SLICE, count_units};
 
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
-
 /// The units that one kind of mapping spans.
-pub(crate) struct UnitCount<Mapping, const KIND: u8>(PhantomData<Mapping>);
+pub struct UnitCount<Mapping, const KIND: u8>(PhantomData<Mapping>);
 
 /// Positions of `Chip`.
-pub(crate) type Chips<Chip> = UnitCount<Chip, 0>;
+pub type Chips<Chip> = UnitCount<Chip, 0>;
 
 /// Positions of `Cluster`.
-pub(crate) type Clusters<Cluster> = UnitCount<Cluster, 1>;
+pub type Clusters<Cluster> = UnitCount<Cluster, 1>;
 
 /// Positions of `Slice`.
-pub(crate) type Slices<Slice> = UnitCount<Slice, 2>;
+pub type Slices<Slice> = UnitCount<Slice, 2>;
 
 impl<Mapping: M, const KIND: u8> UnitCount<Mapping, KIND> {
     /// Number of units. Evaluating it refuses more units than the chip has.
@@ -40,11 +36,10 @@ impl<Mapping: M, const KIND: u8> UnitCount<Mapping, KIND> {
     };
 }
 
-when_late! {
-    impl<Mapping: M, const KIND: u8> Late<UnitCount<Mapping, KIND>> {
-        pub(crate) const CHECKED: Refusable<usize> = {
-            let (name, most) = [CHIP, CLUSTER, SLICE][KIND as usize];
-            count_units("tensor", Mapping::EXPR, name, most)
-        };
-    }
+impl<Mapping: M, const KIND: u8> Late<UnitCount<Mapping, KIND>> {
+    #[doc(hidden)]
+    pub const CHECKED: Refusable<usize> = {
+        let (name, most) = [CHIP, CLUSTER, SLICE][KIND as usize];
+        count_units("tensor", Mapping::EXPR, name, most)
+    };
 }

@@ -5,20 +5,16 @@ use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
 use crate::engine::inspect::VrfInspectionPlan;
+use crate::error::attempt;
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Context, Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A tensor in the VRF of every slice: element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map` and `Element::map(j)`.
@@ -34,9 +30,9 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = &{
+    pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::SHAPE.footprint() {
+        match Late::<Self>::FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

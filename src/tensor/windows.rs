@@ -35,14 +35,10 @@ use crate::engine::copies::SubContext;
 use crate::engine::dma::OnChip;
 use crate::list::List;
 use crate::mapping::M;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::Scalar;
 use crate::sequencer::{WINDOWS, Window, check_windows};
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 mod sealed {
     pub trait Sealed {}
@@ -116,15 +112,14 @@ impl<Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
     };
 }
 
-when_late! {
-    impl<Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
-        Late<WindowPlan<Chip, Cluster, Slice, Element, Windows>>
-    {
-        const CHECK: Refusable<()> = {
-            let units = [("Chip", Chip::EXPR), ("Cluster", Cluster::EXPR), ("Slice", Slice::EXPR)];
-            check_windows(Element::EXPR, &units, Windows::WINDOWS)
-        };
-    }
+impl<Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowList>
+    Late<WindowPlan<Chip, Cluster, Slice, Element, Windows>>
+{
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = {
+        let units = [("Chip", Chip::EXPR), ("Cluster", Cluster::EXPR), ("Slice", Slice::EXPR)];
+        check_windows(Element::EXPR, &units, Windows::WINDOWS)
+    };
 }
 
 impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Before: WindowList>

@@ -16,14 +16,10 @@ use crate::lower::Aligned;
 use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of an align, as types.
 pub struct AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>(
@@ -44,34 +40,32 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// Guard of the positions of the computation that are no padding. Variables: step, position in the packet.
-    pub(crate) const STEP_GUARD: &'static Guard = &match liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
-        Some(guard) => guard,
-        None => PlanError::mapping("align", Problem::TooManyFactors).refuse(),
+    pub(crate) const STEP_GUARD: &'static Guard = match Late::<Self>::STEP_GUARD {
+        Ok(guard) => guard,
+        Err(error) => error.refuse(),
     };
 
     /// The derived configuration. Evaluating it refuses mappings that stream adapter and TRF sequencer cannot bring
     /// together.
-    pub const CONFIG: AlignConfig = {
-        let forms = [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM];
-        match align(&Self::REQUEST, forms) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        }
+    pub const CONFIG: AlignConfig = match Late::<Self>::CONFIG {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
-        Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
-    {
-        const STEP_GUARD: Refusable<&'static Guard> = match &liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
-            Some(guard) => Ok(guard),
-            None => Err(PlanError::mapping("align", Problem::TooManyFactors)),
-        };
-        const CONFIG: Refusable<AlignConfig> = super::align::derive_align(
-            &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
-        );
-    }
+impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, OutPacket: M>
+    Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
+{
+    #[doc(hidden)]
+    pub const STEP_GUARD: Refusable<&'static Guard> = match &liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
+        Some(guard) => Ok(guard),
+        None => Err(PlanError::mapping("align", Problem::TooManyFactors)),
+    };
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<AlignConfig> = align(
+        &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
+        [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
+    );
 }
 
 /// The data side of an align, as types.
@@ -131,24 +125,18 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Evaluating it refuses columns that the adder tree cannot produce.
-    pub const CONFIG: ContractConfig = {
-        let request =
-            ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
-        match contract(&request, [Packet::FORM, OutPacket::FORM]) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        }
+    pub const CONFIG: ContractConfig = match Late::<Self>::CONFIG {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<D: StreamScalar, Packet: M, OutPacket: M> Late<ContractPlan<D, Packet, OutPacket>> {
-        const CONFIG: Refusable<ContractConfig> = super::contract::derive_contract(&ContractRequest {
-            element: D::ELEMENT_TYPE,
-            packet: Packet::EXPR,
-            out_packet: OutPacket::EXPR,
-        });
-    }
+impl<D: StreamScalar, Packet: M, OutPacket: M> Late<ContractPlan<D, Packet, OutPacket>> {
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<ContractConfig> = contract(
+        &ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR },
+        [Packet::FORM, OutPacket::FORM],
+    );
 }
 
 /// The plan of an accumulate, as types. The kind is a value, so there is a result for each kind.
@@ -192,7 +180,9 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
         }
     };
 
-    const fn check() -> Result<(), PlanError> {
+    /// [`Self::CHECK`] as a result.
+    #[doc(hidden)]
+    pub const fn check() -> Result<(), PlanError> {
         if let [None, None] = Self::KINDS
             && let (Err(interleaved), Err(sequential)) = (
                 derive_accumulate(&Self::request(AccumulationKind::Interleaved)),
@@ -209,12 +199,11 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     }
 }
 
-when_late! {
-    impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
-        Late<AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>>
-    {
-        const CHECK: Refusable<()> = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::check();
-    }
+impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+    Late<AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>>
+{
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = AccumulatePlan::<Row, Time, Packet, OutTime, OutPacket>::check();
 }
 
 /// The configuration of the requested kind. Stops the call if the mappings fit only the other kind.

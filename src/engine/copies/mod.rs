@@ -39,7 +39,9 @@ mod shuffle;
 mod slices;
 pub use furiosa_visa_rules::engine::copies::UnitLevel;
 pub(crate) use furiosa_visa_rules::engine::copies::{check_count, copy_operation};
+pub(crate) use parallel::copied;
 pub use parallel::{ParallelCopyPlan, SubContext, derive_parallel_copy};
+pub(crate) use shuffle::shuffled;
 pub use shuffle::{HasClusters, ShuffleConfig, ShufflePlan, derive_shuffle};
 pub use slices::{SliceCopyConfig, SliceCopyPlan, SliceCopyRequest, derive_slice_copy};
 

@@ -5,20 +5,16 @@
 use super::copy_operation;
 use crate::command::{ContextKind, Footprint, Region, Transfer};
 use crate::engine::dma::{AtRest, check_units_of_tile};
+use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::parallel::derive_parallel_copy;
 pub(crate) use furiosa_visa_rules::engine::copies::parallel::{CALL, check_address};
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 mod sealed {
     use super::*;
@@ -44,15 +40,14 @@ impl SubContext for TuContext<{ Tu::Sub }> {
     }
 }
 
-when_late! {
-    impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destination>> {
-        const TRANSFER: Refusable<Transfer> = Self::checked();
+impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destination>> {
+    #[doc(hidden)]
+    pub const TRANSFER: Refusable<Transfer> = Self::checked();
 
-        const fn checked() -> Refusable<Transfer> {
-            attempt!(Source::LATE_FOOTPRINT);
-            attempt!(Destination::LATE_FOOTPRINT);
-            derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE)
-        }
+    const fn checked() -> Refusable<Transfer> {
+        attempt!(Source::LATE_FOOTPRINT);
+        attempt!(Destination::LATE_FOOTPRINT);
+        derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE)
     }
 }
 
@@ -71,7 +66,7 @@ impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> 
 }
 
 #[track_caller]
-fn copied(
+pub(crate) fn copied(
     sub: &mut TuContext<{ Tu::Sub }>,
     regions: [Region; 2],
     tensor: &'static Footprint,

@@ -3,21 +3,17 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use super::{UnitLevel, check_count, copy_operation};
-use crate::command::{ContextKind, CopyCall, Memory};
+use crate::command::{ContextKind, CopyCall, Memory, Region};
 use crate::engine::dma::AtRest;
+use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, planned_check, when_late};
+use crate::runtime::late::{Late, Refusable, planned, planned_check};
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView, HbmTensor};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::shuffle::{ShuffleConfig, derive_shuffle};
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// Shuffles of a type of tensor.
 pub struct ShufflePlan<Tensor>(PhantomData<Tensor>);
@@ -44,29 +40,22 @@ impl<Tensor: AtRest> ShufflePlan<Tensor> {
     }
 }
 
-when_late! {
-    impl<Tensor: AtRest> Late<ShufflePlan<Tensor>> {
-        const CLUSTERS: Refusable<ShuffleConfig> =
-            Self::derived(CopyCall::DmClusterShuffle, UnitLevel::Cluster);
-        const CHIPS: Refusable<ShuffleConfig> = Self::derived(
-            match Tensor::SHAPE.memory {
-                Memory::Hbm => CopyCall::HbmChipShuffle,
-                Memory::Dm | Memory::Vrf => CopyCall::DmChipShuffle,
-            },
-            UnitLevel::Chip,
-        );
+impl<Tensor: AtRest> Late<ShufflePlan<Tensor>> {
+    #[doc(hidden)]
+    pub const CLUSTERS: Refusable<ShuffleConfig> =
+        Self::derived(CopyCall::DmClusterShuffle, UnitLevel::Cluster);
+    #[doc(hidden)]
+    pub const CHIPS: Refusable<ShuffleConfig> = Self::derived(
+        match Tensor::SHAPE.memory {
+            Memory::Hbm => CopyCall::HbmChipShuffle,
+            Memory::Dm | Memory::Vrf => CopyCall::DmChipShuffle,
+        },
+        UnitLevel::Chip,
+    );
 
-        const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<ShuffleConfig> {
-            attempt!(Tensor::LATE_FOOTPRINT);
-            derive_shuffle(call, level, &Tensor::SHAPE)
-        }
-    }
-}
-
-/// Refuses a call for another number of units.
-const fn counted<Tensor: AtRest>(call: CopyCall, level: UnitLevel, given: usize) {
-    if let Err(error) = check_count(call.name(), level, given, &Tensor::SHAPE) {
-        error.refuse()
+    const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<ShuffleConfig> {
+        attempt!(Tensor::LATE_FOOTPRINT);
+        derive_shuffle(call, level, &Tensor::SHAPE)
     }
 }
 
@@ -116,15 +105,12 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        planned_check!(
-            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(CopyCall::DmClusterShuffle, UnitLevel::Cluster, CLUSTER_DIM);
-            check_count(
-                CopyCall::DmClusterShuffle.name(),
-                UnitLevel::Cluster,
-                CLUSTER_DIM,
-                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-            )
-        );
+        planned_check!(check_count(
+            CopyCall::DmClusterShuffle.name(),
+            UnitLevel::Cluster,
+            CLUSTER_DIM,
+            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+        ));
         let config = planned!(const CLUSTERS of ShufflePlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
@@ -149,15 +135,12 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        planned_check!(
-            counted::<DmTensor<D, Chip, Cluster, Slice, Element>>(CopyCall::DmChipShuffle, UnitLevel::Chip, CHIP_DIM);
-            check_count(
-                CopyCall::DmChipShuffle.name(),
-                UnitLevel::Chip,
-                CHIP_DIM,
-                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-            )
-        );
+        planned_check!(check_count(
+            CopyCall::DmChipShuffle.name(),
+            UnitLevel::Chip,
+            CHIP_DIM,
+            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+        ));
         let config = planned!(const CHIPS of ShufflePlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
@@ -178,6 +161,23 @@ impl DmaContext<{ Dma::Tensor }> {
         self.execute(copy_operation(call, ContextKind::TensorDma, regions, moves));
         result
     }
+}
+
+/// Shuffles a tensor in HBM into a new one.
+#[track_caller]
+pub(crate) fn shuffled<const DMA: Dma, D: Scalar, Chip: M, Element: M>(
+    config: &ShuffleConfig,
+    source: Region,
+    dma: &mut DmaContext<DMA>,
+    pattern: &[usize],
+) -> HbmTensor<D, Chip, Element> {
+    let call = config.call;
+    let moves = accept(call.name(), config.moves(pattern));
+    let mut result = HbmTensor::made(dma, call.name(), AUTO);
+    let context = if DMA == Dma::Pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
+    let regions = [source, result.view_mut().region()];
+    dma.execute(copy_operation(call, context, regions, moves));
+    result
 }
 
 impl<const DMA: Dma> DmaContext<DMA> {
@@ -201,13 +201,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         pattern: &[usize],
     ) -> HbmTensor<D, Chip, Element> {
         let config = planned!(const CHIPS of ShufflePlan<HbmTensor<D, Chip, Element>>);
-        let (call, source) = (config.call, tensor.view().region());
-        let moves = accept(call.name(), config.moves(pattern));
-        let mut result = HbmTensor::made(self, call.name(), AUTO);
-        let context = if DMA == Dma::Pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
-        let regions = [source, result.view_mut().region()];
-        self.execute(copy_operation(call, context, regions, moves));
-        result
+        shuffled(config, tensor.view().region(), self, pattern)
     }
 
     /// Never compiles: HBM has chips and no clusters, and the compiler tells the user so.

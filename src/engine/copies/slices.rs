@@ -16,19 +16,15 @@
 
 use super::{UnitLevel, check_count, copy_operation};
 use crate::command::{ContextKind, CopyCall};
+use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, planned_check, when_late};
+use crate::runtime::late::{Late, Refusable, planned, planned_check};
 use crate::runtime::{AUTO, Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::slices::{SliceCopyConfig, SliceCopyRequest, derive_slice_copy};
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A copy of parts, as types.
 pub struct SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>(
@@ -61,36 +57,28 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisS
             Err(error) => error.refuse(),
         }
     }
-
-    /// Refuses a call for another number of units.
-    const fn counted(call: CopyCall, level: UnitLevel, given: usize) {
-        let shape = &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE;
-        if let Err(error) = check_count(call.name(), level, given, shape) {
-            error.refuse()
-        }
-    }
 }
 
-when_late! {
-    impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisSlicedElement: M, Element2: M>
-        Late<SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>>
-    {
-        const CLUSTERS: Refusable<SliceCopyConfig> =
-            Self::derived(CopyCall::ClusterSliceCopy, UnitLevel::Cluster);
-        const CHIPS: Refusable<SliceCopyConfig> = Self::derived(CopyCall::ChipSliceCopy, UnitLevel::Chip);
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, AxisToSlice: M, AxisSlicedElement: M, Element2: M>
+    Late<SliceCopyPlan<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>>
+{
+    #[doc(hidden)]
+    pub const CLUSTERS: Refusable<SliceCopyConfig> =
+        Self::derived(CopyCall::ClusterSliceCopy, UnitLevel::Cluster);
+    #[doc(hidden)]
+    pub const CHIPS: Refusable<SliceCopyConfig> = Self::derived(CopyCall::ChipSliceCopy, UnitLevel::Chip);
 
-        const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<SliceCopyConfig> {
-            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
-            attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element2>>::FOOTPRINT);
-            derive_slice_copy(&SliceCopyRequest {
-                call,
-                level,
-                source: DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-                axis: AxisToSlice::EXPR,
-                sliced: AxisSlicedElement::EXPR,
-                destination: DmTensor::<D, Chip, Cluster, Slice, Element2>::SHAPE,
-            })
-        }
+    const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<SliceCopyConfig> {
+        attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element>>::FOOTPRINT);
+        attempt!(Late::<DmTensor<D, Chip, Cluster, Slice, Element2>>::FOOTPRINT);
+        derive_slice_copy(&SliceCopyRequest {
+            call,
+            level,
+            source: DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+            axis: AxisToSlice::EXPR,
+            sliced: AxisSlicedElement::EXPR,
+            destination: DmTensor::<D, Chip, Cluster, Slice, Element2>::SHAPE,
+        })
     }
 }
 
@@ -140,19 +128,12 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CLUSTER_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        planned_check!(
-            SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
-                CopyCall::ClusterSliceCopy,
-                UnitLevel::Cluster,
-                CLUSTER_DIM,
-            );
-            check_count(
-                CopyCall::ClusterSliceCopy.name(),
-                UnitLevel::Cluster,
-                CLUSTER_DIM,
-                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-            )
-        );
+        planned_check!(check_count(
+            CopyCall::ClusterSliceCopy.name(),
+            UnitLevel::Cluster,
+            CLUSTER_DIM,
+            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+        ));
         let config = planned!(const CLUSTERS of SliceCopyPlan<
             D,
             Chip,
@@ -186,19 +167,12 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        planned_check!(
-            SliceCopyPlan::<D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2>::counted(
-                CopyCall::ChipSliceCopy,
-                UnitLevel::Chip,
-                CHIP_DIM,
-            );
-            check_count(
-                CopyCall::ChipSliceCopy.name(),
-                UnitLevel::Chip,
-                CHIP_DIM,
-                &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-            )
-        );
+        planned_check!(check_count(
+            CopyCall::ChipSliceCopy.name(),
+            UnitLevel::Chip,
+            CHIP_DIM,
+            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
+        ));
         let config = planned!(const CHIPS of SliceCopyPlan<
             D,
             Chip,

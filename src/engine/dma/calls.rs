@@ -284,7 +284,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
         NeedsAwait::new(async move { self.download(dma, location) })
     }
 
-    fn download<Element2: M>(
+    pub(crate) fn download<Element2: M>(
         &self,
         dma: &mut DmaContext<{ Dma::Pcie }>,
         location: &'static Location<'static>,

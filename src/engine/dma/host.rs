@@ -1,29 +1,25 @@
 //! PCIe transfers: moves between the packed buffer of a host tensor and HBM.
 
 use crate::command::Transfer;
+use crate::error::attempt;
 use crate::mapping::M;
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use crate::scalar::Scalar;
 use crate::tensor::{HbmTensor, Shape};
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::dma::host::derive_host_transfer;
 pub use furiosa_visa_rules::engine::dma::host::derive_storage_transfer;
 
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
+impl<D: Scalar, Host: M, Chip: M, Element: M> Late<HostPlan<D, Host, Chip, Element>> {
+    #[doc(hidden)]
+    pub const UPLOAD: Refusable<Transfer> = Self::checked("to_hbm", true);
+    #[doc(hidden)]
+    pub const DOWNLOAD: Refusable<Transfer> = Self::checked("to_host", false);
 
-when_late! {
-    impl<D: Scalar, Host: M, Chip: M, Element: M> Late<HostPlan<D, Host, Chip, Element>> {
-        pub(super) const UPLOAD: Refusable<Transfer> = Self::checked("to_hbm", true);
-        pub(super) const DOWNLOAD: Refusable<Transfer> = Self::checked("to_host", false);
-
-        const fn checked(operation: &'static str, upload: bool) -> Refusable<Transfer> {
-            attempt!(Late::<HbmTensor<D, Chip, Element>>::FOOTPRINT);
-            let hbm = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
-            derive_storage_transfer(operation, Host::EXPR, &hbm, upload)
-        }
+    const fn checked(operation: &'static str, upload: bool) -> Refusable<Transfer> {
+        attempt!(Late::<HbmTensor<D, Chip, Element>>::FOOTPRINT);
+        let hbm = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
+        derive_storage_transfer(operation, Host::EXPR, &hbm, upload)
     }
 }
 

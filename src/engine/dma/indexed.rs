@@ -2,14 +2,11 @@
 
 use super::AtRest;
 use crate::command::IndexedCall;
-use crate::runtime::late::when_late;
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::dma::indexed::{IndexedConfig, check_key, derive_indexed};
 
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
+use crate::error::attempt;
+use crate::runtime::late::{Late, Refusable};
 
 /// A gather or scatter between types of tensors.
 pub struct IndexedPlan<Table, Index, Side>(PhantomData<(Table, Index, Side)>);
@@ -33,18 +30,21 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
     }
 }
 
-when_late! {
-    impl<Table: AtRest, Index: AtRest, Side: AtRest> Late<IndexedPlan<Table, Index, Side>> {
-        pub(super) const GATHER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Gather);
-        pub(super) const GATHER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::GatherRows);
-        pub(super) const SCATTER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Scatter);
-        pub(super) const SCATTER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::ScatterRows);
+impl<Table: AtRest, Index: AtRest, Side: AtRest> Late<IndexedPlan<Table, Index, Side>> {
+    #[doc(hidden)]
+    pub const GATHER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Gather);
+    #[doc(hidden)]
+    pub const GATHER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::GatherRows);
+    #[doc(hidden)]
+    pub const SCATTER: Refusable<IndexedConfig> = Self::derived(IndexedCall::Scatter);
+    #[doc(hidden)]
+    #[doc(hidden)]
+    pub const SCATTER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::ScatterRows);
 
-        const fn derived(call: IndexedCall) -> Refusable<IndexedConfig> {
-            attempt!(Table::LATE_FOOTPRINT);
-            attempt!(Index::LATE_FOOTPRINT);
-            attempt!(Side::LATE_FOOTPRINT);
-            derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE)
-        }
+    const fn derived(call: IndexedCall) -> Refusable<IndexedConfig> {
+        attempt!(Table::LATE_FOOTPRINT);
+        attempt!(Index::LATE_FOOTPRINT);
+        attempt!(Side::LATE_FOOTPRINT);
+        derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE)
     }
 }

@@ -6,7 +6,7 @@ use super::indexed::{IndexedConfig, IndexedPlan};
 use super::link::OnChip;
 use super::{AtRest, check_units_of_tile, sealed};
 use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Operation, Region};
-use crate::mapping::{Expr, M};
+use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, planned_check};
 use crate::runtime::{Dma, DmaContext, DmaValues as _, dma_of_kernel};
@@ -15,13 +15,6 @@ use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
 use furiosa_visa_rules::engine::dma::indexed::{check_key, check_tiles};
-
-/// Refuses a scatter whose index is not made for its key.
-const fn keyed(key: &'static Expr, index: &'static Expr) {
-    if let Err(error) = check_key(IndexedCall::Scatter.name(), key, index) {
-        error.refuse()
-    }
-}
 
 /// A tensor of `i32`, or a view of one, in HBM or DM, that names rows by their numbers.
 #[diagnostic::on_unimplemented(
@@ -341,10 +334,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         scaled: bool,
     ) {
         let dma = &mut dma_of_kernel("dma_scatter");
-        planned_check!(
-            keyed(Key::EXPR, Element3::EXPR);
-            check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR)
-        );
+        planned_check!(check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR));
         let config = planned!(const SCATTER of IndexedPlan<
             HbmTensor<D, Chip, Element2>,
             HbmTensor<i32, Chip, Element3>,
@@ -389,10 +379,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         output: HbmTensorViewMut<'_, D, Chip, Element2>,
         scaled: bool,
     ) {
-        planned_check!(
-            keyed(Key::EXPR, Element3::EXPR);
-            check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR)
-        );
+        planned_check!(check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR));
         let config = planned!(const SCATTER of IndexedPlan<
             HbmTensor<D, Chip, Element2>,
             HbmTensor<i32, Chip, Element3>,

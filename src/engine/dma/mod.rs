@@ -68,16 +68,12 @@ mod sealed {
 }
 
 use crate::command::{Footprint, Transfer};
+use crate::error::attempt;
 use crate::mapping::{Factors, Identity, M};
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, HbmTensor, Shape};
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// A tensor at rest, as a type.
 pub trait AtRest {
@@ -88,18 +84,16 @@ pub trait AtRest {
     type Dimensions: Dimensions;
     /// The footprint of the shape. Evaluating it refuses a tensor that the memory cannot hold.
     const FOOTPRINT: &'static Footprint;
-    when_late! {
-        /// The footprint, as a result.
-        #[doc(hidden)]
-        const LATE_FOOTPRINT: Refusable<&'static Footprint>;
-    }
+    /// The footprint, as a result.
+    #[doc(hidden)]
+    const LATE_FOOTPRINT: Refusable<&'static Footprint>;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Self::SHAPE;
     type Dimensions = (Element, Chip, Identity, Identity);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    when_late! { const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT; }
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -108,7 +102,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     const SHAPE: Shape = Self::SHAPE;
     type Dimensions = (Element, Slice, Cluster, Chip);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    when_late! { const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT; }
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
 }
 
 /// Four mappings.
@@ -137,24 +131,23 @@ const fn forms<T: AtRest>() -> [&'static Factors; 4] {
     ]
 }
 
-when_late! {
-    impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
-        pub(super) const TRANSFER: Refusable<&'static Transfer> = match &Self::checked() {
-            Ok(transfer) => Ok(transfer),
-            Err(error) => Err(*error),
-        };
+impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
+    #[doc(hidden)]
+    pub const TRANSFER: Refusable<&'static Transfer> = match &Self::checked() {
+        Ok(transfer) => Ok(transfer),
+        Err(error) => Err(*error),
+    };
 
-        const fn checked() -> Refusable<Transfer> {
-            attempt!(Source::LATE_FOOTPRINT);
-            attempt!(Destination::LATE_FOOTPRINT);
-            let operation = dma_name(&Destination::SHAPE);
-            derive_move_of(
-                operation,
-                &Source::SHAPE,
-                &Destination::SHAPE,
-                [&forms::<Source>(), &forms::<Destination>()],
-            )
-        }
+    const fn checked() -> Refusable<Transfer> {
+        attempt!(Source::LATE_FOOTPRINT);
+        attempt!(Destination::LATE_FOOTPRINT);
+        let operation = dma_name(&Destination::SHAPE);
+        derive_move_of(
+            operation,
+            &Source::SHAPE,
+            &Destination::SHAPE,
+            [&forms::<Source>(), &forms::<Destination>()],
+        )
     }
 }
 
@@ -163,12 +156,9 @@ pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Evaluating it refuses transfers that the DMA engine does not support.
-    pub const TRANSFER: &'static Transfer = &{
+    pub const TRANSFER: &'static Transfer = {
         let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
-        let (source, destination) = (Source::SHAPE, Destination::SHAPE);
-        let operation = dma_name(&destination);
-        match derive_move_of(operation, &source, &destination, [&forms::<Source>(), &forms::<Destination>()])
-        {
+        match Late::<Self>::TRANSFER {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
         }

@@ -10,7 +10,7 @@
 
 use crate::engine::stream::{BeginTensor, Pass, StreamTensor};
 use crate::mapping::{Axis, AxisName, M, Symbol};
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Tu, TuContext};
 use crate::scalar::Scalar;
 use crate::tensor::DmTensorView;
@@ -18,12 +18,8 @@ use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::fetch::interleave::begin_is_refused;
 pub use furiosa_visa_rules::engine::fetch::interleave::check_interleave;
 
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
-
 /// The plan of `begin_interleaved`, as types.
-struct BeginPlan<I, Chip, Cluster, Slice, Element>(PhantomData<(I, Chip, Cluster, Slice, Element)>);
+pub struct BeginPlan<I, Chip, Cluster, Slice, Element>(PhantomData<(I, Chip, Cluster, Slice, Element)>);
 
 impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M> BeginPlan<I, Chip, Cluster, Slice, Element> {
     const CHECK: () = {
@@ -35,15 +31,14 @@ impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M> BeginPlan<I, Chip, 
     };
 }
 
-when_late! {
-    impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M>
-        Late<BeginPlan<I, Chip, Cluster, Slice, Element>>
-    {
-        const CHECK: Refusable<()> = check_interleave(
-            Axis { name: I::NAME, size: I::SIZE },
-            &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR],
-        );
-    }
+impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M>
+    Late<BeginPlan<I, Chip, Cluster, Slice, Element>>
+{
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = check_interleave(
+        Axis { name: I::NAME, size: I::SIZE },
+        &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR],
+    );
 }
 
 impl<const T: Tu> TuContext<T> {

@@ -26,10 +26,11 @@ use crate::command::Table;
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::stage::{PositionBegin, PositionFetch};
 use crate::engine::stream::{Pass, StreamTensor};
+use crate::error::attempt;
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
@@ -37,17 +38,12 @@ use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::fetch::plan;
 pub use furiosa_visa_rules::engine::fetch::{FetchAddress, FetchAddresses, check_units};
 use interleave::begin_is_refused;
-pub use interleave::check_interleave;
+pub use interleave::{BeginPlan, check_interleave};
 use plan::OPERATION;
 pub use plan::{FetchConfig, FetchRequest, check_packet, derive_fetch};
 use stages::{Plain, Stages};
 pub use table::IndexedTable;
 pub use zero_point::ZeroPointCast;
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a fetch, as types. It does not require 2 clusters and 256 slices, so that the configuration of any
 /// mapping can be examined.
@@ -102,11 +98,13 @@ impl<
 
     /// The derived configuration. Evaluating it refuses mappings that no sequencer reads, and stages that the context
     /// lacks.
-    pub const CONFIG: FetchConfig =
-        match plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]) {
-            Ok(config) => config,
-            Err(error) => error.refuse(),
-        };
+    pub const CONFIG: FetchConfig = match Self::RESULT {
+        Ok(config) => config,
+        Err(error) => error.refuse(),
+    };
+
+    const RESULT: Refusable<FetchConfig> =
+        plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]);
 
     /// The fetches, in order: one per cycle.
     ///
@@ -146,7 +144,7 @@ const NEVER_RUN: FetchConfig = {
 
 /// All rules of a fetch of a stream in the layout `L`, in the order in which they are reported. Refusals of
 /// `begin_interleaved` and `windows` are not reported again.
-struct CheckedFetch<D, D2, L, Time2, Packet2, const T: Tu, Adapter, Windows = NoWindows>(
+pub struct CheckedFetch<D, D2, L, Time2, Packet2, const T: Tu, Adapter, Windows = NoWindows>(
     PhantomData<(D, D2, L, Time2, Packet2, Adapter, Windows)>,
 );
 
@@ -179,31 +177,30 @@ impl<
     }
 }
 
-when_late! {
-    impl<
-        D: Scalar,
-        D2: StreamScalar,
-        L: StreamLayout,
-        Time2: M,
-        Packet2: M,
-        const T: Tu,
-        Adapter: Stages,
-        Windows: WindowList,
-    > Late<CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>>
-    {
-        const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
-            Ok(config) => Ok(config),
-            Err(error) => Err(*error),
-        };
+impl<
+    D: Scalar,
+    D2: StreamScalar,
+    L: StreamLayout,
+    Time2: M,
+    Packet2: M,
+    const T: Tu,
+    Adapter: Stages,
+    Windows: WindowList,
+> Late<CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
+        Ok(config) => Ok(config),
+        Err(error) => Err(*error),
+    };
 
-        const fn checked() -> Refusable<FetchConfig> {
-            attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
-            attempt!(Late::<Slices<L::Slice>>::CHECKED);
-            attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
-            let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
-            attempt!(check_packet(request));
-            derive_fetch(request)
-        }
+    const fn checked() -> Refusable<FetchConfig> {
+        attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
+        attempt!(Late::<Slices<L::Slice>>::CHECKED);
+        attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
+        let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
+        attempt!(check_packet(request));
+        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::RESULT
     }
 }
 

@@ -93,17 +93,13 @@ use crate::engine::stream::stage::{PositionFetch, PositionSwitch};
 use crate::mapping::M;
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::StreamScalar;
 pub use config::{SwitchConfig, VerifySwitch};
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::switch::{OPERATION, derive_given, search};
 pub use furiosa_visa_rules::engine::switch::{SwitchDerivation, SwitchRequest, derive_switch};
 pub use search::derive_switch_to;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of a switch, as types.
 pub struct SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>(
@@ -119,19 +115,18 @@ impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet
     };
 
     /// The legal configuration with the smallest ring. Evaluating it refuses mappings for which there is none.
-    pub const CHEAPEST: SwitchDerivation = match derive_switch_to(&Self::REQUEST) {
+    pub const CHEAPEST: SwitchDerivation = match Late::<Self>::CHEAPEST {
         Ok(derivation) => derivation,
         Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet: M>
-        Late<SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>>
-    {
-        const CHEAPEST: Refusable<SwitchDerivation> =
-            derive_switch_to(&SwitchPlan::<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>::REQUEST);
-    }
+impl<InSlice: M, InTime: M, OutSlice: M, OutTime: M, Chip: M, Cluster: M, Packet: M>
+    Late<SwitchPlan<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>>
+{
+    #[doc(hidden)]
+    pub const CHEAPEST: Refusable<SwitchDerivation> =
+        derive_switch_to(&SwitchPlan::<InSlice, InTime, OutSlice, OutTime, Chip, Cluster, Packet>::REQUEST);
 }
 
 /// The plan of a switch of a stream in the layout `L`.

@@ -1,12 +1,9 @@
 //! A list of values of a call, of limited length.
 
-use crate::runtime::late::{planned_check, when_late};
+use crate::error::PlanError;
+use crate::runtime::late::planned_check;
+use crate::text::Text;
 use core::ops::{Deref, DerefMut};
-
-when_late! {
-    use crate::error::PlanError;
-    use crate::text::Text;
-}
 
 const TOO_MANY: &str = "ArrayVec: the array has more items than the list; help: give fewer";
 
@@ -21,10 +18,11 @@ impl<T, const CAP: usize> ArrayVec<T, CAP> {
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub fn new<const N: usize>(items: [T; N]) -> Self {
-        planned_check!(
-            assert!(N <= CAP, "{}", TOO_MANY);
-            if N <= CAP { Ok(()) } else { Err(PlanError::new("items", Text::new().str(TOO_MANY))) }
-        );
+        planned_check!(if N <= CAP {
+            Ok(())
+        } else {
+            Err(PlanError::new("items", Text::new().str(TOO_MANY)))
+        });
         Self { items: Vec::from(items) }
     }
 

@@ -96,10 +96,7 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, Position
         self,
         branch: BranchMode,
     ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 0> {
-        planned_check!(
-            super::rules::accepted(derive_way8(BRANCH, L::Packet::EXPR));
-            derive_way8(BRANCH, L::Packet::EXPR)
-        );
+        planned_check!(derive_way8(BRANCH, L::Packet::EXPR));
         let branch = accept(BRANCH, derive_branch(branch, D::KIND, exprs::<L>()));
         let mut pass = self.pass;
         add(&mut pass, BRANCH, VectorStep::Branch(branch));

@@ -28,17 +28,13 @@ use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::mapping::{AxisName, M};
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, planned_operands, when_late};
+use crate::runtime::late::{Late, Refusable, planned, planned_operands};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::vector::pair::{OPERATION, of_group};
 pub use furiosa_visa_rules::engine::vector::pair::{UnzipRequest, derive_unzip, ids_in_group};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of two groups, as types.
 pub struct UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>(
@@ -58,19 +54,18 @@ impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
     };
 
     /// Number of positions between the two elements of a pair. Evaluating it refuses other mappings.
-    pub const STEP: usize = match derive_unzip(&Self::REQUEST) {
+    pub const STEP: usize = match Late::<Self>::STEP {
         Ok(step) => step,
         Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
-        Late<UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>>
-    {
-        const STEP: Refusable<usize> =
-            derive_unzip(&UnzipPlan::<Axis, Time, TileTime, SplitTime, Packet>::REQUEST);
-    }
+impl<Axis: AxisName, Time: M, TileTime: M, SplitTime: M, Packet: M>
+    Late<UnzipPlan<Axis, Time, TileTime, SplitTime, Packet>>
+{
+    #[doc(hidden)]
+    pub const STEP: Refusable<usize> =
+        derive_unzip(&UnzipPlan::<Axis, Time, TileTime, SplitTime, Packet>::REQUEST);
 }
 
 /// Two groups of a stream inside the Vector Engine. Every call has arguments for each of them.

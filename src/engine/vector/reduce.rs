@@ -9,26 +9,20 @@
 //! valid-count generator finds the padding: [`super::valid_count`] refuses padding that it cannot express.
 
 use super::operand::TensorState;
-use super::rules::accepted;
 use super::stage::{self, CanTransitionTo, Stage, VeOrder, VeTensorContext};
 use super::tensor::VectorTensor;
 use super::valid_count::{Narrowing, derive_valid_count};
 use crate::command::{IntraSliceReduceOpF32, IntraSliceReduceOpI32, VectorStep};
 use crate::engine::layout::StreamLayout;
-use crate::error::PlanError;
+use crate::error::{PlanError, attempt};
 use crate::mapping::{AxisName, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::VeScalar;
 use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::engine::vector::reduce::{OPERATION, step};
 pub use furiosa_visa_rules::engine::vector::reduce::{ReduceConfig, ReduceRequest, derive_reduce};
-
-when_late! {
-    use crate::error::attempt;
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of an intra-slice reduce, as types.
 pub struct ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>(
@@ -48,13 +42,8 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
     };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot reduce.
-    pub const CONFIG: ReduceConfig = match derive_reduce(&Self::REQUEST) {
-        Ok(config) => {
-            if Self::TRIMMED.is_err() {
-                accepted(Self::SPLIT);
-            }
-            config
-        }
+    pub const CONFIG: ReduceConfig = match Late::<Self>::CONFIG {
+        Ok(config) => config,
         Err(error) => error.refuse(),
     };
     /// The check that padding can be told from elements, after a split.
@@ -63,21 +52,22 @@ impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime:
     pub(super) const TRIMMED: Result<(), PlanError> = derive_valid_count(&Self::REQUEST, Narrowing::Trim);
 }
 
-when_late! {
-    impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
-        Late<ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>>
-    {
-        const CONFIG: Refusable<ReduceConfig> = Self::checked();
+impl<Axis: AxisName, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
+    Late<ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<ReduceConfig> = Self::checked();
 
-        const fn checked() -> Refusable<ReduceConfig> {
-            let request =
-                &ReducePlan::<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>::REQUEST;
-            let config = attempt!(derive_reduce(request));
-            if derive_valid_count(request, Narrowing::Trim).is_err() {
-                attempt!(derive_valid_count(request, Narrowing::Split));
-            }
-            Ok(config)
+    const fn checked() -> Refusable<ReduceConfig> {
+        type Plan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket> =
+            ReducePlan<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>;
+        let config = attempt!(derive_reduce(
+            &Plan::<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>::REQUEST
+        ));
+        if Plan::<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>::TRIMMED.is_err() {
+            attempt!(Plan::<Axis, Chip, Cluster, Slice, Time, Packet, OutTime, OutPacket>::SPLIT);
         }
+        Ok(config)
     }
 }
 

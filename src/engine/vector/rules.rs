@@ -1,16 +1,13 @@
 //! The packets that the engine takes, and their cuts and joins.
 
+use super::enter::BRANCH;
 use crate::error::PlanError;
 use crate::mapping::M;
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::vector::rules::{
     VectorPacketRequest, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// Stops the compilation with a refusal. A function of this crate: the compiler names it in its notes.
 pub(super) const fn accepted(result: Result<(), PlanError>) {
@@ -33,28 +30,29 @@ impl<Time: M, Packet: M, OutTime: M, OutPacket: M> VectorPacketPlan<Time, Packet
         out_packet: OutPacket::EXPR,
     };
     /// The check of a split.
-    pub const SPLIT: () = accepted(derive_split(&Self::REQUEST));
+    pub const SPLIT: () = accepted(Late::<Self>::SPLIT);
     /// The check of a concatenation.
-    pub const CONCAT: () = accepted(derive_concat(&Self::REQUEST));
+    pub const CONCAT: () = accepted(Late::<Self>::CONCAT);
     /// The check of a trim.
-    pub const TRIM: () = accepted(derive_trim(&Self::REQUEST));
+    pub const TRIM: () = accepted(Late::<Self>::TRIM);
     /// The check of a padding.
-    pub const PAD: () = accepted(derive_pad(&Self::REQUEST));
+    pub const PAD: () = accepted(Late::<Self>::PAD);
 }
 
-when_late! {
-    impl<Time: M, Packet: M, OutTime: M, OutPacket: M>
-        Late<VectorPacketPlan<Time, Packet, OutTime, OutPacket>>
-    {
-        pub(super) const SPLIT: Refusable<()> =
-            derive_split(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
-        pub(super) const CONCAT: Refusable<()> =
-            derive_concat(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
-        pub(super) const TRIM: Refusable<()> =
-            derive_trim(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
-        pub(super) const PAD: Refusable<()> =
-            derive_pad(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
-    }
+impl<Time: M, Packet: M, OutTime: M, OutPacket: M> Late<VectorPacketPlan<Time, Packet, OutTime, OutPacket>> {
+    #[doc(hidden)]
+    pub const WAY8: Refusable<()> = derive_way8(BRANCH, Packet::EXPR);
+    #[doc(hidden)]
+    pub const SPLIT: Refusable<()> =
+        derive_split(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+    #[doc(hidden)]
+    pub const CONCAT: Refusable<()> =
+        derive_concat(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+    #[doc(hidden)]
+    pub const TRIM: Refusable<()> =
+        derive_trim(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
+    #[doc(hidden)]
+    pub const PAD: Refusable<()> = derive_pad(&VectorPacketPlan::<Time, Packet, OutTime, OutPacket>::REQUEST);
 }
 
 #[cfg(test)]

@@ -5,13 +5,9 @@ use crate::error::PlanError;
 use crate::host::{TensorView, TensorViewMut};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::Scalar;
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The tiles of a mapping.
 struct HostTilePlan<Index, From, To, const LEN: usize>(PhantomData<(Index, From, To)>);
@@ -36,10 +32,9 @@ impl<Index: M, From: M, To: M, const LEN: usize> HostTilePlan<Index, From, To, L
     }
 }
 
-when_late! {
-    impl<Index: M, From: M, To: M, const LEN: usize> Late<HostTilePlan<Index, From, To, LEN>> {
-        const CONFIG: Refusable<TileConfig> = HostTilePlan::<Index, From, To, LEN>::config();
-    }
+impl<Index: M, From: M, To: M, const LEN: usize> Late<HostTilePlan<Index, From, To, LEN>> {
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<TileConfig> = HostTilePlan::<Index, From, To, LEN>::config();
 }
 
 impl<'l, D: Scalar, Mapping: M> TensorView<'l, D, Mapping> {

@@ -54,11 +54,8 @@ pub use rule::{Dimension, TileConfig, TileDigit, TileRequest, derive_tile};
 use crate::error::PlanError;
 use crate::mapping::M;
 use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use core::marker::PhantomData;
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// Checks, while compiling, that a tile of `LEN` values of `Index` from a tensor of mapping `E` has the mapping `E2`.
 ///
@@ -106,7 +103,7 @@ impl<Index: M, E: M, E2: M, const LEN: usize> DivRequest<Index, E, E2, LEN> {
 }
 
 /// The tiles of a tensor, as types. `To` replaces the dimension with this [`Dimension`] number.
-pub(crate) struct TilePlan<Index, Chip, Cluster, Slice, Element, To, const LEN: usize, const DIMENSION: usize>(
+pub struct TilePlan<Index, Chip, Cluster, Slice, Element, To, const LEN: usize, const DIMENSION: usize>(
     PhantomData<(Index, Chip, Cluster, Slice, Element, To)>,
 );
 
@@ -114,7 +111,7 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
     TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>
 {
     /// The starts of the tiles. Evaluating it refuses a mapping other than the one that is left.
-    pub(crate) const CONFIG: TileConfig = match Self::config() {
+    pub(crate) const CONFIG: TileConfig = match Late::<Self>::CONFIG {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -150,15 +147,15 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
     };
 }
 
-when_late! {
-    impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usize, const DIMENSION: usize>
-        Late<TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>>
-    {
-        pub(crate) const CONFIG: Refusable<TileConfig> =
-            TilePlan::<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>::config();
-        pub(crate) const COUNT: Refusable<usize> = match &Self::CONFIG {
-            Ok(config) => config.count(),
-            Err(error) => Err(*error),
-        };
-    }
+impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usize, const DIMENSION: usize>
+    Late<TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<TileConfig> =
+        TilePlan::<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>::config();
+    #[doc(hidden)]
+    pub const COUNT: Refusable<usize> = match &Self::CONFIG {
+        Ok(config) => config.count(),
+        Err(error) => Err(*error),
+    };
 }

@@ -23,16 +23,12 @@ use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::PositionVectorInit;
 use crate::mapping::M;
 use crate::runtime::Tu;
-use crate::runtime::late::{planned, when_late};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::VeScalar;
 use core::marker::PhantomData;
 pub use derive::{InterSliceConfig, InterSliceRequest, derive_inter_slice};
 pub(crate) use furiosa_visa_rules::engine::vector::inter::derive;
 pub(crate) use furiosa_visa_rules::engine::vector::inter::{OPERATION, step};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of an inter-slice reduce, as types.
 pub struct InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>(
@@ -52,20 +48,18 @@ impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
     };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot reduce.
-    pub const CONFIG: InterSliceConfig = match derive_inter_slice(&Self::REQUEST) {
+    pub const CONFIG: InterSliceConfig = match Late::<Self>::CONFIG {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 }
 
-when_late! {
-    impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
-        Late<InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>>
-    {
-        const CONFIG: Refusable<InterSliceConfig> = derive_inter_slice(
-            &InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>::REQUEST,
-        );
-    }
+impl<Chip: M, Cluster: M, Slice: M, Time: M, Packet: M, OutSlice: M, OutTime: M>
+    Late<InterSlicePlan<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>>
+{
+    #[doc(hidden)]
+    pub const CONFIG: Refusable<InterSliceConfig> =
+        derive_inter_slice(&InterSlicePlan::<Chip, Cluster, Slice, Time, Packet, OutSlice, OutTime>::REQUEST);
 }
 
 /// A stream behind the inter-slice reduce.

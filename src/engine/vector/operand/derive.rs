@@ -2,13 +2,9 @@
 
 use crate::command::Transfer;
 use crate::mapping::M;
-use crate::runtime::late::when_late;
+use crate::runtime::late::{Late, Refusable};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::vector::operand::derive::{OperandRequest, derive_operand, derive_stash};
-
-when_late! {
-    use crate::runtime::late::{Late, Refusable};
-}
 
 /// The plan of an operand in the VRF, as types. `Stream` is the mapping of the stream that it is for.
 pub struct OperandPlan<Chip, Cluster, Slice, Element, Stream>(
@@ -19,7 +15,7 @@ impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
     OperandPlan<Chip, Cluster, Slice, Element, Stream>
 {
     /// The loops. Evaluating it refuses a tensor that does not fit the stream.
-    pub const TRANSFER: Transfer = match derive_operand(&Self::REQUEST) {
+    pub const TRANSFER: Transfer = match Late::<Self>::TRANSFER {
         Ok(transfer) => transfer,
         Err(error) => error.refuse(),
     };
@@ -31,13 +27,12 @@ impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
     };
 }
 
-when_late! {
-    impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
-        Late<OperandPlan<Chip, Cluster, Slice, Element, Stream>>
-    {
-        pub(super) const TRANSFER: Refusable<Transfer> =
-            derive_operand(&OperandPlan::<Chip, Cluster, Slice, Element, Stream>::REQUEST);
-    }
+impl<Chip: M, Cluster: M, Slice: M, Element: M, Stream: M>
+    Late<OperandPlan<Chip, Cluster, Slice, Element, Stream>>
+{
+    #[doc(hidden)]
+    pub const TRANSFER: Refusable<Transfer> =
+        derive_operand(&OperandPlan::<Chip, Cluster, Slice, Element, Stream>::REQUEST);
 }
 
 #[cfg(test)]

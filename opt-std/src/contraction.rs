@@ -1,0 +1,169 @@
+//! Contraction: `contract_outer`, `contract_packet`, `contract_time`, `contract_lane`.
+
+// `#[inline(never)]`: the compiler names the line of a call that it did not inline.
+
+use crate::stream::TuTensor;
+use crate::visa::PlanError;
+use crate::visa::engine::contraction::{AccumulatePlan, AlignPlan, ContractPlan};
+use crate::visa::engine::stream::StreamTensor;
+use crate::visa::engine::stream::stage::{
+    PositionAlign, PositionCollect, PositionContract, PositionContraction,
+};
+use crate::visa::mapping::M;
+use crate::visa::runtime::Tu;
+use crate::visa::scalar::{ContractsTo, StreamScalar};
+use crate::visa::surface::{Layout, StreamLayout};
+use crate::visa::tensor::TrfTensor;
+use crate::visa::text::text;
+use crate::words::check;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// The order in which lanes and columns leave: see [`crate::visa::command::AccumulationKind`].
+pub use crate::visa::command::AccumulationKind as LaneMode;
+
+/// A stream beside its weights: `.contract_packet()` comes next.
+pub type ContractOuterTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Lane, Time, Packet> =
+    TuTensor<'l, T, PositionAlign<Lane>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
+
+/// Columns of all lanes as they leave the adder tree: `.contract_time()` comes next.
+pub type ContractPacketTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Lane, Time, Packet> =
+    TuTensor<'l, T, PositionContract<Lane>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
+
+/// Columns of all lanes, of the steps that are left: `.contract_lane()` comes next.
+#[must_use = "a stream does nothing until it ends in `.commit()`, `.to_trf()` or `.to_vrf()`"]
+pub struct ContractTimeTensor<'l, const T: Tu, Lane: M, D: StreamScalar, L: StreamLayout, Kept> {
+    columns: StreamTensor<'l, T, PositionContract<Lane>, D, L>,
+    types: PhantomData<Kept>,
+}
+
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, PositionCollect, D, L> {
+    /// Brings the stream and its weights to the same packets, `OutPacket`, in the order of `OutTime`: see
+    /// [`StreamTensor::align`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn contract_outer<OutTime: M, OutPacket: M, Lane: M, TrfElement: M, TrfD: ContractionWeight<D>>(
+        self,
+        trf: &TrfTensor<TrfD, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
+    ) -> TuTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>> {
+        check!(CONFIG of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
+        TuTensor(TrfD::align(self.0, trf))
+    }
+}
+
+/// A type of weights for a stream of `D`.
+#[diagnostic::on_unimplemented(
+    message = "contract_outer: weights of `{Self}` do not meet a stream of `{D}`",
+    note = "weights have the type of the stream",
+    note = "help: for a stream with a zero point, load the weights with `.fetch_zero_point_sub(0)`"
+)]
+pub trait ContractionWeight<D: StreamScalar>: StreamScalar {
+    #[doc(hidden)]
+    fn align<'l, const T: Tu, L: StreamLayout, OutTime: M, OutPacket: M, Lane: M, TrfElement: M>(
+        stream: StreamTensor<'l, T, PositionCollect, D, L>,
+        trf: &TrfTensor<Self, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
+    ) -> StreamTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>>;
+}
+
+impl<D: StreamScalar> ContractionWeight<D> for D {
+    #[track_caller]
+    fn align<'l, const T: Tu, L: StreamLayout, OutTime: M, OutPacket: M, Lane: M, TrfElement: M>(
+        stream: StreamTensor<'l, T, PositionCollect, D, L>,
+        trf: &TrfTensor<Self, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
+    ) -> StreamTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>> {
+        stream.align(trf)
+    }
+}
+
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M> TuTensor<'l, T, PositionAlign<Lane>, D, L> {
+    /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left: see
+    /// [`StreamTensor::contract`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn contract_packet<OutPacket: M>(
+        self,
+    ) -> ContractPacketTensor<
+        'l,
+        T,
+        <D as ContractsTo<OutPacket>>::Output,
+        L::Chip,
+        L::Cluster,
+        L::Slice,
+        Lane,
+        L::Time,
+        OutPacket,
+    >
+    where
+        D: ContractsTo<OutPacket>,
+    {
+        check!(CONFIG of ContractPlan<D, L::Packet, OutPacket>);
+        TuTensor(self.0.contract::<OutPacket>())
+    }
+}
+
+impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M>
+    TuTensor<'l, T, PositionContract<Lane>, D, L>
+{
+    /// Adds the results of several steps: `OutTime` is `Time` without the axes that are summed.
+    ///
+    /// `contract_lane`, which comes next, refuses any other `OutTime`.
+    pub fn contract_time<OutTime: M>(self) -> ContractTimeTensor<'l, T, Lane, D, L, OutTime> {
+        ContractTimeTensor { columns: self.0, types: PhantomData }
+    }
+}
+
+/// The check of the time that `contract_time` keeps.
+struct TimePlan<Lane, Kept, Packet, OutTime, OutPacket>(
+    PhantomData<(Lane, Kept, Packet, OutTime, OutPacket)>,
+);
+
+impl<Lane: M, Kept: M, Packet: M, OutTime: M, OutPacket: M> TimePlan<Lane, Kept, Packet, OutTime, OutPacket> {
+    /// Refused: a time from which `contract_lane` would still sum, or which lacks what it keeps.
+    const CHECK: Result<(), PlanError> = {
+        let [interleaved, sequential] =
+            [Kept::SIZE * Packet::SIZE, Kept::SIZE * Lane::SIZE * Packet::SIZE.div_ceil(8)];
+        let sums = OutTime::SIZE != interleaved && OutTime::SIZE != sequential;
+        match AccumulatePlan::<Lane, Kept, Packet, OutTime, OutPacket>::check() {
+            Ok(()) if !sums => Ok(()),
+            _ => Err(PlanError::new(
+                "contract time",
+                text!(
+                    "contract_time: OutTime is {}, but contract_lane goes on to OutTime {} and OutPacket {}, with Lane {} and \
+                     Packet {}; help: OutTime of contract_time is Time without the summed axes, and contract_lane sums no more",
+                    (Kept::EXPR, OutTime::EXPR, OutPacket::EXPR, Lane::EXPR, Packet::EXPR),
+                ),
+            )),
+        }
+    };
+}
+
+impl<'l, const T: Tu, Lane: M, D: StreamScalar, L: StreamLayout, Kept: M>
+    ContractTimeTensor<'l, T, Lane, D, L, Kept>
+{
+    /// Folds the lanes into the stream: see [`StreamTensor::accumulate`].
+    ///
+    /// # Panics
+    /// If the mappings fit only the other mode.
+    #[track_caller]
+    #[inline(never)]
+    pub fn contract_lane<OutTime: M, OutPacket: M>(
+        self,
+        mode: LaneMode,
+    ) -> TuTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
+        check!(CHECK of AccumulatePlan<Lane, L::Time, L::Packet, OutTime, OutPacket>);
+        const {
+            if let Err(error) = &TimePlan::<Lane, Kept, L::Packet, OutTime, OutPacket>::CHECK {
+                error.refuse()
+            }
+        }
+        TuTensor(self.columns.accumulate::<OutTime, OutPacket>(mode))
+    }
+}
+
+impl<const T: Tu, Lane: M, D: StreamScalar, L: StreamLayout, Kept> fmt::Debug
+    for ContractTimeTensor<'_, T, Lane, D, L, Kept>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.columns.fmt(f)
+    }
+}

@@ -1,0 +1,122 @@
+//! Operands: constants, tensors in the VRF, the stash, and operands for groups.
+
+use super::stash::{Occupied, Spent, StashState};
+use crate::visa::command::FpUnaryOp;
+use crate::visa::engine::vector::stage::{CanTransitionTo, Fp, PacketMode, Stage, VeOrder, VeTensorContext};
+use crate::visa::engine::vector::{IntoOperands, IntoTernaryOperands, Stash, VectorTensor};
+use crate::visa::mapping::M;
+use crate::visa::runtime::Tu;
+use crate::visa::scalar::VeScalar;
+use crate::visa::surface::StreamLayout;
+use crate::visa::tensor::VrfTensor;
+
+/// An operand of a stream of `D` whose stash is in the state `St`, in packets of `W` lanes.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` is no operand here",
+    note = "operands are numbers of the type of the stream, `&VrfTensor`, `Stash`, and `Branched`",
+    note = "`Stash` is read once, behind `.vector_stash()`, in the type and in the lanes of the stream that was stashed"
+)]
+pub trait Operand<D: VeScalar, Mapping: M, St: StashState, const W: PacketMode> {
+    /// The state of the stash behind the call.
+    type After: StashState<D = St::D, State = St::State>;
+    #[doc(hidden)]
+    type Base: IntoOperands<D, Mapping>;
+    #[doc(hidden)]
+    fn base(self) -> Self::Base;
+}
+
+/// Two operands of a ternary operator: `(operand, f32)`, and `Branched` of such pairs.
+#[diagnostic::on_unimplemented(
+    message = "vector: `{Self}` are no operands of a ternary operator here",
+    note = "operands are `(f32, f32)`, `(&VrfTensor, f32)`, `(Stash, f32)`, and `Branched` of them",
+    note = "`Stash` is read once, behind `.vector_stash()`, in the type and in the lanes of the stream that was stashed"
+)]
+pub trait TernaryOperand<Mapping: M, St: StashState, const W: PacketMode> {
+    /// The state of the stash behind the call.
+    type After: StashState<D = St::D, State = St::State>;
+    #[doc(hidden)]
+    type Base: IntoTernaryOperands<Mapping>;
+    #[doc(hidden)]
+    fn base(self) -> Self::Base;
+}
+
+/// Declares operands that leave the stash as it is. There is no blanket implementation: literals get their type from the
+/// one that fits.
+macro_rules! operands {
+    ($([$($generics:tt)*] $operand:ty, $d:ty;)*) => { $(
+        impl<$($generics)* Mapping: M, St: StashState, const W: PacketMode> Operand<$d, Mapping, St, W> for $operand {
+            type After = St;
+            type Base = Self;
+
+            fn base(self) -> Self {
+                self
+            }
+        }
+    )* };
+}
+
+operands! {
+    [] i32, i32;
+    [] f32, f32;
+    ['v, D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M,] &'v VrfTensor<D, Chip, Cluster, Slice, Element>, D;
+}
+
+impl<D: VeScalar, Mapping: M, Stashed: M, const W: PacketMode> Operand<D, Mapping, Occupied<D, Stashed, W>, W>
+    for Stash
+{
+    type After = Spent<D, Stashed>;
+    type Base = Self;
+
+    fn base(self) -> Self {
+        self
+    }
+}
+
+impl<Mapping: M, St: StashState, const W: PacketMode, O> TernaryOperand<Mapping, St, W> for (O, f32)
+where
+    O: Operand<f32, Mapping, St, W>,
+    (O::Base, f32): IntoTernaryOperands<Mapping>,
+{
+    type After = O::After;
+    type Base = (O::Base, f32);
+
+    fn base(self) -> Self::Base {
+        (self.0.base(), self.1)
+    }
+}
+
+/// A function, and the elements that it is for: `Exp`, or `(guard, Exp)`.
+#[diagnostic::on_unimplemented(
+    message = "vector_fp_unary: `{Self}` is no function",
+    note = "a function is an `FpUnaryOp`, or `(TagGuard, FpUnaryOp)`"
+)]
+pub trait UnaryOperand {
+    #[doc(hidden)]
+    #[track_caller]
+    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
+        self,
+        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
+    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
+    where
+        S: Stage + CanTransitionTo<Fp>,
+        L: StreamLayout,
+        StashD: VeScalar,
+        Stash: crate::visa::engine::vector::TensorState<StashD>,
+        FS: VeTensorContext;
+}
+
+impl UnaryOperand for FpUnaryOp {
+    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
+        self,
+        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
+    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
+    where
+        S: Stage + CanTransitionTo<Fp>,
+        L: StreamLayout,
+        StashD: VeScalar,
+        Stash: crate::visa::engine::vector::TensorState<StashD>,
+        FS: VeTensorContext,
+    {
+        stream.vector_fp_unary(self)
+    }
+}
