@@ -3,7 +3,8 @@
 //! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor.
 
-use crate::command::{Address, Part, Region};
+use crate::command::{Address, CommitNarrowing, Part, Region};
+use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
@@ -12,7 +13,7 @@ use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{planned, when_late};
 use crate::runtime::{AUTO, Tu};
-use crate::scalar::{Scalar, StreamScalar};
+use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::commit::{
@@ -27,17 +28,27 @@ when_late! {
     use crate::runtime::late::{Late, Refusable};
 }
 
-/// The plan of a commit, as types.
-pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
+/// The plan of a commit, as types. `D` is what is written, and `Stages` are those of the
+/// [engine](crate::engine::commit_stages) that the stream has passed.
+pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false, Stages = Plain>(
+    PhantomData<(D, Time, Packet, Element, Stages)>,
+);
 
-impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
+impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
+    CommitPlan<D, Time, Packet, Element, T, Stages>
+{
     pub(crate) const REQUEST: CommitRequest = CommitRequest {
         sub_context: T,
-        element: D::ELEMENT_TYPE,
+        element: Self::STREAMED,
         time: Time::EXPR,
         packet: Packet::EXPR,
         destination: Element::EXPR,
+        stages: Stages::STAGES,
     };
+
+    /// The type in the stream.
+    const STREAMED: ElementType =
+        if Stages::STAGES.narrowed { CommitNarrowing::INPUT } else { D::ELEMENT_TYPE };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot write.
     pub const CONFIG: CommitConfig = match commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]) {
@@ -58,12 +69,12 @@ struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, Elemen
 impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCommit<D, P, L, Element, T> {
     const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, L::Time, L::Packet, Element, T>::CONFIG
+        CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::CONFIG
     };
 
     const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, L::Time, L::Packet, Element, T>::VIEW
+        CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::VIEW
     };
 
     /// Evaluating it refuses a tensor that no memory holds, and a commit in a context that has none.
@@ -93,7 +104,7 @@ when_late! {
             if T && !P::SUB_COMMIT {
                 return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
             }
-            let request = &CommitPlan::<D, L::Time, L::Packet, Element, T>::REQUEST;
+            let request = &CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::REQUEST;
             if view { derive_commit_view(request) } else { derive_commit(request) }
         }
     }
@@ -204,8 +215,8 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::commit_stages::CommitStages;
     use crate::prelude::{axes, m};
-    use crate::scalar::ElementType;
 
     axes![A = 16, C = 15];
 
@@ -216,6 +227,7 @@ mod tests {
             packet: Packet::EXPR,
             destination: Element::EXPR,
             sub_context: false,
+            stages: CommitStages::NONE,
         })
         .map(|commit| commit.derived.to_string())
         .map_err(|error| error.rule())
