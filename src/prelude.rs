@@ -17,8 +17,9 @@ pub use crate::engine::dma::{DmaPlan, HostPlan};
 pub use crate::engine::fetch::FetchPlan;
 pub use crate::engine::lookup_table::LookupTable;
 pub use crate::engine::stream::{
-    AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, ContractionTensor, FetchTensor,
-    StreamTensor, SwitchTensor, TransposeTensor, VectorFinalTensor, VectorInitTensor, stage,
+    AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, CommitCastTensor,
+    CommitTrimTensor, ContractionTensor, FetchTensor, StreamTensor, SwitchTensor, TransposeTensor,
+    VectorFinalTensor, VectorInitTensor, stage,
 };
 pub use crate::engine::switch::{SwitchConfig, SwitchPlan, VerifySwitch as _};
 pub use crate::engine::transpose::TransposePlan;
@@ -42,8 +43,8 @@ pub use crate::runtime::{
     launch, try_launch,
 };
 pub use crate::scalar::{
-    ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar, VeScalarKind,
-    bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
+    CommitCast, ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar,
+    VeScalarKind, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
 };
 pub use crate::spec::ChipKind;
 pub use crate::tensor::tile::assert_div;

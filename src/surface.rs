@@ -4,6 +4,7 @@
 //! surface's own words, and then makes the call of this library.
 
 pub use crate::engine::commit::CheckedCommit;
+pub use crate::engine::commit_stages::{CheckedCast, CheckedTrim};
 use crate::engine::copies::{ParallelCopyPlan, ShufflePlan, copied, shuffled};
 use crate::engine::dma::{DmaPlan, check_units_of_tile, dma_operation};
 pub use crate::engine::fetch::BeginPlan;

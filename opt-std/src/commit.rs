@@ -2,14 +2,20 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
+use crate::memory::{DmTensor, DmTensorViewMut};
 use crate::stream::TuTensor;
 use crate::visa::engine::cast::{CastPlan, StreamCast as _};
-use crate::visa::engine::stream::stage::{Castable, PositionCast, PositionTranspose, Transposable};
+use crate::visa::engine::commit::StoredAs;
+use crate::visa::engine::commit_stages::Trimmed;
+use crate::visa::engine::stream::stage::{
+    Castable, InMotion, PositionCast, PositionCommitCast, PositionCommitTrim, PositionTranspose,
+    Transposable, Trimmable,
+};
 use crate::visa::engine::transpose::TransposePlan;
 use crate::visa::mapping::M;
-use crate::visa::runtime::Tu;
-use crate::visa::scalar::{Cast, Scalar, StreamScalar, VeScalar};
-use crate::visa::surface::StreamLayout;
+use crate::visa::runtime::{AUTO, Tu};
+use crate::visa::scalar::{Cast, CommitCast, Scalar, StreamScalar, VeScalar};
+use crate::visa::surface::{CheckedCast, CheckedCommit, CheckedTrim, StreamLayout};
 use crate::words::check;
 
 impl<'l, const T: Tu, P: Castable, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
@@ -40,5 +46,77 @@ impl<'l, const T: Tu, P: Transposable, D: StreamScalar, L: StreamLayout> TuTenso
     {
         check!(CONFIG of TransposePlan<D, L::Time, L::Packet, OutTime, OutPacket>);
         TuTensor(self.0.transpose::<OutTime, OutPacket>())
+    }
+}
+
+impl<'l, const T: Tu, P: Trimmable + InMotion, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
+    /// Keeps the beginning of each packet: what the commit writes. See
+    /// [`crate::visa::engine::stream::StreamTensor::commit_trim`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn commit_trim<OutPacket: M>(
+        self,
+    ) -> TuTensor<'l, T, PositionCommitTrim, D, L::With<L::Time, OutPacket>> {
+        check!(BYTES of CheckedTrim<D, P, L::Packet, OutPacket, T>);
+        TuTensor(self.0.commit_trim::<OutPacket>())
+    }
+}
+
+/// Declares the conversions of the Commit Engine.
+macro_rules! casts {
+    ($($(#[$doc:meta])* $call:ident, $relu:literal;)*) => {
+        impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, PositionCommitTrim, D, L> { $(
+            $(#[$doc])*
+            #[track_caller]
+            #[inline(never)]
+            pub fn $call<OutD: Scalar>(self) -> TuTensor<'l, T, PositionCommitCast<Trimmed>, OutD, L>
+            where
+                D: CommitCast<OutD>,
+            {
+                check!(CHECK of CheckedCast<D, OutD, PositionCommitTrim, L::Packet, $relu, T>);
+                TuTensor(self.0.$call::<OutD>())
+            }
+        )* }
+    };
+}
+
+casts! {
+    /// Narrows the elements on their way to DM: see [`crate::visa::engine::stream::StreamTensor::commit_cast`].
+    commit_cast, false;
+    /// Replaces negative elements by 0 and narrows them on their way to DM: see
+    /// [`crate::visa::engine::stream::StreamTensor::commit_cast_relu`].
+    commit_cast_relu, true;
+}
+
+/// A place behind `commit_trim`.
+pub trait Trim: InMotion {}
+
+impl Trim for PositionCommitTrim {}
+impl Trim for PositionCommitCast<Trimmed> {}
+
+impl<'l, const T: Tu, P: Trim, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
+    /// Ends the stream in DM: see [`crate::visa::engine::stream::StreamTensor::commit`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn commit<Element: M>(self) -> DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>
+    where
+        D: StoredAs<Element>,
+    {
+        check!(CONFIG of CheckedCommit<D, P, L, Element, T>);
+        DmTensor(self.0.commit(AUTO))
+    }
+
+    /// Ends the stream in a view in DM, which may be a tile: see
+    /// [`crate::visa::engine::stream::StreamTensor::commit_view`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn commit_view<Element: M>(
+        self,
+        destination: DmTensorViewMut<'l, D, L::Chip, L::Cluster, L::Slice, Element>,
+    ) where
+        D: StoredAs<Element>,
+    {
+        check!(VIEW of CheckedCommit<D, P, L, Element, T>);
+        self.0.commit_view(destination.0);
     }
 }

@@ -1,9 +1,10 @@
 //! Streams: tensors in motion, a type per stage.
 
+use crate::visa::engine::commit_stages::Trimmed;
 use crate::visa::engine::stream::StreamTensor;
 use crate::visa::engine::stream::stage::{
-    Position, PositionCast, PositionCollect, PositionContraction, PositionSwitch, PositionTranspose,
-    PositionVectorFinal, PositionVectorInit,
+    Position, PositionCast, PositionCollect, PositionCommitCast, PositionCommitTrim, PositionContraction,
+    PositionSwitch, PositionTranspose, PositionVectorFinal, PositionVectorInit,
 };
 use crate::visa::runtime::Tu;
 use crate::visa::scalar::StreamScalar;
@@ -24,7 +25,7 @@ impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for 
 
 /// Declares streams by their stage.
 macro_rules! aliases {
-    ($($(#[$doc:meta])* $name:ident = $position:ident;)*) => { $(
+    ($($(#[$doc:meta])* $name:ident = $position:ty;)*) => { $(
         $(#[$doc])*
         pub type $name<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
             TuTensor<'l, T, $position, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
@@ -46,4 +47,8 @@ aliases! {
     CastTensor = PositionCast;
     /// Time steps that have become the elements of packets: `.commit_trim()` comes next.
     TransposeTensor = PositionTranspose;
+    /// The bytes of each flit that are kept: `.commit()` comes next.
+    CommitTrimTensor = PositionCommitTrim;
+    /// Elements that the commit narrows: `.commit()` comes next.
+    CommitCastTensor = PositionCommitCast<Trimmed>;
 }

@@ -3,7 +3,8 @@
 //! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor.
 
-use crate::command::{Address, Part, Region};
+use crate::command::{Address, CommitNarrowing, Part, Region};
+use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
@@ -12,7 +13,7 @@ use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Tu};
-use crate::scalar::{Scalar, StreamScalar};
+use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::commit::{
@@ -22,17 +23,27 @@ pub(crate) use furiosa_visa_rules::engine::commit::{
     OPERATION, Written, check_commit_address, check_commit_start, commit, commit_sink, no_sub_commit,
 };
 
-/// The plan of a commit, as types.
-pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false>(PhantomData<(D, Time, Packet, Element)>);
+/// The plan of a commit, as types. `D` is what is written, and `Stages` are those of the
+/// [engine](crate::engine::commit_stages) that the stream has passed.
+pub struct CommitPlan<D, Time, Packet, Element, const T: Tu = false, Stages = Plain>(
+    PhantomData<(D, Time, Packet, Element, Stages)>,
+);
 
-impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
+impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
+    CommitPlan<D, Time, Packet, Element, T, Stages>
+{
     pub(crate) const REQUEST: CommitRequest = CommitRequest {
         sub_context: T,
-        element: D::ELEMENT_TYPE,
+        element: Self::STREAMED,
         time: Time::EXPR,
         packet: Packet::EXPR,
         destination: Element::EXPR,
+        stages: Stages::STAGES,
     };
+
+    /// The type in the stream.
+    const STREAMED: ElementType =
+        if Stages::STAGES.narrowed { CommitNarrowing::INPUT } else { D::ELEMENT_TYPE };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot write.
     pub const CONFIG: CommitConfig = match Self::RESULT {
@@ -56,12 +67,12 @@ pub struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, El
 impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCommit<D, P, L, Element, T> {
     const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, L::Time, L::Packet, Element, T>::CONFIG
+        CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::CONFIG
     };
 
     const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
-        CommitPlan::<D, L::Time, L::Packet, Element, T>::VIEW
+        CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::VIEW
     };
 
     /// Evaluating it refuses a tensor that no memory holds, and a commit in a context that has none.
@@ -78,10 +89,10 @@ impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
 {
     #[doc(hidden)]
     pub const CONFIG: Refusable<&'static CommitConfig> =
-        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T>::RESULT);
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::RESULT);
     #[doc(hidden)]
     pub const VIEW: Refusable<&'static CommitConfig> =
-        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T>::VIEW_RESULT);
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::VIEW_RESULT);
 
     const fn checked(config: &'static Refusable<CommitConfig>) -> Refusable<&'static CommitConfig> {
         attempt!(Late::<DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT);
@@ -200,8 +211,8 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::commit_stages::CommitStages;
     use crate::prelude::{axes, m};
-    use crate::scalar::ElementType;
 
     axes![A = 16, C = 15];
 
@@ -212,6 +223,7 @@ mod tests {
             packet: Packet::EXPR,
             destination: Element::EXPR,
             sub_context: false,
+            stages: CommitStages::NONE,
         })
         .map(|commit| commit.derived.to_string())
         .map_err(|error| error.rule())

@@ -6,12 +6,13 @@
 //! causes no more errors; `to_vrf`, whose result depends on a type that is not known to fit, ends it.
 
 use crate::command::{AccumulationKind, Address, TrfAddress};
+use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::dma::OnChip;
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{
-    PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionContract, PositionContraction,
-    PositionFetch, PositionSwitch, PositionTranspose,
+    PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionCommitCast, PositionCommitTrim,
+    PositionContract, PositionContraction, PositionFetch, PositionSwitch, PositionTranspose,
 };
 use crate::engine::switch::SwitchConfig;
 use crate::mapping::{Identity, M};
@@ -79,6 +80,18 @@ never_met! {
     /// Bound on collected streams: only these load register files.
     IsAsCollected: "only a stream that was just collected loads a register file",
         "`.commit::<Element>(address)` the stream, then begin, `.fetch()` and `.collect()` the result";
+    /// Bound on streams before the Commit Engine.
+    IsBeforeCommit: "the stream has come to the Commit Engine",
+        "this call comes before `.commit_trim()` and `.commit_cast()`: `.commit::<Element>(address)` comes next";
+    /// Bound on packets that no `.commit_trim()` has cut.
+    IsUntrimmed: "the packets were trimmed already",
+        "remove this call, or trim to the last packet at once";
+    /// Bound on elements that no `.commit_cast()` has narrowed.
+    IsUnnarrowed: "the Commit Engine narrows the elements already",
+        "remove this call: `.commit_trim()` comes before `.commit_cast()`, and `.commit::<Element>(address)` behind it";
+    /// Bound on streams whose valid elements are packed.
+    PacksValidCounts: "commit_valid_count_pack: how the engine packs the elements that are left is not documented, and not offered",
+        "remove this call: all elements are committed, and a later fetch reads those that are wanted";
     /// Bound on streams that `.commit()` has written to a tensor in DM.
     WasCommitted: "a stream in motion is no tensor in memory",
         "`.commit::<Element>(address)` comes before this call";
@@ -133,6 +146,22 @@ macro_rules! call {
         call!($bound, transpose<OutTime2: M, OutPacket2: M>()
             -> StreamTensor<'l, T, PositionTranspose, $element, L::With<OutTime2, OutPacket2>>);
     };
+    ($bound:ident, $element:ty, commit_trim) => {
+        call!($bound, commit_trim<OutPacket2: M>()
+            -> StreamTensor<'l, T, PositionCommitTrim, $element, L::With<L::Time, OutPacket2>>);
+    };
+    ($bound:ident, $element:ty, commit_cast) => {
+        call!($bound, commit_cast<D2: Scalar>()
+            -> StreamTensor<'l, T, PositionCommitCast<Plain>, D2, L>);
+    };
+    ($bound:ident, $element:ty, commit_cast_relu) => {
+        call!($bound, commit_cast_relu<D2: Scalar>()
+            -> StreamTensor<'l, T, PositionCommitCast<Plain>, D2, L>);
+    };
+    ($bound:ident, $element:ty, commit_valid_count_pack) => {
+        call!($bound, commit_valid_count_pack<Element: M>(valid_count: usize)
+            -> StreamTensor<'l, T, PositionCommitTrim, $element, L::With<L::Time, Element>>);
+    };
     ($bound:ident, $element:ty, commit) => {
         call!($bound, commit<Element: M>(address: Address)
             -> DmTensor<$element, L::Chip, L::Cluster, L::Slice, Element>);
@@ -186,6 +215,7 @@ type Sum<D> = <D as ContractsTo<Identity>>::Output;
 wrong_calls! {
     [D: Scalar, Kind: ChipType, Windows: WindowList] D; [PositionBegin<Kind, Windows>] {
         WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_vrf;
+        WasFetched: commit_trim commit_cast commit_cast_relu;
         WasCommitted: to_hbm to_dm;
     }
     [D: ContractsTo<Identity>, Kind: ChipType, Windows: WindowList] Sum<D>; [PositionBegin<Kind, Windows>] {
@@ -220,11 +250,11 @@ wrong_calls! {
         WasContracted: cast transpose;
     }
     [D: ContractsTo<Identity>, Row: M] Sum<D>; [PositionAlign<Row>] {
-        WasContracted: accumulate commit commit_view to_hbm to_dm;
+        WasContracted: accumulate commit commit_view to_hbm to_dm commit_trim commit_cast commit_cast_relu;
     }
     [D: Scalar, Row: M] D; [PositionContract<Row>] {
         HasNoColumns: contract;
-        WasAccumulated: cast transpose commit commit_view to_hbm to_dm;
+        WasAccumulated: cast transpose commit commit_view to_hbm to_dm commit_trim commit_cast commit_cast_relu;
     }
     [D: Scalar] D; [PositionContraction, PositionCast, PositionTranspose] {
         IsUncontracted: align contract;
@@ -240,6 +270,22 @@ wrong_calls! {
     [D: Scalar] D; [
         PositionFetch, PositionSwitch, PositionCollect, PositionContraction, PositionCast, PositionTranspose
     ] {
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: StreamScalar] D; [PositionCommitTrim] {
+        IsBeforeCommit: fetch switch switch_to collect align cast transpose to_trf to_vrf;
+        IsUntrimmed: commit_trim;
+    }
+    [D: ContractsTo<Identity>] Sum<D>; [PositionCommitTrim] {
+        IsBeforeCommit: contract accumulate;
+    }
+    [D: Scalar] D; [PositionCommitTrim] {
+        PacksValidCounts: commit_valid_count_pack;
+        WasCommitted: to_hbm to_dm;
+    }
+    [D: Scalar, Before: Ending] D; [PositionCommitCast<Before>] {
+        IsBeforeCommit: fetch switch switch_to collect align contract accumulate cast transpose to_trf to_vrf;
+        IsUnnarrowed: commit_trim commit_cast commit_cast_relu;
         WasCommitted: to_hbm to_dm;
     }
 }

@@ -12,6 +12,7 @@
 //! VectorInitTensor … ─vector_final─▶ VectorFinalTensor ─▶ to_vrf, cast, transpose, commit
 //! CastTensor ─▶ transpose, commit
 //! TransposeTensor ─▶ commit
+//! each ─[commit_trim]─▶ CommitTrimTensor ─[commit_cast]─▶ CommitCastTensor ─▶ commit
 //! ```
 //!
 //! Between `vector_init` and `vector_final` the stream is in [`crate::engine::vector`].
@@ -20,6 +21,9 @@
 //! assembled.
 
 use crate::command::{self, Region};
+#[cfg(doc)]
+use crate::engine::commit_stages::Plain;
+use crate::engine::commit_stages::Trimmed;
 use crate::engine::contraction::ContractConfig;
 use crate::engine::layout::{Layout, StreamLayout, exprs};
 use crate::error::PlanError;
@@ -39,6 +43,7 @@ pub(crate) use furiosa_visa_rules::engine::stream::check_kind;
 pub mod stage {
     pub use crate::engine::vector::stage::*;
 
+    use crate::engine::commit_stages::{Ending, Narrowed, Plain, Trimmed};
     use crate::mapping::{Expr, M};
     use crate::scalar::{ChipType, Rngd};
     use crate::tensor::{NoWindows, WindowList};
@@ -60,10 +65,13 @@ pub mod stage {
     }
 
     /// A place after the tensor has been read: packets can be committed.
-    pub trait InMotion: Position {}
+    pub trait InMotion: Position {
+        /// The stages of the Commit Engine that the stream has passed.
+        type Ending: Ending;
+    }
 
     macro_rules! positions {
-        ($($(#[$doc:meta])* $name:ident = $position:ident, $sub_commit:literal;)*) => {
+        ($($(#[$doc:meta])* $name:ident = $position:ident, $sub_commit:literal, $ending:ty;)*) => {
             $(
                 $(#[$doc])*
                 #[derive(Debug)]
@@ -73,7 +81,9 @@ pub mod stage {
                     const NAME: &'static str = crate::lower::Position::$position.name();
                     const SUB_COMMIT: bool = $sub_commit;
                 }
-                impl InMotion for $name {}
+                impl InMotion for $name {
+                    type Ending = $ending;
+                }
             )*
         };
     }
@@ -124,19 +134,33 @@ pub mod stage {
 
     positions! {
         /// Packets as they were read.
-        PositionFetch = Fetch, true;
+        PositionFetch = Fetch, true, Plain;
         /// Packets in the slices that need them.
-        PositionSwitch = Switch, true;
+        PositionSwitch = Switch, true, Plain;
         /// Packets of one 32-byte flit.
-        PositionCollect = Collect, true;
+        PositionCollect = Collect, true, Plain;
         /// Sums of 32 bits in beats of 8.
-        PositionContraction = Accumulate, true;
+        PositionContraction = Accumulate, true, Plain;
         /// 32-bit elements that left the Vector Engine.
-        PositionVectorFinal = VectorFinal, true;
+        PositionVectorFinal = VectorFinal, true, Plain;
         /// Flits of a narrower type.
-        PositionCast = Cast, true;
+        PositionCast = Cast, true, Plain;
         /// Flits whose elements were time steps.
-        PositionTranspose = Transpose, false;
+        PositionTranspose = Transpose, false, Plain;
+        /// Packets as they are committed.
+        PositionCommitTrim = CommitTrim, true, Trimmed;
+    }
+
+    /// Elements as the Commit Engine narrows them, in packets that have passed the stages `Before`.
+    #[derive(Debug)]
+    pub struct PositionCommitCast<Before: Ending>(PhantomData<Before>, Infallible);
+    impl<Before: Ending> sealed::Sealed for PositionCommitCast<Before> {}
+    impl<Before: Ending> Position for PositionCommitCast<Before> {
+        const NAME: &'static str = crate::lower::Position::CommitCast.name();
+        const SUB_COMMIT: bool = false;
+    }
+    impl<Before: Ending> InMotion for PositionCommitCast<Before> {
+        type Ending = Narrowed<Before>;
     }
 
     macro_rules! marks {
@@ -156,6 +180,12 @@ pub mod stage {
         Castable: PositionCollect PositionContraction PositionVectorFinal;
         /// A place before the Transpose Engine.
         Transposable: PositionCollect PositionContraction PositionVectorFinal PositionCast;
+        /// A place before the Commit Engine.
+        Trimmable: PositionFetch PositionSwitch PositionCollect PositionContraction PositionVectorFinal PositionCast
+            PositionTranspose;
+        /// A place before the conversion of the Commit Engine.
+        Narrowable: PositionFetch PositionSwitch PositionCollect PositionContraction PositionVectorFinal PositionCast
+            PositionTranspose PositionCommitTrim;
         /// A place from which the vector register file is loaded.
         VrfLoadable: PositionCollect PositionVectorFinal;
     }
@@ -163,9 +193,9 @@ pub mod stage {
 
 use crate::lower;
 use stage::{
-    Position, PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionContract,
-    PositionContraction, PositionFetch, PositionSwitch, PositionTranspose, PositionVectorFinal,
-    PositionVectorInit,
+    Position, PositionAlign, PositionBegin, PositionCast, PositionCollect, PositionCommitCast,
+    PositionCommitTrim, PositionContract, PositionContraction, PositionFetch, PositionSwitch,
+    PositionTranspose, PositionVectorFinal, PositionVectorInit,
 };
 
 /// The pass of a stream.
@@ -264,6 +294,14 @@ pub type CastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
 /// Time steps that have become the elements of packets: `.commit()` comes next.
 pub type TransposeTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
     StreamTensor<'l, T, PositionTranspose, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
+
+/// The beginnings of packets, as they are committed: `.commit_cast()` or `.commit()` comes next.
+pub type CommitTrimTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet> =
+    StreamTensor<'l, T, PositionCommitTrim, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
+
+/// Elements as the Commit Engine narrows them: `.commit()` comes next. `Before` is [`Plain`] where no trim came before.
+pub type CommitCastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet, Before = Trimmed> =
+    StreamTensor<'l, T, PositionCommitCast<Before>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {

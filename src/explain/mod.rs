@@ -6,6 +6,7 @@
 //! [`StageExplanation`].
 
 use crate::engine::commit::CommitPlan;
+use crate::engine::commit_stages::{CommitTrimPlan, Ending};
 use crate::engine::dma::{AtRest, DmaPlan};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::fetch::stages::Stages;
@@ -70,7 +71,9 @@ impl<D: Scalar, Buf: M, Time: M, Packet: M> BufferPlan<D, Buf, Time, Packet> {
     }
 }
 
-impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time, Packet, Element, T> {
+impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
+    CommitPlan<D, Time, Packet, Element, T, Stages>
+{
     /// Explains the derivation of the sequencer from the mappings.
     pub fn explain() -> Explanation {
         explained(explain_commit(&Self::REQUEST, &Self::CONFIG))
@@ -88,6 +91,22 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu> CommitPlan<D, Time,
     pub fn explain_view() -> Explanation {
         let explanation = explain_commit_view(&Self::REQUEST, &Self::VIEW);
         explained(explanation.or_else(|_| explain_commit(&Self::REQUEST, &Self::VIEW)))
+    }
+}
+
+impl<D: StreamScalar, Packet: M, OutPacket: M> CommitTrimPlan<D, Packet, OutPacket> {
+    /// Explains what is kept of each flit.
+    ///
+    /// ```
+    /// use furiosa_visa_std::engine::commit_stages::CommitTrimPlan;
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![W = 12];
+    /// let explanation = CommitTrimPlan::<i8, m![W # 32], m![W = 8]>::explain();
+    /// assert_eq!(explanation.value("kept"), Some("8 bytes, 8 i8"));
+    /// assert_eq!(explanation.value("cut elements"), Some("4"));
+    /// ```
+    pub fn explain() -> StageExplanation {
+        explain_commit_trim(&Self::REQUEST).unwrap_or_else(|error| error.refuse())
     }
 }
 

@@ -11,6 +11,7 @@ use furiosa_visa_std::clock::tensor_unit::{
 use furiosa_visa_std::command::{AdapterStage, StreamShape, Vector, VectorStep};
 use furiosa_visa_std::engine::collect::CollectPlan;
 use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::contraction::{AlignPlan, AlignRequest, derive_align};
 use furiosa_visa_std::engine::fetch::{FetchConfig, FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::switch::{SwitchRequest, derive_switch, derive_switch_to};
@@ -417,7 +418,8 @@ fn reductions() {
 
 fn commit<Time: M, Packet: M, Element: M>(element: ElementType) -> Result<CommitConfig, &'static str> {
     let (time, packet, destination) = (Time::EXPR, Packet::EXPR, Element::EXPR);
-    derive_commit(&CommitRequest { sub_context: false, element, time, packet, destination })
+    let stages = CommitStages::NONE;
+    derive_commit(&CommitRequest { sub_context: false, element, time, packet, destination, stages })
         .map_err(|error| error.rule())
 }
 

@@ -9,6 +9,7 @@
 #![allow(clippy::result_large_err)]
 
 mod bridge;
+mod commits;
 mod const_plans;
 mod copies;
 mod dma_commands;

@@ -20,6 +20,7 @@ use furiosa_visa_std::command::{
 use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
 use furiosa_visa_std::engine::collect::{CollectConfig, CollectRequest, derive_collect};
 use furiosa_visa_std::engine::commit::{CommitConfig, CommitRequest, derive_commit};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::contraction::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     derive_accumulate, derive_align, derive_contract,
@@ -161,6 +162,7 @@ impl Plan {
             time: expr(time),
             packet: expr(packet),
             destination: expr(&case.result_element),
+            stages: CommitStages::NONE,
         })?;
         Ok(Plan { data, weights, load, align, contract, accumulate, transpose, commit })
     }

@@ -18,6 +18,7 @@ use furiosa_visa_std::command::{Cast, Collect, Fetch, TensorUnit};
 use furiosa_visa_std::engine::cast::{CastRequest, derive_cast};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::fetch::{FetchRequest, check_packet, derive_fetch};
 use furiosa_visa_std::lower::commit_sink;
 use std::cell::Cell;
@@ -148,6 +149,7 @@ impl Pass {
             time: out_time,
             packet: cast_packet,
             destination: expr(&self.destination),
+            stages: CommitStages::NONE,
         }));
         // A copy may have holes; what is converted must all be there.
         let copies = self.stored == self.streamed && self.streamed == self.committed;
@@ -405,6 +407,7 @@ fn wrong_commits_are_refused() {
             time: expr(&pass.collected[0]),
             packet: expr(&pass.cast_packet),
             destination: expr(&pass.destination),
+            stages: CommitStages::NONE,
         });
         if plan.is_ok() {
             return Err(format!("{}\naccepted, but {reason}", pass.text()));

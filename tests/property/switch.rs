@@ -15,6 +15,7 @@ use furiosa_visa_std::PlanError;
 use furiosa_visa_std::command::{Collect, Fetch, Memory, Switch, TensorUnit, Transpose};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::switch::{
     SwitchConfig, SwitchDerivation, SwitchRequest, derive_switch, derive_switch_to,
@@ -352,6 +353,7 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
         time: expr(&last_time),
         packet: expr(&last_flit),
         destination: expr(&written),
+        stages: CommitStages::NONE,
     }) else {
         return Ok(0);
     };

@@ -14,6 +14,7 @@ use crate::reference::tensor::{MathTensor, place};
 use crate::reference::tiles::{Tiled, cut, paste};
 use furiosa_visa_std::command::{Collect, Fetch, FillId, Memory, Part, Region, TensorUnit};
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit_view};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::lower::commit_sink;
 use furiosa_visa_std::scalar::ElementType;
@@ -457,6 +458,7 @@ fn commits_into_tiles() {
             time: expr(&time),
             packet: expr(&packet),
             destination: expr(&tile),
+            stages: CommitStages::NONE,
         });
         let told =
             format!("{element:?} {axes:?}: time {time}, packet {packet}, {tile} of {whole} at {before}");

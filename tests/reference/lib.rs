@@ -31,6 +31,7 @@
 
 pub mod adapter;
 pub mod cases;
+pub mod commits;
 pub mod contraction;
 pub mod coordinates;
 pub mod copies;

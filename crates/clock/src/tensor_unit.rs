@@ -286,6 +286,7 @@ pub fn tensor_unit_time(unit: &TensorUnit, model: Model, channels: Channels) -> 
     }
     match &unit.sink {
         Sink::Commit { destination, config, commit_size, .. } => {
+            // What the engine narrows counts as it is written, and takes no time of its own: assumed.
             let bytes = (config.packet_size * destination.footprint.element.bits() / 8) as u64;
             let flits = config.positions() as u64 / config.packet_size.max(1) as u64;
             let cycles = commit_cycles(flits, bytes, *commit_size as u64);

@@ -155,6 +155,9 @@ pub const FETCH_MASK_NIBBLES: usize = 255;
 /// Sizes of one TRF read in bytes, `reg_read_size`, largest first. Documented. See
 /// `guide::contraction`.
 pub const REGISTER_READ_SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
+/// Bytes of f32 that the Commit Engine narrows to bf16 at a time: the packet holds a multiple of them. Documented. See
+/// `guide::cast_transpose_commit`.
+pub const COMMIT_CAST_BYTES: usize = 16;
 /// Bytes of one commit write of the sub context. Documented. See
 /// `guide::cast_transpose_commit`.
 pub const SUB_COMMIT_BYTES: usize = 8;

@@ -114,6 +114,7 @@ wrong_calls! { [D: VeScalar,] D, 8 {
     call!(HasFourLanes, vector_concat<Time2: M, Packet2: M>() -> behind!(Widen, D, L::With<Time2, Packet2>, 8));
     call!(HasFourLanes, vector_pad_way8<Packet2: M>() -> behind!(Widen, D, L::With<L::Time, Packet2>, 8));
     call!(HasLeft, commit<Element>(address) -> ());
+    call!(HasLeft, commit_trim<OutPacket>() -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }
@@ -143,6 +144,7 @@ wrong_calls! { [D: VeScalar,] D, 4 {
         -> behind!(InterSliceReduce, D, L::Over<Slice2, Time2>, 8));
     call!(HasEightLanes, vector_final<>() -> StreamTensor<'l, T, PositionVectorFinal, D, L>);
     call!(HasLeft, commit<Element>(address) -> ());
+    call!(HasLeft, commit_trim<OutPacket>() -> ());
     call!(HasLeft, cast<D2, OutPacket>() -> ());
     call!(HasLeft, to_vrf<Element>(address) -> ());
 } }

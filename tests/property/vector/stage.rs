@@ -18,6 +18,7 @@ use furiosa_visa_std::command::{
     TransferLoop, Vector,
 };
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
+use furiosa_visa_std::engine::commit_stages::CommitStages;
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
 use furiosa_visa_std::lower::commit_sink;
@@ -226,6 +227,7 @@ pub fn run_and_compare(
         time: expr(&list.stride(8)),
         packet: expr(&list.modulo(8)),
         destination: expr(&list),
+        stages: CommitStages::NONE,
     })
     .map_err(|error| error.to_string())?;
     stage.machine.pass(unit(commit_sink(target, &plan, &live)))?;

@@ -160,6 +160,11 @@ pub(crate) fn tensor_unit(
                 let help = "commit in the main context";
                 return Err(call.fault(FaultKind::Unsupported, message.to_string(), help));
             }
+            if checks.contexts && unit.sub_context && unit.narrowing.is_some() {
+                let message = "the sub context narrows what it commits, which only the main context does";
+                let help = "commit in the main context, or cast before the commit";
+                return Err(call.fault(FaultKind::Unsupported, message.to_string(), help));
+            }
             if checks.alignment {
                 commit_aligned(destination, config, call)?;
             }
@@ -176,7 +181,7 @@ pub(crate) fn tensor_unit(
                 element_aligned(destination, call)?;
             }
             if checks.views {
-                in_its_slices(unit, destination, (guard, unit.shapes().transposed.lanes), call)?;
+                in_its_slices(unit, destination, (guard, unit.shapes().ended.lanes), call)?;
             }
             moved(core::slice::from_ref(transfer), destination, checks, call)
         }
@@ -306,7 +311,7 @@ pub(super) fn first_unit(live: &LiveRows, chips: usize) -> Coordinates {
 
 /// Refuses a load of more than its tensor holds.
 fn loaded(unit: &TensorUnit, region: &TrfRegion, guard: &Guard, call: Call) -> Result<(), Fault> {
-    let StreamShape { time, lanes, .. } = unit.shapes().transposed;
+    let StreamShape { time, lanes, .. } = unit.shapes().ended;
     let elements = region.rows * region.row_elements;
     if time * lanes <= elements {
         return Ok(());
@@ -446,7 +451,7 @@ fn in_its_slices(
     }
     let live = LiveRows::new(guard, 4, width);
     let mut mask = Vec::new();
-    let time = unit.shapes().transposed.time;
+    let time = unit.shapes().ended.time;
     let mut is_written = |at: Coordinates| {
         (0..time).any(|time| {
             let liveness = live.row(&mut [at.chip, at.cluster, at.slice, time, 0], &mut mask);

@@ -182,7 +182,7 @@ pub(crate) fn tensor_unit(
     }
     match &unit.sink {
         Sink::Commit { destination, .. } => {
-            let last = unit.shapes().transposed.element;
+            let last = unit.shapes().ended.element;
             if !last.is_stored() {
                 let message = format!("elements of type {last} are to be written, which no memory holds");
                 let help = "end the stream in the register file, or fetch as i32";

@@ -101,7 +101,7 @@ fn check_source(
     let live = LiveRows::new(guard, 4, window);
     let at = first_unit(&live, destination.footprint.chips);
     let mut mask = Vec::new();
-    for flit in 0..unit.shapes().transposed.time {
+    for flit in 0..unit.shapes().ended.time {
         // Padding is written, too: lanes of a packet and whole time steps, except those between the elements of a tile.
         let liveness = live.row(&mut [at.chip, at.cluster, at.slice, flit, 0], &mut mask);
         if liveness == Liveness::Nothing && destination.part != Part::WHOLE {

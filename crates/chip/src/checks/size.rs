@@ -19,7 +19,7 @@ const BYTES_PER_LANE: u128 = 8;
 
 /// The bytes that the values of a pass take.
 fn needed(unit: &TensorUnit) -> u128 {
-    let (collected, end) = (unit.shapes().collected.time, unit.shapes().transposed);
+    let (collected, end) = (unit.shapes().collected.time, unit.shapes().ended);
     let steps = unit.contraction.as_ref().map_or(0, |contraction| contraction.steps);
     let moved = match &unit.sink {
         Sink::Vrf { transfer, .. } => {

@@ -22,7 +22,7 @@ impl Pass<'_> {
             (Some(_), _) => ("contraction", "takes"),
             (None, false) if self.vector.is_some() => ("vector", "takes"),
             (None, true) => ("fetch", "converts"),
-            (None, false) => ("cast", "converts"),
+            (None, false) => (self.narrowing.map_or("cast", |narrowing| narrowing.name()), "converts"),
         };
         let help = "write every element of the tensor before it is used, or make the rest padding (`# n`)";
         let fault = |message| Fault::new(FaultKind::Uninitialised, operation, self.location, message, help);

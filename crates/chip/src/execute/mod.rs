@@ -19,6 +19,7 @@ mod host;
 pub(crate) mod indexed;
 mod load;
 mod mask;
+mod narrow;
 mod operands;
 mod packets;
 pub(crate) mod path;
@@ -43,7 +44,7 @@ use core::ops::Range;
 use core::panic::Location;
 use fetch::{FetchBuffers, FetchPlan};
 use furiosa_visa_rules::command::place::Coordinates;
-use furiosa_visa_rules::command::{Cast, Place, Sink, TensorUnit, Vector};
+use furiosa_visa_rules::command::{Cast, CommitNarrowing, Place, Sink, TensorUnit, Vector};
 use furiosa_visa_rules::mapping::{Guard, gcd};
 use furiosa_visa_rules::scalar::ElementType;
 use packets::Packets;
@@ -117,6 +118,7 @@ pub(crate) struct Pass<'a> {
     vector: Option<VectorPlan>,
     cast: Option<Cast>,
     transpose: Option<TransposePlan>,
+    narrowing: Option<CommitNarrowing>,
     sink: SinkPlan,
 }
 
@@ -137,6 +139,8 @@ struct Buffers {
     transposed: Row,
     transposed_flags: Vec<bool>,
     output: Row,
+    /// The output as the Commit Engine narrows it.
+    narrowed: Row,
     mask: Vec<bool>,
 }
 
@@ -154,6 +158,7 @@ impl Default for Buffers {
             transposed: row(),
             transposed_flags: Vec::new(),
             output: row(),
+            narrowed: row(),
             mask: Vec::new(),
         }
     }
@@ -230,6 +235,7 @@ impl<'a> Pass<'a> {
             vector,
             cast,
             transpose,
+            narrowing: command.narrowing,
             sink,
         }
     }
@@ -242,7 +248,8 @@ impl<'a> Pass<'a> {
     /// Tells if the pass computes with its elements. If not, it copies them, uninitialised ones too.
     fn computes(&self) -> bool {
         let vector = self.command.vector.as_ref().is_some_and(Vector::computes);
-        self.contraction.is_some() || vector || self.cast.is_some() || self.fetch.converts()
+        let converts = self.cast.is_some() || self.narrowing.is_some() || self.fetch.converts();
+        self.contraction.is_some() || vector || converts
     }
 
     /// Runs all slices. Everything has been checked.
@@ -250,10 +257,12 @@ impl<'a> Pass<'a> {
         let crossing = self.vector.as_ref().filter(|vector| vector.crosses_slices());
         // If the rest of a tensor becomes uninitialised, its slice must be read completely before anything is written.
         let plain = !self.sink.is_beginning();
+        // What is narrowed on its way to DM is no move of bytes.
+        let moves = plain && self.narrowing.is_none();
         match (crossing, &self.switch) {
             (Some(vector), _) => self.run_across(vector, units, switched.rows()),
-            (None, Some(_)) if plain && (self.run_directly(units) || self.run_in_place(units)) => {}
-            (None, None) if plain && (self.run_straight(units) || self.run_load(units)) => {}
+            (None, Some(_)) if moves && (self.run_directly(units) || self.run_in_place(units)) => {}
+            (None, None) if moves && (self.run_straight(units) || self.run_load(units)) => {}
             (None, _) => {
                 let sent = self.sent_rows(units, switched.rows());
                 self.for_each_slice(units, |at, unit, buffers| {
@@ -291,10 +300,10 @@ impl<'a> Pass<'a> {
         let behind = |buffers: &mut Buffers, number: usize, unit: &mut Unit, stream: &mut Option<LaneRow>| {
             let at = Coordinates::of_slice(number);
             let Some(stream) = stream.take() else { return self.sink.begin(at, unit) };
-            let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, mask, .. } = buffers;
+            let Buffers { vector, whole: [_, whole], converted, cast: narrow, output, .. } = buffers;
             plan.run_behind(stream, (unit, at), vector, if self.is_end() { output } else { whole });
             self.narrow(whole, converted, narrow, output);
-            self.sink.run(output, at, unit, mask);
+            self.write(at, unit, buffers);
         };
         let sent = self.sent(units, rows);
         let mut streams: Vec<Option<LaneRow>> = Vec::new();
@@ -468,7 +477,6 @@ impl<'a> Pass<'a> {
             converted,
             cast: narrow,
             output,
-            mask,
             ..
         } = buffers;
         let is_end = self.is_end();
@@ -480,7 +488,20 @@ impl<'a> Pass<'a> {
             contraction.finish(sums, if is_end { output } else { stream });
             self.narrow(stream, converted, narrow, output);
         }
-        self.sink.run(output, at, unit, mask);
+        self.write(at, unit, buffers);
+    }
+
+    /// Writes the output of the engines to the sink, narrowed if the Commit Engine does so.
+    fn write(&self, at: Coordinates, unit: &mut Unit, buffers: &mut Buffers) {
+        let Buffers { output, narrowed, mask, .. } = buffers;
+        let stream = match self.narrowing {
+            Some(narrowing) => {
+                narrow::run(narrowing, output, narrowed);
+                &*narrowed
+            }
+            None => output,
+        };
+        self.sink.run(stream, at, unit, mask);
     }
 
     /// Runs the Cast and Transpose Engine, after the engines that compute. Without them, the output is there already.

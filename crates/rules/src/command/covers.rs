@@ -153,7 +153,7 @@ impl TensorUnit {
     /// True if it writes every element of the tensor that it fills, in all slices that have a stream. False also if the
     /// test is not quick: see [`Transfer::covers`].
     pub fn covers(&self) -> bool {
-        let StreamShape { time, lanes, .. } = self.shapes().transposed;
+        let StreamShape { time, lanes, .. } = self.shapes().ended;
         match &self.sink {
             Sink::Commit { destination, config, guard, .. } => {
                 let Footprint { chips, clusters, slices, guard: held, .. } = &destination.footprint;

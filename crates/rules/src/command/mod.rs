@@ -39,7 +39,8 @@ pub use switch::{
 };
 pub use table::Table;
 pub use tensor_unit::{
-    AccumulationKind, Cast, Collect, Contraction, Sink, TensorUnit, Transpose, transpose_cycles,
+    AccumulationKind, Cast, Collect, CommitNarrowing, Contraction, Sink, TensorUnit, Transpose,
+    transpose_cycles,
 };
 pub use transfer::{
     Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,

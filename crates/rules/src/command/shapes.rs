@@ -2,7 +2,7 @@
 
 use super::fetch::Fetch;
 use super::switch::Switch;
-use super::tensor_unit::{Cast, Collect, Contraction, Sink, TensorUnit, Transpose};
+use super::tensor_unit::{Cast, Collect, CommitNarrowing, Contraction, Sink, TensorUnit, Transpose};
 use super::vector::Vector;
 use crate::scalar::ElementType;
 use crate::spec::{BEAT_LANES, FLIT_BYTES};
@@ -34,8 +34,10 @@ pub struct StreamShapes {
     pub vector: StreamShape,
     /// After the Cast Engine: a flit per time step.
     pub cast: StreamShape,
-    /// After the Transpose Engine: the input of the sink.
+    /// After the Transpose Engine.
     pub transposed: StreamShape,
+    /// After the conversion of the Commit Engine, which keeps lanes: what the sink writes.
+    pub ended: StreamShape,
 }
 
 /// The stream on its way to the Vector Engine: fetched, switched, collected, contracted. Numbers saturate.
@@ -83,7 +85,9 @@ impl TensorUnit {
             time: transpose.out_time(),
             lanes: lanes_per_flit(transpose.element),
         });
-        StreamShapes { fetched, switched, collected, contracted, vector, cast, transposed }
+        let element = self.narrowing.map_or(transposed.element, |_| CommitNarrowing::OUTPUT);
+        let ended = StreamShape { element, ..transposed };
+        StreamShapes { fetched, switched, collected, contracted, vector, cast, transposed, ended }
     }
 }
 
@@ -131,8 +135,18 @@ impl fmt::Display for Sink {
 /// The settings of the engines of the pass, in the words of the guide.
 impl fmt::Display for TensorUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
-            self;
+        let Self {
+            sub_context: _,
+            fetch,
+            switch,
+            collect,
+            contraction,
+            vector,
+            cast,
+            transpose,
+            narrowing,
+            sink,
+        } = self;
         write!(f, "{fetch}")?;
         if let Some(switch) = switch {
             write!(f, "; {switch}")?;
@@ -151,6 +165,9 @@ impl fmt::Display for TensorUnit {
         }
         if let Some(transpose) = transpose {
             write!(f, "; {transpose}")?;
+        }
+        if let Some(narrowing) = narrowing {
+            write!(f, "; {} {} to {}", narrowing.name(), CommitNarrowing::INPUT, CommitNarrowing::OUTPUT)?;
         }
         write!(f, "; {sink}")
     }
@@ -254,6 +271,12 @@ mod tests {
         assert!(text.contains(part), "{text}");
         let huge = Transpose { iterations: usize::MAX, in_cols: 7, ..transpose };
         assert_eq!((huge.out_time(), huge.packets_per_col(), huge.kept_elements()), (usize::MAX, 0, 0));
+        // The conversion of a commit keeps lanes.
+        let narrow = TensorUnit { cast: None, narrowing: Some(CommitNarrowing { relu: true }), ..product() };
+        assert_eq!(narrow.shapes().transposed, shape(F32, 6, 8));
+        assert_eq!(narrow.shapes().ended, shape(Bf16, 6, 8));
+        let part = "Interleaved; commit_cast_relu f32 to bf16; commit [6 : 8";
+        assert!(narrow.to_string().contains(part), "{narrow}");
         // The same without these engines.
         (unit.contraction, unit.cast, unit.transpose) = (None, None, None);
         assert_eq!(unit.shapes().transposed, shape(Bf16, 12, 16));

@@ -49,8 +49,18 @@ impl TensorUnit {
     /// pipeline of the Tensor Unit. Values are the same. The command belongs to the sub context; this function tests
     /// only the data. See [`ContiguousLoad::holds`].
     pub const fn is_sto_trf(&self) -> bool {
-        let Self { sub_context: _, fetch, switch, collect, contraction, vector, cast, transpose, sink } =
-            self;
+        let Self {
+            sub_context: _,
+            fetch,
+            switch,
+            collect,
+            contraction,
+            vector,
+            cast,
+            transpose,
+            narrowing: _,
+            sink,
+        } = self;
         // A mask replaces padding only, which has no meaning in the register file either.
         let Fetch {
             source,

@@ -157,6 +157,27 @@ impl Transpose {
     }
 }
 
+/// The conversion of the Commit Engine: the f32 of a packet become bf16 on their way to DM.
+///
+/// Elements keep their lanes, so half as many bytes are written. The Cast Engine has no part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommitNarrowing {
+    /// True if values with a sign become +0.0 first.
+    pub relu: bool,
+}
+
+impl CommitNarrowing {
+    /// The type before the conversion.
+    pub const INPUT: ElementType = ElementType::F32;
+    /// The type after the conversion.
+    pub const OUTPUT: ElementType = ElementType::Bf16;
+
+    /// The call, as a kernel writes it.
+    pub const fn name(self) -> &'static str {
+        if self.relu { "commit_cast_relu" } else { "commit_cast" }
+    }
+}
+
 /// The end of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
@@ -208,6 +229,8 @@ pub struct TensorUnit {
     pub cast: Option<Cast>,
     /// The Transpose Engine.
     pub transpose: Option<Transpose>,
+    /// The conversion of the Commit Engine. Only a commit has one.
+    pub narrowing: Option<CommitNarrowing>,
     /// The end of the stream.
     pub sink: Sink,
 }
@@ -227,6 +250,7 @@ impl TensorUnit {
             vector: None,
             cast: None,
             transpose: None,
+            narrowing: None,
             sink,
         }
     }

@@ -1,7 +1,8 @@
 //! Commit Engine: writes a stream of flits to DM.
 
-use crate::command::{Address, Footprint, Region, Sink};
+use crate::command::{Address, CommitNarrowing, Footprint, Region, Sink};
 use crate::engine::collect::whole_bytes;
+use crate::engine::commit_stages::{CommitStages, is_commit_size};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
 use crate::mapping::{
@@ -19,7 +20,7 @@ use crate::text::Text;
 pub struct CommitRequest {
     /// True if the sub context commits.
     pub sub_context: bool,
-    /// The element type in the stream.
+    /// The element type in the stream, before the engine narrows it.
     pub element: ElementType,
     /// Time of the stream.
     pub time: &'static Expr,
@@ -27,6 +28,15 @@ pub struct CommitRequest {
     pub packet: &'static Expr,
     /// The tensor in each slice.
     pub destination: &'static Expr,
+    /// The stages of the engine that the stream has passed.
+    pub stages: CommitStages,
+}
+
+impl CommitRequest {
+    /// The element type that is written.
+    pub const fn stored(&self) -> ElementType {
+        if self.stages.narrowed { CommitNarrowing::OUTPUT } else { self.element }
+    }
 }
 
 /// The derived configuration of a commit.
@@ -38,8 +48,10 @@ pub struct CommitConfig {
     pub config: Config,
     /// Elements of each flit that are written.
     pub window: usize,
-    /// Bytes of each flit that are written: `commit_in_size`.
+    /// Bytes of each flit that are kept: `commit_in_size`.
     pub commit_in_size: usize,
+    /// Bytes of each flit that are written: the same, or half of them if the engine narrows f32 to bf16.
+    pub written: usize,
     /// Contiguous bytes of memory: `contiguous_sram_access_size`.
     pub contiguous_bytes: usize,
     /// Bytes of one write: `commit_size`.
@@ -55,12 +67,15 @@ impl CommitConfig {
         (window, commit_in_size, contiguous_bytes): (usize, usize, usize),
         steps: usize,
     ) -> Self {
+        let written = window * request.stored().bits() / 8;
         let commit_size = match request.sub_context {
             true => spec::SUB_COMMIT_BYTES,
-            false => crate::mapping::gcd(contiguous_bytes, commit_in_size),
+            false => crate::mapping::gcd(contiguous_bytes, written),
         };
-        let cycles = steps * (commit_in_size / commit_size);
-        Self { derived, config, window, commit_in_size, contiguous_bytes, commit_size, cycles }
+        // The engine narrows at the rate of its writes, which take what the packet has in memory. This is assumed:
+        // no page tells its time.
+        let cycles = steps * (written / commit_size);
+        Self { derived, config, window, commit_in_size, written, contiguous_bytes, commit_size, cycles }
     }
 }
 
@@ -78,7 +93,7 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
     let time = normal!(forms[0], OPERATION, &mut pool, request.time);
     let packet = normal!(forms[1], OPERATION, &mut pool, request.packet);
     let destination = normal!(forms[2], OPERATION, &mut pool, request.destination);
-    attempt!(check_flit(request, packet.size()));
+    attempt!(check_input(request, packet.size()));
     let (size, steps) = (destination.size(), time.size());
     if !size.is_multiple_of(steps) {
         refuse!(
@@ -97,6 +112,7 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
     if !in_order {
         attempt!(check_permutation(&pool, request, (&time, &destination), (&outer, &inner)));
     }
+    attempt!(check_stages(request, packet.size(), window));
     let commit_in_size = attempt!(whole_bytes(OPERATION, request.element, request.destination, window));
     attempt!(check_window(request, commit_in_size, window));
     if !in_order && !expected.is(&inner) {
@@ -124,8 +140,43 @@ pub const fn commit(request: &CommitRequest, forms: [&Factors; 3]) -> Result<Com
     let derived = attempt!(derive(&mut pool, &loops)).config;
     let config = attempt!(limited(OPERATION, derived));
     let run =
-        attempt!(whole_bytes(OPERATION, request.element, request.destination, contiguous_run(&derived)));
+        attempt!(whole_bytes(OPERATION, request.stored(), request.destination, contiguous_run(&derived)));
     Ok(CommitConfig::new(request, (derived, config), (window, commit_in_size, run), steps))
+}
+
+/// Checks that a time step carries one flit, or what a trim leaves of one.
+const fn check_input(request: &CommitRequest, lanes: usize) -> Result<(), PlanError> {
+    if request.stages.trimmed { Ok(()) } else { check_flit(request, lanes) }
+}
+
+/// Checks that Element has a place for what the engine writes of a packet.
+const fn check_stages(request: &CommitRequest, lanes: usize, window: usize) -> Result<(), PlanError> {
+    if request.stages.trimmed && window != lanes {
+        refuse!(
+            "commit trimmed packet",
+            "commit: each time step has {} of Element {}, but the packet was trimmed to {}, {};              help: let the trim keep what Element holds",
+            (count(window, "position"), request.destination, request.packet, count(lanes, "element")),
+        );
+    }
+    let bytes = window * request.element.bits() / 8;
+    if !request.stages.narrowed || bytes == spec::COMMIT_CAST_BYTES || bytes == spec::FLIT_BYTES {
+        return Ok(());
+    }
+    let help = if bytes > spec::FLIT_BYTES {
+        text!(
+            "give each time step at most {} elements of Element",
+            spec::FLIT_BYTES * 8 / request.element.bits()
+        )
+    } else {
+        let next = bytes.div_ceil(spec::COMMIT_CAST_BYTES) * spec::COMMIT_CAST_BYTES;
+        text!("pad the innermost part with `# {}`", next * 8 / request.element.bits())
+    };
+    refuse!(
+        "commit cast width",
+        "commit: each time step writes {} {} of Element {}, narrowed from {} bytes of {}, but the engine narrows 16 or \
+         32 bytes of a packet; help: {}",
+        (window, request.stored().name(), request.destination, bytes, request.element.name(), &help),
+    )
 }
 
 /// Checks that a time step carries one flit.
@@ -159,10 +210,10 @@ pub const fn derive_commit_view(request: &CommitRequest) -> Result<CommitConfig,
     let time = attempt!(factors_of(OPERATION, &mut pool, request.time));
     let packet = attempt!(factors_of(OPERATION, &mut pool, request.packet));
     let destination = attempt!(factors_of(OPERATION, &mut pool, request.destination));
-    attempt!(check_flit(request, packet.size()));
+    attempt!(check_input(request, packet.size()));
     each!(k < spec::COMMIT_SIZES.len(), {
         let window = spec::COMMIT_SIZES[k] * 8 / request.element.bits();
-        if window > packet.size() {
+        if window > packet.size() || check_stages(request, packet.size(), window).is_err() {
             continue;
         }
         let kept = resize(&mut pool, &packet, window);
@@ -209,7 +260,7 @@ const fn view_config(
         }
         inside *= entry.size;
     }
-    let bits = request.element.bits();
+    let bits = request.stored().bits();
     while k > 0 {
         k -= 1;
         let entry = found.config.entries.items[k];
@@ -220,7 +271,7 @@ const fn view_config(
                 "commit: packets lie {} of {} apart in the view {}, but the engine writes at multiples of {} bytes; \
                  help: pad the rows of the tensor to multiples of {} bytes",
                 count(entry.stride.unsigned_abs(), "element"),
-                request.element.name(),
+                request.stored().name(),
                 request.destination,
                 spec::COMMIT_ALIGN_BYTES,
                 spec::COMMIT_ALIGN_BYTES,
@@ -235,17 +286,15 @@ const fn view_config(
         derived.entries.push(Entry { size: window, stride: 1 });
     }
     let config = attempt!(limited(OPERATION, derived));
-    let commit_in_size = window * bits / 8;
+    let commit_in_size = window * request.element.bits() / 8;
     let run = contiguous_run(&derived) * bits / 8;
     Ok(CommitConfig::new(request, (derived, config), (window, commit_in_size, run), time.size()))
 }
 
 const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> Result<(), PlanError> {
-    each!(k < spec::COMMIT_SIZES.len(), {
-        if bytes == spec::COMMIT_SIZES[k] {
-            return Ok(());
-        }
-    });
+    if is_commit_size(bytes) {
+        return Ok(());
+    }
     let help = if bytes < spec::FLIT_BYTES {
         let next = bytes.div_ceil(8) * 8;
         text!("pad the innermost part with `# {}`", next * 8 / request.element.bits())
@@ -435,12 +484,7 @@ impl Written<'_> {
                         "commit: a packet writes {}, but of those of time step {} some are not of the tile: there is {} of the \
                          tensor; help: pad the rows of the tensor to multiples of {} bytes, so that tiles have bytes of their \
                          own",
-                        (
-                            count(self.plan.commit_in_size, "byte"),
-                            time,
-                            what.as_str(),
-                            spec::COMMIT_ALIGN_BYTES
-                        ),
+                        (count(self.plan.written, "byte"), time, what.as_str(), spec::COMMIT_ALIGN_BYTES),
                     );
                 }
             }

@@ -3,6 +3,7 @@
 pub mod cast;
 pub mod collect;
 pub mod commit;
+pub mod commit_stages;
 pub mod contraction;
 pub mod copies;
 mod display;

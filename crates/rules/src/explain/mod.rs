@@ -17,7 +17,7 @@ mod vector;
 
 pub use cast::explain_cast;
 pub use collect::explain_collect;
-pub use commit::{explain_commit, explain_commit_view};
+pub use commit::{explain_commit, explain_commit_trim, explain_commit_view};
 pub use contraction::{explain_accumulate, explain_align, explain_contract};
 pub use fetch::{explain_fetch, explain_read};
 pub use register_files::{explain_trf_load, explain_vrf_load};

@@ -1,7 +1,7 @@
 //! The calls of a stream as data, and their order.
 
 use super::{Tensor, Weights};
-use crate::command::{AccumulationKind, Address, ReduceOperator, TrfAddress, VectorStep};
+use crate::command::{AccumulationKind, Address, CommitNarrowing, ReduceOperator, TrfAddress, VectorStep};
 use crate::engine::switch::SwitchConfig;
 use crate::engine::vector::BranchMode;
 use crate::mapping::{Expr, Ident};
@@ -32,11 +32,15 @@ pub enum Position {
     Cast,
     /// Behind the Transpose Engine.
     Transpose,
+    /// Packets as they are committed.
+    CommitTrim,
+    /// Elements as the Commit Engine narrows them.
+    CommitCast,
 }
 
 impl Position {
-    /// The calls that a commit may follow.
-    pub(super) const COMMITTED: [Position; 7] = [
+    /// The calls that `commit_trim` may follow.
+    pub(super) const TRIMMED: [Position; 7] = [
         Position::Fetch,
         Position::Switch,
         Position::Collect,
@@ -44,6 +48,29 @@ impl Position {
         Position::VectorFinal,
         Position::Cast,
         Position::Transpose,
+    ];
+    /// The calls that `commit_cast` and `commit_cast_relu` may follow.
+    pub(super) const NARROWED: [Position; 8] = [
+        Position::Fetch,
+        Position::Switch,
+        Position::Collect,
+        Position::Accumulate,
+        Position::VectorFinal,
+        Position::Cast,
+        Position::Transpose,
+        Position::CommitTrim,
+    ];
+    /// The calls that a commit may follow.
+    pub(super) const COMMITTED: [Position; 9] = [
+        Position::Fetch,
+        Position::Switch,
+        Position::Collect,
+        Position::Accumulate,
+        Position::VectorFinal,
+        Position::Cast,
+        Position::Transpose,
+        Position::CommitTrim,
+        Position::CommitCast,
     ];
 
     /// The call, as a kernel writes it.
@@ -60,6 +87,8 @@ impl Position {
             Position::VectorFinal => "vector_final",
             Position::Cast => "cast",
             Position::Transpose => "transpose",
+            Position::CommitTrim => "commit_trim",
+            Position::CommitCast => "commit_cast",
         }
     }
 }
@@ -185,6 +214,18 @@ pub enum Call {
         time: &'static Expr,
         /// Packet of the result.
         packet: &'static Expr,
+    },
+    /// Keeps the beginning of each packet for the commit.
+    CommitTrim {
+        /// What is kept.
+        packet: &'static Expr,
+    },
+    /// Narrows each element on its way to DM.
+    CommitCast {
+        /// The conversion.
+        narrowing: CommitNarrowing,
+        /// The element type of the result.
+        output: ElementType,
     },
 }
 

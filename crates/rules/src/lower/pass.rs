@@ -1,8 +1,9 @@
 //! A pass of the Tensor Unit under construction: each stage adds its configuration.
 
 use crate::command::{
-    AccumulationKind, Cast, Collect, Contraction, Fetch, Interleave, MaskConfig, Operation, Region, Sink,
-    StreamShape, Switch, Table, TensorUnit, Transpose, TrfRegion, Vector, VectorStep, shapes_before_vector,
+    AccumulationKind, Cast, Collect, CommitNarrowing, Contraction, Fetch, Interleave, MaskConfig, Operation,
+    Region, Sink, StreamShape, Switch, Table, TensorUnit, Transpose, TrfRegion, Vector, VectorStep,
+    shapes_before_vector,
 };
 use crate::engine::collect::CollectConfig;
 use crate::engine::contraction::{AccumulateConfig, AlignConfig, ContractConfig};
@@ -28,6 +29,7 @@ pub struct Pass {
     vector: Option<Vector>,
     cast: Option<Cast>,
     transpose: Option<Transpose>,
+    narrowing: Option<CommitNarrowing>,
 }
 
 /// Weights that meet a stream in the Contraction Engine.
@@ -57,6 +59,7 @@ impl Pass {
             vector: None,
             cast: None,
             transpose: None,
+            narrowing: None,
         }
     }
 
@@ -171,12 +174,17 @@ impl Pass {
         self.transpose = Some(transpose);
     }
 
+    /// Adds the conversion of the Commit Engine. The stream ends in a commit.
+    pub fn narrow(&mut self, narrowing: CommitNarrowing) {
+        self.narrowing = Some(narrowing);
+    }
+
     /// The command of the pass.
     ///
     /// # Panics
     /// If nothing was fetched.
     pub fn end(self, sub_context: bool, sink: Sink) -> Operation {
-        let Self { fetch, switch, collect, contraction, vector, cast, transpose, .. } = self;
+        let Self { fetch, switch, collect, contraction, vector, cast, transpose, narrowing, .. } = self;
         let fetch = fetch.expect("a stream that ends was fetched");
         Operation::TensorUnit(Box::new(TensorUnit {
             sub_context,
@@ -186,6 +194,7 @@ impl Pass {
             vector,
             cast,
             transpose,
+            narrowing,
             ..TensorUnit::new(fetch, sink)
         }))
     }

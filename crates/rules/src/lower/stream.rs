@@ -1,10 +1,13 @@
 //! Streams through the Tensor Unit, with mappings as values.
 
 use super::{Call, End, Made, Pass, Position, Tensor, Weights};
-use crate::command::{Address, FillId, Memory, Operation, Sink, TrfAddress, VectorStep};
+use crate::command::{Address, CommitNarrowing, FillId, Memory, Operation, Sink, TrfAddress, VectorStep};
 use crate::engine::cast::{CastRequest, derive_cast};
 use crate::engine::collect::{CollectRequest, derive_collect};
 use crate::engine::commit::{CommitRequest, check_commit_address, commit_sink, derive_commit, no_sub_commit};
+use crate::engine::commit_stages::{
+    CommitCastRequest, CommitStages, CommitTrimRequest, derive_commit_cast, derive_commit_trim,
+};
 use crate::engine::contraction::{AlignConfig, ContractConfig};
 use crate::engine::fetch::{FetchRequest, check_packet, check_units, derive_fetch};
 use crate::engine::register_file::{TrfLoadRequest, derive_trf_load};
@@ -71,6 +74,8 @@ pub struct Stream {
     /// Type, time and packet at the stash.
     pub(super) stashed: Option<(VeScalarKind, [&'static Expr; 2])>,
     pub(super) contract: Option<ContractConfig>,
+    /// The stages of the Commit Engine.
+    pub(super) stages: CommitStages,
 }
 
 /// A stream and the weights that it meets.
@@ -100,6 +105,7 @@ impl Stream {
             aligned: None,
             stashed: None,
             contract: None,
+            stages: CommitStages::NONE,
         })
     }
 
@@ -274,6 +280,48 @@ impl Stream {
         Ok(self.at(Position::Transpose, [time, packet]))
     }
 
+    /// Keeps the beginning of each packet for the commit.
+    ///
+    /// # Errors
+    /// The refusals of `commit_trim`.
+    pub fn commit_trim(mut self, packet: &'static Expr) -> Result<Self, PlanError> {
+        self.check_order("commit_trim", &Position::TRIMMED)?;
+        self.check_sub_commit()?;
+        let (element, lanes) = (self.element, self.packet);
+        derive_commit_trim(&CommitTrimRequest { element, packet: lanes, out_packet: packet })?;
+        self.stages.trimmed = true;
+        let time = self.time;
+        Ok(self.at(Position::CommitTrim, [time, packet]))
+    }
+
+    /// Narrows each element on its way to DM.
+    ///
+    /// # Errors
+    /// The refusals of `commit_cast` and `commit_cast_relu`.
+    pub fn commit_cast(mut self, narrowing: CommitNarrowing, output: ElementType) -> Result<Self, PlanError> {
+        self.check_order(narrowing.name(), &Position::NARROWED)?;
+        derive_commit_cast(&CommitCastRequest {
+            narrowing,
+            sub_context: self.sub_context,
+            input: self.element,
+            output,
+            packet: self.packet,
+            trimmed: self.stages.trimmed,
+        })?;
+        self.pass.narrow(narrowing);
+        self.stages.narrowed = true;
+        let mappings = [self.time, self.packet];
+        Ok(Self { element: output, ..self }.at(Position::CommitCast, mappings))
+    }
+
+    /// Checks that the stream may be committed in its context.
+    fn check_sub_commit(&self) -> Result<(), PlanError> {
+        if self.sub_context && self.position == Position::Transpose {
+            return Err(PlanError::new("sub commit", no_sub_commit(self.position.name())));
+        }
+        Ok(())
+    }
+
     /// Adds a call.
     ///
     /// # Errors
@@ -310,6 +358,8 @@ impl Stream {
             Call::VectorFinal => self.vector_final(),
             Call::Cast { output, packet } => self.cast(*output, packet),
             Call::Transpose { time, packet } => self.transpose(time, packet),
+            Call::CommitTrim { packet } => self.commit_trim(packet),
+            Call::CommitCast { narrowing, output } => self.commit_cast(*narrowing, *output),
         }
     }
 
@@ -350,9 +400,7 @@ impl Stream {
     ) -> Result<(Operation, Tensor), PlanError> {
         const OPERATION: &str = "commit";
         self.check_order(OPERATION, &Position::COMMITTED)?;
-        if self.sub_context && self.position == Position::Transpose {
-            return Err(PlanError::new("sub commit", no_sub_commit(self.position.name())));
-        }
+        self.check_sub_commit()?;
         if !self.element.is_stored() {
             refuse!(
                 "element type",
@@ -366,10 +414,11 @@ impl Stream {
         let tensor = Tensor::new(shape, address, fill)?;
         let plan = derive_commit(&CommitRequest {
             sub_context: self.sub_context,
-            element: self.element,
+            element: if self.stages.narrowed { CommitNarrowing::INPUT } else { self.element },
             time: self.time,
             packet: self.packet,
             destination: element,
+            stages: self.stages,
         })?;
         let sink = commit_sink(tensor.region, &plan, &self.guard()?);
         Ok((self.pass.end(self.sub_context, sink), tensor))

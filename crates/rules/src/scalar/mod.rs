@@ -27,6 +27,7 @@
 mod block;
 mod cast;
 mod chip_type;
+mod commit_cast;
 mod element_type;
 mod float16;
 mod float8;
@@ -38,6 +39,7 @@ pub mod vector;
 pub use block::convert_block;
 pub use cast::{Cast, ContractionCast, ContractsTo, FetchCast, Undecided, VeScalar, VeScalarKind};
 pub use chip_type::{ChipType, Rngd, RngdS};
+pub use commit_cast::{CommitCast, commit_cast_bits};
 pub use element_type::ElementType;
 pub use float8::{
     f8e4m3, f8e4m3_bits_to_f32, f8e5m2, f8e5m2_bits_to_f32, f32_to_f8e4m3_bits, f32_to_f8e5m2_bits,

@@ -8,8 +8,8 @@ mod vector;
 use super::bounds::Call;
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Operation, RegisterFile, Sink,
-    Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
+    CommitNarrowing, Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Operation,
+    RegisterFile, Sink, Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{
@@ -173,7 +173,15 @@ fn pass(unit: &TensorUnit, location: &'static Location<'static>) -> Result<(), F
         }
         transposed(transpose, shapes.cast, form)?;
     }
-    ended(&unit.sink, shapes.transposed, location)
+    if let Some(narrowing) = unit.narrowing {
+        let form = form(narrowing.name());
+        form.same(shapes.transposed.element, CommitNarrowing::INPUT, "is to be narrowed as a stream of")?;
+        if !matches!(unit.sink, Sink::Commit { .. }) {
+            let message = format!("a stream is to be narrowed that ends in {}", unit.sink.operation());
+            return Err(form.refused(message, "end the stream in a commit, or cast it before"));
+        }
+    }
+    ended(&unit.sink, shapes.ended, location)
 }
 
 /// Refuses a transpose of a stream of this shape without a meaning.

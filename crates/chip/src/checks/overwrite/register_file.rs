@@ -69,7 +69,7 @@ fn check(
         }
     });
     let last = rest.last_inputs(shape, |step| step);
-    let stream = unit.shapes().transposed;
+    let stream = unit.shapes().ended;
     let live = LiveRows::new(guard, 4, stream.lanes);
     let at = first_unit(&live, destination.footprint.chips);
     let bytes = destination.footprint.element.bits() / 8;

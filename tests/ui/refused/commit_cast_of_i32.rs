@@ -1,0 +1,16 @@
+//! The Commit Engine narrows f32 to bf16 alone.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 8];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i32, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()))
+        .fetch::<i32, m![A], m![B]>()
+        .collect::<m![A], m![B]>()
+        .commit_cast::<i8>();
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! Without a trim the commit tells that the Commit Engine narrows 16 or 32 bytes of a packet.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 6];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()))
+        .fetch::<f32, m![A], m![B]>()
+        .collect::<m![A], m![B # 8]>()
+        .commit_cast::<bf16>()
+        .commit::<m![A, B]>(1024);
+}
+
+fn main() {}

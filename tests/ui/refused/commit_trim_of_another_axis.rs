@@ -1,0 +1,16 @@
+//! A trim keeps the beginning of the packet.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 16];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()))
+        .fetch::<i8, m![A], m![B]>()
+        .collect::<m![A], m![B # 32]>()
+        .commit_trim::<m![A # 8]>();
+}
+
+fn main() {}

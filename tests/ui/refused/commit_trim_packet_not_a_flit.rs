@@ -1,0 +1,15 @@
+//! A trim takes flits.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 4, B = 16];
+
+#[device(chip = 1)]
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) {
+    let x = x.to_dm::<m![1 # 2], m![1 # 256], m![A, B]>(&mut ctx.tdma, 0);
+    let _ = (ctx.main.begin(x.view()))
+        .fetch::<i8, m![A], m![B]>()
+        .commit_trim::<m![B = 8]>();
+}
+
+fn main() {}
