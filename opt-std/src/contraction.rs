@@ -15,7 +15,7 @@ use crate::visa::scalar::{ContractsTo, StreamScalar};
 use crate::visa::surface::{Layout, StreamLayout};
 use crate::visa::tensor::TrfTensor;
 use crate::visa::text::text;
-use crate::words::check;
+use crate::words::planned;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -46,8 +46,11 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
         self,
         trf: &TrfTensor<TrfD, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
     ) -> TuTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>> {
-        check!(CONFIG of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
-        TuTensor(TrfD::align(self.0, trf))
+        let align =
+            planned!(CONFIG of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
+        let guard =
+            planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
+        TuTensor(self.0.align_as(trf.region(), align, guard))
     }
 }
 
@@ -57,23 +60,9 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
     note = "weights have the type of the stream",
     note = "help: for a stream with a zero point, load the weights with `.fetch_zero_point_sub(0)`"
 )]
-pub trait ContractionWeight<D: StreamScalar>: StreamScalar {
-    #[doc(hidden)]
-    fn align<'l, const T: Tu, L: StreamLayout, OutTime: M, OutPacket: M, Lane: M, TrfElement: M>(
-        stream: StreamTensor<'l, T, PositionCollect, D, L>,
-        trf: &TrfTensor<Self, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
-    ) -> StreamTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>>;
-}
+pub trait ContractionWeight<D: StreamScalar>: StreamScalar {}
 
-impl<D: StreamScalar> ContractionWeight<D> for D {
-    #[track_caller]
-    fn align<'l, const T: Tu, L: StreamLayout, OutTime: M, OutPacket: M, Lane: M, TrfElement: M>(
-        stream: StreamTensor<'l, T, PositionCollect, D, L>,
-        trf: &TrfTensor<Self, L::Chip, L::Cluster, L::Slice, Lane, TrfElement>,
-    ) -> StreamTensor<'l, T, PositionAlign<Lane>, D, L::With<OutTime, OutPacket>> {
-        stream.align(trf)
-    }
-}
+impl<D: StreamScalar> ContractionWeight<D> for D {}
 
 impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M> TuTensor<'l, T, PositionAlign<Lane>, D, L> {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left: see
@@ -96,8 +85,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M> TuTensor<'l, T,
     where
         D: ContractsTo<OutPacket>,
     {
-        check!(CONFIG of ContractPlan<D, L::Packet, OutPacket>);
-        TuTensor(self.0.contract::<OutPacket>())
+        TuTensor(self.0.contract_as(*planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>)))
     }
 }
 
@@ -150,13 +138,13 @@ impl<'l, const T: Tu, Lane: M, D: StreamScalar, L: StreamLayout, Kept: M>
         self,
         mode: LaneMode,
     ) -> TuTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
-        check!(CHECK of AccumulatePlan<Lane, L::Time, L::Packet, OutTime, OutPacket>);
+        let () = planned!(CHECK of AccumulatePlan<Lane, L::Time, L::Packet, OutTime, OutPacket>);
         const {
             if let Err(error) = &TimePlan::<Lane, Kept, L::Packet, OutTime, OutPacket>::CHECK {
                 error.refuse()
             }
         }
-        TuTensor(self.columns.accumulate::<OutTime, OutPacket>(mode))
+        TuTensor(self.columns.accumulate_as::<OutTime, OutPacket>(mode))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::context::{DmaContext, TuContext, latest};
 use crate::host::{HostTensor, positions_of};
 use crate::visa::command::Duplicates;
 use crate::visa::engine::copies::{ParallelCopyPlan, ShufflePlan};
-use crate::visa::engine::dma::{DmaPlan, HostPlan, IndexedPlan};
+use crate::visa::engine::dma::{AtRest, DmaPlan, HostPlan, IndexedPlan};
 use crate::visa::mapping::{M, Pair};
 use crate::visa::runtime::{AUTO, DeviceSend, Dma, DmaValues as _, TensorChips, Tu, TuValues as _};
 use crate::visa::scalar::Scalar;
@@ -41,7 +41,7 @@ macro_rules! handles {
             #[inline(never)]
             #[allow(clippy::new_without_default)] // It needs a context.
             pub fn new() -> Self {
-                check!(FOOTPRINT of tensor::$tensor<D, $($mapping),+>);
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
                 Self(surface::in_kernel().map_or_else(
                     || tensor::$tensor::new(&mut latest(concat!(stringify!($tensor), "::new"))),
                     |mut context| tensor::$tensor::new(&mut context),
@@ -51,14 +51,14 @@ macro_rules! handles {
             /// The whole tensor, to read.
             #[inline(never)]
             pub fn view(&self) -> $view<'_, D, $($mapping),+> {
-                check!(FOOTPRINT of tensor::$tensor<D, $($mapping),+>);
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
                 $view(self.0.view())
             }
 
             /// The whole tensor, to write.
             #[inline(never)]
             pub fn view_mut(&mut self) -> $view_mut<'_, D, $($mapping),+> {
-                check!(FOOTPRINT of tensor::$tensor<D, $($mapping),+>);
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
                 $view_mut(self.0.view_mut())
             }
         }

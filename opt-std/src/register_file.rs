@@ -11,7 +11,7 @@ use crate::visa::runtime::{AUTO, Tu};
 use crate::visa::scalar::{Scalar, StreamScalar, VeScalar};
 use crate::visa::surface::{LoadedTensor, StreamLayout};
 use crate::visa::tensor::{TrfTensor, VrfTensor};
-use crate::words::check;
+use crate::words::{check, planned};
 
 impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, PositionCollect, D, L> {
     /// Ends the stream in the tensor register file, in the half that is free: see
@@ -22,8 +22,8 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
     #[track_caller]
     #[inline(never)]
     pub fn to_trf<Lane: M, Element: M>(self) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Lane, Element> {
-        check!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Lane, Element>);
-        self.0.to_trf(TrfAddress::Full)
+        let plan = planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Lane, Element>);
+        self.0.load_trf(plan, TrfAddress::Full)
     }
 }
 

@@ -5,9 +5,8 @@
 use crate::memory::{DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut};
 use crate::visa::mapping::{Identity, M};
 use crate::visa::scalar::Scalar;
-use crate::visa::surface::TilePlan;
-use crate::visa::tensor::relabel::{RelabelDimension, check_reshape};
-use crate::visa::tensor::tile::Dimension;
+use crate::visa::surface::{RelabelPlan, TilePlan};
+use crate::visa::tensor;
 use crate::words::check;
 
 /// Places of the dimensions in a [`TilePlan`].
@@ -112,7 +111,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
 
 /// Declares `reshape` of a handle or a view.
 macro_rules! reshapes {
-    ($($type:ident<$($lifetime:lifetime,)? $($old:ident => $new:ident),+>;)*) => { $(
+    ($($type:ident of $of:ident<$($lifetime:lifetime,)? $($old:ident => $new:ident),+>;)*) => { $(
         impl<$($lifetime,)? D: Scalar, $($old: M),+> $type<$($lifetime,)? D, $($old),+> {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping.
             /// See [`crate::visa::tensor::relabel`].
@@ -123,12 +122,7 @@ macro_rules! reshapes {
             #[track_caller]
             #[inline(never)]
             pub unsafe fn reshape<$($new: M),+>(self) -> $type<$($lifetime,)? D, $($new),+> {
-                const {
-                    let all = [$(RelabelDimension { dimension: Dimension::$old, from: $old::EXPR, to: $new::EXPR }),+];
-                    if let Err(error) = check_reshape("reshape", &all) {
-                        crate::words::refuse(&error)
-                    }
-                }
+                check!(RESHAPE of RelabelPlan<tensor::$of<D, $($old),+>, tensor::$of<D, $($new),+>>);
                 // SAFETY: the caller vouches for the same.
                 $type(unsafe { self.0.reshape() })
             }
@@ -137,10 +131,10 @@ macro_rules! reshapes {
 }
 
 reshapes! {
-    DmTensor<Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
-    DmTensorView<'l, Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
-    DmTensorViewMut<'l, Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
-    HbmTensor<Chip => Chip2, Element => Element2>;
-    HbmTensorView<'l, Chip => Chip2, Element => Element2>;
-    HbmTensorViewMut<'l, Chip => Chip2, Element => Element2>;
+    DmTensor of DmTensor<Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
+    DmTensorView of DmTensor<'l, Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
+    DmTensorViewMut of DmTensor<'l, Chip => Chip2, Cluster => Cluster2, Slice => Slice2, Element => Element2>;
+    HbmTensor of HbmTensor<Chip => Chip2, Element => Element2>;
+    HbmTensorView of HbmTensor<'l, Chip => Chip2, Element => Element2>;
+    HbmTensorViewMut of HbmTensor<'l, Chip => Chip2, Element => Element2>;
 }

@@ -166,19 +166,26 @@ pub(crate) fn of_fault(text: &str) -> String {
     text.lines().map(said).collect::<Vec<_>>().join("\n")
 }
 
-/// Refuses, while compiling, a call whose plan is refused. It stands in the call that users write, so that the compiler
-/// names their line.
+/// Mentions a constant that is refused where the call is wrong. It stands in the call that users write, so that the
+/// compiler names their line.
 macro_rules! check {
+    ($name:ident of $plan:ty) => {
+        let _ = <$plan>::$name;
+    };
+}
+
+/// The plan of a call whose refusals name calls of the other surface.
+macro_rules! planned {
     ($name:ident of $plan:ty) => {
         const {
             match &<$crate::visa::surface::Late<$plan>>::$name {
-                Ok(_) => (),
+                Ok(plan) => plan,
                 Err(error) => $crate::words::refuse(error),
             }
         }
     };
 }
-pub(crate) use check;
+pub(crate) use {check, planned};
 
 #[cfg(test)]
 mod tests {

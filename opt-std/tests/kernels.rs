@@ -13,12 +13,8 @@ fn product(
 ) -> HbmTensor<f32, m![1], m![T, N]> {
     let a: DmTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![T, K]> = a.to_dm(&mut ctx.tdma);
     let b: DmTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![N, K]> = b.to_dm(&mut ctx.tdma);
-    let weights: TrfTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![N], m![K]> = ctx
-        .sub
-        .begin(b.view())
-        .fetch::<m![N], m![K]>()
-        .collect::<m![N, K / 16], m![K % 16]>()
-        .to_trf();
+    let weights: TrfTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![N], m![K]> =
+        ctx.sub.begin(b.view()).fetch::<m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>().to_trf();
     let c: DmTensor<f32, m![1], m![1 # 2], m![1 # 256], m![T, N]> = ctx
         .main
         .begin(a.view())
@@ -39,8 +35,10 @@ fn a_product_is_a_product() {
     let a: Vec<bf16> = (0..16 * 64).map(|k| bf16::from_f32((k % 5) as f32 - 2.0)).collect();
     let b: Vec<bf16> = (0..8 * 64).map(|k| bf16::from_f32((k % 3) as f32 - 1.0)).collect();
     let c = pollster::block_on(async {
-        let a = HostTensor::<bf16, m![T, K]>::from_vec(a.clone()).to_hbm::<m![1], m![T, K]>(&mut ctx.pdma).await;
-        let b = HostTensor::<bf16, m![N, K]>::from_vec(b.clone()).to_hbm::<m![1], m![N, K]>(&mut ctx.pdma).await;
+        let a =
+            HostTensor::<bf16, m![T, K]>::from_vec(a.clone()).to_hbm::<m![1], m![T, K]>(&mut ctx.pdma).await;
+        let b =
+            HostTensor::<bf16, m![N, K]>::from_vec(b.clone()).to_hbm::<m![1], m![N, K]>(&mut ctx.pdma).await;
         let c = launch(product, (&mut *ctx, &a, &b)).await;
         c.to_host::<m![T, N]>(&mut ctx.pdma).await.into_vec()
     });

@@ -65,12 +65,16 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
 pub struct CheckedCommit<D, P, L, Element, const T: Tu>(PhantomData<(D, P, L, Element)>);
 
 impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu> CheckedCommit<D, P, L, Element, T> {
-    const CONFIG: &'static CommitConfig = &{
+    /// The configuration.
+    #[doc(hidden)]
+    pub const CONFIG: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::CONFIG
     };
 
-    const VIEW: &'static CommitConfig = &{
+    /// The configuration.
+    #[doc(hidden)]
+    pub const VIEW: &'static CommitConfig = &{
         let () = Self::REACHED;
         CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::VIEW
     };

@@ -89,7 +89,9 @@ pub struct CheckedTrim<D, P, Packet, OutPacket, const T: Tu>(PhantomData<(D, P, 
 impl<D: StreamScalar, P: InMotion, Packet: M, OutPacket: M, const T: Tu>
     CheckedTrim<D, P, Packet, OutPacket, T>
 {
-    const BYTES: usize = {
+    /// Bytes of each flit that are kept.
+    #[doc(hidden)]
+    pub const BYTES: usize = {
         if T && !P::SUB_COMMIT {
             PlanError::new("sub commit", no_sub_commit(P::NAME)).refuse()
         }
@@ -112,7 +114,9 @@ impl<D: StreamScalar, D2: StreamScalar, P: InMotion, Packet: M, const RELU: bool
         trimmed: P::Ending::STAGES.trimmed,
     };
 
-    const CHECK: () = match derive_commit_cast(&Self::REQUEST) {
+    /// The check of packet and types.
+    #[doc(hidden)]
+    pub const CHECK: () = match derive_commit_cast(&Self::REQUEST) {
         Ok(()) => (),
         Err(error) => error.refuse(),
     };

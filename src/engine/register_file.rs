@@ -115,8 +115,18 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         self,
         address: TrfAddress,
     ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
-        let plan = planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Row, Element>);
-        accept(OPERATION, check_capacity(OPERATION, &plan, address));
+        self.load_trf(&planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Row, Element>), address)
+    }
+
+    /// Ends the stream in the tensor register file, as a plan says.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn load_trf<Row: M, Element: M>(
+        self,
+        plan: &TrfLoadConfig,
+        address: TrfAddress,
+    ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
+        accept(OPERATION, check_capacity(OPERATION, plan, address));
         let tensor = TrfTensor::filled(address, self.context.next_fill());
         let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };
         self.pass.end(self.context, sink);

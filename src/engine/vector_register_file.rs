@@ -49,7 +49,9 @@ pub struct LoadedTensor<D, L, Element>(PhantomData<(D, L, Element)>);
 
 impl<D: VeScalar, L: StreamLayout, Element: M> LoadedTensor<D, L, Element> {
     /// The footprint of the tensor. A tensor that the load refuses is not refused a second time.
-    const FOOTPRINT: &'static Footprint = {
+    /// The footprint.
+    #[doc(hidden)]
+    pub const FOOTPRINT: &'static Footprint = {
         let _ = VrfLoadPlan::<D, L::Time, L::Packet, Element>::CONFIG;
         VrfTensor::<D, L::Chip, L::Cluster, L::Slice, Element>::FOOTPRINT
     };

@@ -42,7 +42,9 @@ pub trait DeviceFn<Args> {
 pub struct ChipsAgree<F, P>(PhantomData<(F, P)>);
 
 impl<F: DeviceFn<P>, P: DeviceSend> ChipsAgree<F, P> {
-    const CHECK: () = {
+    /// The check of the chips.
+    #[doc(hidden)]
+    pub const CHECK: () = {
         let tensors = P::CHIPS.and(<F::Output as DeviceSend>::CHIPS);
         if F::CHIPS_ARE_KNOWN
             && let Err(error) = kernel_chips::check(F::NAME, F::CHIPS, tensors)

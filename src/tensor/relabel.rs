@@ -34,8 +34,9 @@ use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::Place;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned, planned_check};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::Scalar;
+use core::marker::PhantomData;
 pub(crate) use furiosa_visa_rules::tensor::relabel::{Reach, four, part_with};
 pub use furiosa_visa_rules::tensor::relabel::{RelabelDimension, check_relabel, check_reshape};
 
@@ -45,9 +46,45 @@ const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<
     second
 }
 
+/// The plan of other names for the bytes of a tensor, as types.
+#[doc(hidden)]
+pub struct RelabelPlan<Old, New>(PhantomData<(Old, New)>);
+
 /// Declares the calls of the handles.
 macro_rules! calls {
     ($tensor:ident, [$($old:ident),+], [$($new:ident),+], [$($dimension:expr),+]) => {
+        impl<D: Scalar, $($old: M,)+ $($new: M),+> RelabelPlan<$tensor<D, $($old),+>, $tensor<D, $($new),+>> {
+            const ALL: &'static [RelabelDimension] =
+                &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+];
+
+            /// The check of a reshape.
+            #[doc(hidden)]
+            pub const RESHAPE: () = Self::accepted(Late::<Self>::RESHAPE);
+            /// The check of other names.
+            #[doc(hidden)]
+            pub const RELABEL: () = Self::accepted(Late::<Self>::RELABEL);
+
+            const fn accepted(result: Refusable<()>) {
+                let _ = $tensor::<D, $($new),+>::FOOTPRINT;
+                if let Err(error) = result {
+                    error.refuse()
+                }
+            }
+        }
+
+        impl<D: Scalar, $($old: M,)+ $($new: M),+> Late<RelabelPlan<$tensor<D, $($old),+>, $tensor<D, $($new),+>>> {
+            #[doc(hidden)]
+            pub const RESHAPE: Refusable<()> = both(
+                Late::<$tensor<D, $($new),+>>::FOOTPRINT,
+                check_reshape("reshape", RelabelPlan::<$tensor<D, $($old),+>, $tensor<D, $($new),+>>::ALL),
+            );
+            #[doc(hidden)]
+            pub const RELABEL: Refusable<()> = both(
+                Late::<$tensor<D, $($new),+>>::FOOTPRINT,
+                check_relabel(&four(RelabelPlan::<$tensor<D, $($old),+>, $tensor<D, $($new),+>>::ALL)),
+            );
+        }
+
         impl<D: Scalar, $($old: M),+> $tensor<D, $($old),+> {
             /// The same bytes with other axes: position `k` of each dimension becomes position `k` of the new mapping.
             ///
@@ -61,10 +98,7 @@ macro_rules! calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                planned_check!(both(
-                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
-                        check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
-                    ));
+                let () = *planned!(const RESHAPE of RelabelPlan<$tensor<D, $($old),+>, $tensor<D, $($new),+>>);
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
 
@@ -76,12 +110,7 @@ macro_rules! calls {
             #[track_caller]
             #[inline(never)]
             pub fn relabel<$($new: M),+>(self) -> $tensor<D, $($new),+> {
-                planned_check!(both(
-                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
-                        check_relabel(&four(&[
-                            $(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+
-                        ])),
-                    ));
+                let () = *planned!(const RELABEL of RelabelPlan<$tensor<D, $($old),+>, $tensor<D, $($new),+>>);
                 $tensor::filled(Place { address: self.address, lease: self.lease }, self.fill)
             }
         }
@@ -115,10 +144,7 @@ macro_rules! view_calls {
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub unsafe fn reshape<$($new: M),+>(self) -> $view<'l, D, $($new),+> {
-                planned_check!(both(
-                        Late::<$tensor<D, $($new),+>>::FOOTPRINT,
-                        check_reshape("reshape", &[$(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR }),+]),
-                    ));
+                let () = *planned!(const RESHAPE of RelabelPlan<$tensor<D, $($old),+>, $tensor<D, $($new),+>>);
                 let reaches = const {
                     &[$(Reach::of(RelabelDimension { dimension: $dimension, from: $old::EXPR, to: $new::EXPR })),+]
                 };

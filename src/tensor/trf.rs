@@ -118,7 +118,9 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         TrfTensorViewMut::at(RegisterPlace { address: self.address, fill: self.fill })
     }
 
-    pub(crate) fn region(&self) -> TrfRegion {
+    /// The region that the tensor takes.
+    #[doc(hidden)]
+    pub fn region(&self) -> TrfRegion {
         TrfRegion {
             address: self.address,
             fill: self.fill,

@@ -16,7 +16,7 @@ use crate::stream::TuTensor;
 use crate::visa::command::{
     BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpTernaryOp, FxpBinaryOp,
     InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
-    LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
+    LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, VectorStep,
 };
 use crate::visa::engine::stream::stage::{Enterable, PositionVectorFinal, PositionVectorInit};
 use crate::visa::engine::vector::stage::{
@@ -30,7 +30,7 @@ use crate::visa::mapping::{AxisName, M};
 use crate::visa::runtime::Tu;
 use crate::visa::scalar::{Scalar, VeScalar};
 use crate::visa::surface::StreamLayout;
-use crate::words::check;
+use crate::words::{check, planned};
 use core::fmt;
 
 /// A stream inside the Vector Engine. `S` is its stage, `St` the state of the stash, and `W` the lanes of a packet.
@@ -87,8 +87,8 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> TuTensor<'l, T, PositionVect
         self,
         tag: TagMode<D>,
     ) -> VectorTensor<'l, T, stage::Branch, D, L, Fresh<D>, 0> {
-        check!(WAY8 of VectorPacketPlan<L::Time, L::Packet, L::Time, L::Packet>);
-        VectorTensor(self.0.vector_intra_slice_branch(tag.into()))
+        let () = planned!(WAY8 of VectorPacketPlan<L::Time, L::Packet, L::Time, L::Packet>);
+        VectorTensor(self.0.branch_as(tag.into()))
     }
 }
 
@@ -288,8 +288,8 @@ calls! { [D: VeScalar,] D, 8, {
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        check!(SPLIT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
-        VectorTensor(self.0.vector_split::<Time2, Packet2>())
+        let () = planned!(SPLIT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
+        VectorTensor(self.0.then("vector_narrow_split", VectorStep::Split))
     }
 
     /// Drops the upper 4 lanes of flits, which are padding: see [`vector::VectorTensor::vector_trim_way4`].
@@ -300,8 +300,8 @@ calls! { [D: VeScalar,] D, 8, {
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        check!(TRIM of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
-        VectorTensor(self.0.vector_trim_way4::<Packet2>())
+        let () = planned!(TRIM of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
+        VectorTensor(self.0.then("vector_narrow_trim", VectorStep::Trim))
     }
 
     /// Ends the program: the stream leaves the engine.
@@ -323,8 +323,8 @@ calls! { [D: VeScalar,] D, 4, {
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        check!(CONCAT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
-        VectorTensor(self.0.vector_concat::<Time2, Packet2>())
+        let () = planned!(CONCAT of VectorPacketPlan<L::Time, L::Packet, Time2, Packet2>);
+        VectorTensor(self.0.then("vector_widen_concat", VectorStep::Concat))
     }
 
     /// Adds 4 lanes of padding: see [`vector::VectorTensor::vector_pad_way8`].
@@ -335,8 +335,8 @@ calls! { [D: VeScalar,] D, 4, {
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        check!(PAD of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
-        VectorTensor(self.0.vector_pad_way8::<Packet2>())
+        let () = planned!(PAD of VectorPacketPlan<L::Time, L::Packet, L::Time, Packet2>);
+        VectorTensor(self.0.then("vector_widen_pad", VectorStep::Pad))
     }
 } }
 
@@ -398,8 +398,8 @@ macro_rules! reduces {
             where
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
-                check!(CONFIG of ReducePlanOf<Reduce, L, OutTime, OutPacket>);
-                VectorTensor(self.0.vector_intra_slice_reduce::<Reduce, OutTime, OutPacket>(op))
+                let plan = planned!(CONFIG of ReducePlanOf<Reduce, L, OutTime, OutPacket>);
+                VectorTensor(self.0.reduce_as::<Reduce, OutTime, OutPacket>(op, plan))
             }
         } }
 

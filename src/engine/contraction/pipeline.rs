@@ -7,7 +7,7 @@ use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::AccumulationKind;
+use crate::command::{AccumulationKind, TrfRegion};
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
@@ -261,13 +261,22 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
     ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
         let align =
             planned!(const CONFIG of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
+        let step_guard =
+            planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
+        self.align_as(trf_tensor.region(), align, step_guard)
+    }
+
+    /// Brings the stream and weights together, as a plan says.
+    #[doc(hidden)]
+    pub fn align_as<OutTime: M, OutPacket: M, Row: M>(
+        self,
+        weights: TrfRegion,
+        align: &'static AlignConfig,
+        step_guard: &'static Guard,
+    ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
         let mut pass = self.pass;
-        pass.aligned = Some(Aligned {
-            weights: trf_tensor.region(),
-            stream_guard: planned!(GUARD of Self),
-            step_guard: planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>),
-            align,
-        });
+        let stream_guard = planned!(GUARD of Self);
+        pass.aligned = Some(Aligned { weights, stream_guard, step_guard, align });
         StreamTensor::new(self.context, pass)
     }
 }
@@ -297,8 +306,23 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
     where
         D: ContractsTo<OutPacket>,
     {
+        self.contract_as(planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>))
+    }
+
+    /// Multiplies and adds in the tree, as a plan says.
+    #[doc(hidden)]
+    pub fn contract_as<D2: StreamScalar, OutPacket: M>(
+        self,
+        columns: ContractConfig,
+    ) -> StreamTensor<
+        'l,
+        T,
+        PositionContract<Row>,
+        D2,
+        Layout<L::Chip, L::Cluster, L::Slice, L::Time, OutPacket>,
+    > {
         let mut pass = self.pass;
-        pass.columns = Some(planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>));
+        pass.columns = Some(columns);
         StreamTensor::new(self.context, pass)
     }
 }
@@ -323,6 +347,16 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
         kind: AccumulationKind,
     ) -> StreamTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
         let () = planned!(CHECK of AccumulatePlan<Row, L::Time, L::Packet, OutTime, OutPacket>);
+        self.accumulate_as(kind)
+    }
+
+    /// Adds the results of several steps, for mappings that were checked.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn accumulate_as<OutTime: M, OutPacket: M>(
+        self,
+        kind: AccumulationKind,
+    ) -> StreamTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
         let plan = of_kind(
             AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::KINDS,
             &AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::request(kind),

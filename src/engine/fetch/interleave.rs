@@ -22,7 +22,9 @@ pub use furiosa_visa_rules::engine::fetch::interleave::check_interleave;
 pub struct BeginPlan<I, Chip, Cluster, Slice, Element>(PhantomData<(I, Chip, Cluster, Slice, Element)>);
 
 impl<I: AxisName, Chip: M, Cluster: M, Slice: M, Element: M> BeginPlan<I, Chip, Cluster, Slice, Element> {
-    const CHECK: () = {
+    /// The check of the axis.
+    #[doc(hidden)]
+    pub const CHECK: () = {
         let axis = Axis { name: I::NAME, size: I::SIZE };
         match check_interleave(axis, &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR]) {
             Ok(()) => (),

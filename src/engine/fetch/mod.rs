@@ -162,7 +162,9 @@ impl<
     const REQUEST: FetchRequest =
         FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
 
-    const CONFIG: &'static FetchConfig = &{
+    /// The configuration.
+    #[doc(hidden)]
+    pub const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
         let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
         if let Err(error) = check_packet(&Self::REQUEST) {

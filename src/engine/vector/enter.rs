@@ -97,6 +97,13 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, Position
         branch: BranchMode,
     ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 0> {
         planned_check!(derive_way8(BRANCH, L::Packet::EXPR));
+        self.branch_as(branch)
+    }
+
+    /// Gives every element of 8 lanes its execution id.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn branch_as(self, branch: BranchMode) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 0> {
         let branch = accept(BRANCH, derive_branch(branch, D::KIND, exprs::<L>()));
         let mut pass = self.pass;
         add(&mut pass, BRANCH, VectorStep::Branch(branch));

@@ -121,7 +121,19 @@ macro_rules! reduce {
             where
                 S: CanTransitionTo<stage::IntraSliceReduce>,
             {
-                let plan = planned!(const CONFIG of PlanOf<Reduce, L, OTime, OPacket>);
+                self.reduce_as::<Reduce, OTime, OPacket>(op, planned!(const CONFIG of PlanOf<Reduce, L, OTime, OPacket>))
+            }
+
+            /// Reduces the elements along an axis, as a plan says.
+            #[doc(hidden)]
+            #[track_caller]
+            pub fn reduce_as<Reduce: AxisName, OTime: M, OPacket: M>(
+                self,
+                op: $op,
+                plan: &ReduceConfig,
+            ) -> VectorTensor<
+                'l, T, stage::IntraSliceReduce, $d, L::With<OTime, OPacket>, StashD, Stash, VE_ORDER, FS, 4,
+            > {
                 let trimmed = self.pass.unit.vector().is_some_and(|vector| vector.steps.contains(&VectorStep::Trim));
                 accept(OPERATION, const {
                     [PlanOf::<Reduce, L, OTime, OPacket>::SPLIT, PlanOf::<Reduce, L, OTime, OPacket>::TRIMMED]

@@ -131,8 +131,9 @@ impl<'l, const T: Tu, S, D, L, StashD, Stash, const VE_ORDER: VeOrder, FS, const
     }
 
     /// The stream behind one more step.
+    #[doc(hidden)]
     #[track_caller]
-    pub(super) fn then<S2, D2, L2, const W2: PacketMode>(
+    pub fn then<S2, D2, L2, const W2: PacketMode>(
         mut self,
         operation: &'static str,
         step: VectorStep,

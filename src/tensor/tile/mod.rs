@@ -111,7 +111,9 @@ impl<Index: M, Chip: M, Cluster: M, Slice: M, Element: M, To: M, const LEN: usiz
     TilePlan<Index, Chip, Cluster, Slice, Element, To, LEN, DIMENSION>
 {
     /// The starts of the tiles. Evaluating it refuses a mapping other than the one that is left.
-    pub(crate) const CONFIG: TileConfig = match Late::<Self>::CONFIG {
+    /// The configuration.
+    #[doc(hidden)]
+    pub const CONFIG: TileConfig = match Late::<Self>::CONFIG {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
