@@ -6,6 +6,7 @@ mod accumulation_kinds;
 mod all_engines;
 mod as_data;
 mod clock;
+mod commit_stages;
 mod copies;
 mod dma_over_source;
 mod empty_tensors;
