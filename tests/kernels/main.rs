@@ -18,6 +18,7 @@ mod margins;
 mod meetings;
 mod memory_and_stream;
 mod numerics;
+mod nvfp4;
 mod other_context;
 mod output;
 mod overwrite;
