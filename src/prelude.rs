@@ -15,7 +15,7 @@ pub use crate::engine::contraction::{
 };
 pub use crate::engine::dma::{DmaPlan, HostPlan};
 pub use crate::engine::fetch::FetchPlan;
-pub use crate::engine::lookup_table::LookupTable;
+pub use crate::engine::lookup_table::{LookupTable, TableLookup};
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, CommitCastTensor,
     CommitTrimTensor, ContractionTensor, FetchTensor, StreamTensor, SwitchTensor, TransposeTensor,
@@ -44,7 +44,7 @@ pub use crate::runtime::{
 };
 pub use crate::scalar::{
     CommitCast, ContractionCast, FetchCast, Opt, Rngd, RngdS, Scalar, ScalarBytes, StreamScalar, VeScalar,
-    VeScalarKind, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9,
+    VeScalarKind, bf16, f4e2m1, f8e4m3, f8e5m2, f16, i4, i5, i9,
 };
 pub use crate::spec::ChipKind;
 pub use crate::tensor::tile::assert_div;

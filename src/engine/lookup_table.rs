@@ -33,30 +33,35 @@
 //! assert_eq!(table[232], table.get(-24)); // the code of -24
 //! ```
 //!
-//! # An encoding: MXFP4
+//! # An encoding: MXFP4 and NVFP4
 //!
-//! Elements of MXFP4 have one sign, two exponent and one mantissa bit (E2M1), in four bits; the scale of each block of 32
-//! is kept elsewhere. They are stored as `i4` and decoded to `f8e4m3`: every value is exact there, the entries are no
-//! wider than a byte, and the contraction engine takes them at the rate of 8-bit types.
+//! Elements of these formats are [`f4e2m1`]: one sign, two exponent and one mantissa bit, in four bits; the scale of each
+//! block is kept elsewhere. They are decoded to `f8e4m3`: every value is exact there, the entries are no wider than a byte,
+//! and the contraction engine takes them at the rate of 8-bit types. The table follows from the types.
 //!
 //! ```
 //! use furiosa_visa_std::prelude::*;
 //!
-//! const MAGNITUDES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-//! let codes: [f8e4m3; 16] = std::array::from_fn(|code| {
-//!     let magnitude = MAGNITUDES[code % 8];
-//!     f8e4m3::from_f32(if code < 8 { magnitude } else { -magnitude })
-//! });
-//!
-//! let table = LookupTable::<i4, f8e4m3>::new(codes);
+//! let table: LookupTable<f4e2m1, f8e4m3> = LookupTable::of_types();
 //! assert_eq!(table[0b0101].to_f32(), 3.0); // + 2^(2 - 1) * 1.5
 //! assert_eq!(table[0b1111].to_f32(), -6.0);
+//! assert_eq!(table.get(f4e2m1::from_f32(-6.0)), table[0b1111]);
+//! ```
+//!
+//! Any other encoding of four bits is stored as `i4`, and its entries are given by code:
+//!
+//! ```
+//! use furiosa_visa_std::prelude::*;
+//!
+//! let powers: [bf16; 16] = std::array::from_fn(|code| bf16::from_f32(2f32.powi(code as i32 - 8)));
+//! let table = LookupTable::<i4, bf16>::new(powers);
+//! assert_eq!(table[0b1001].to_f32(), 2.0);
 //! assert_eq!(table.get(i4::from_i32(-1)), table[0b1111]); // all bits set
 //! ```
 
 use crate::command::Table;
 use crate::error::{PlanError, attempt, refuse};
-use crate::scalar::{ElementType, Scalar, f8e4m3, f8e5m2, i4};
+use crate::scalar::{ElementType, Scalar, bf16, f4e2m1, f8e4m3, f8e5m2, i4, table_codes};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Index;
@@ -71,7 +76,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "lookup table: elements of `{Self}` cannot be the index of a table",
     label = "`{Self}` has no table",
-    note = "a table has one entry per code of the stored type: 16 for i4; 256 for i8, u8, f8e4m3, f8e5m2",
+    note = "a table has one entry per code of the stored type: 16 for i4, f4e2m1; 256 for i8, u8, f8e4m3, f8e5m2",
     note = "help: store the index in one of these types"
 )]
 pub trait TableIndex: Scalar + sealed::Sealed {
@@ -86,7 +91,40 @@ macro_rules! table_index {
     )* };
 }
 
-table_index!(i4, i8, u8, f8e4m3, f8e5m2);
+table_index!(i4, i8, u8, f4e2m1, f8e4m3, f8e5m2);
+
+/// Stored types whose table follows from the type of the entries: each entry has the value of its index, exactly.
+///
+/// | index | entry |
+/// | --- | --- |
+/// | [`f4e2m1`] | [`f8e4m3`], [`f8e5m2`] |
+/// | [`f8e4m3`], [`f8e5m2`] | [`bf16`] |
+///
+/// [`LookupTable::of_types`] has an example.
+#[diagnostic::on_unimplemented(
+    message = "lookup table: no table from `{Self}` to `{D2}` follows from the types",
+    label = "the values of `{Self}` are not those of `{D2}`",
+    note = "supported: f4e2m1 to f8e4m3, f8e5m2; f8e4m3, f8e5m2 to bf16",
+    note = "help: give the entries: `LookupTable::from_fn(function)`, or `LookupTable::new(entries)`"
+)]
+pub trait TableLookup<D2: Scalar>: TableIndex {
+    /// The table.
+    fn table() -> LookupTable<Self, D2> {
+        let codes =
+            table_codes(Self::ELEMENT_TYPE, D2::ELEMENT_TYPE).expect("each of these pairs has a table");
+        LookupTable::new(codes.into_iter().map(D2::from_bits).collect::<Vec<_>>())
+    }
+}
+
+macro_rules! table_lookup {
+    ($($index:ident => $($entry:ident),*;)*) => { $($( impl TableLookup<$entry> for $index {} )*)* };
+}
+
+table_lookup! {
+    f4e2m1 => f8e4m3, f8e5m2;
+    f8e4m3 => bf16;
+    f8e5m2 => bf16;
+}
 
 /// A table for [table indexing](self) in the fetch adapter: one entry of type `D2` per code of the stored type `D`.
 ///
@@ -110,7 +148,7 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
     ///
     /// # Panics
     ///
-    /// If the number of entries is not the number of codes: 16 for `i4`, 256 for the 8-bit types.
+    /// If the number of entries is not the number of codes: 16 for the 4-bit types, 256 for the 8-bit types.
     /// [`LookupTable::try_new`] returns the refusal instead.
     #[track_caller]
     pub fn new(entries: impl Into<Vec<D2>>) -> Self {
@@ -162,6 +200,21 @@ impl<D: TableIndex, D2: Scalar> LookupTable<D, D2> {
             D::CODES,
             order,
         )
+    }
+
+    /// The table that follows from the types: each entry has the value of its index.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    ///
+    /// let table: LookupTable<f8e4m3, bf16> = LookupTable::of_types();
+    /// assert_eq!(table.get(f8e4m3::from_f32(-448.0)).to_f32(), -448.0);
+    /// ```
+    pub fn of_types() -> Self
+    where
+        D: TableLookup<D2>,
+    {
+        D::table()
     }
 
     /// The table of a function of the stored value. It is called once per code, in the order of the codes; for floats
@@ -259,6 +312,7 @@ mod tests {
     #[test]
     fn one_entry_per_code() {
         check::<i4>();
+        check::<f4e2m1>();
         check::<i8>();
         check::<u8>();
         check::<f8e4m3>();

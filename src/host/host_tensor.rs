@@ -357,7 +357,7 @@ fn part_sizes(expr: &Expr) -> Vec<usize> {
 /// The type name that files have for an element type.
 fn dtype(element: ElementType) -> Option<Dtype> {
     match element {
-        ElementType::I4 | ElementType::I5 | ElementType::I9 => None,
+        ElementType::I4 | ElementType::I5 | ElementType::I9 | ElementType::F4e2m1 => None,
         ElementType::I8 => Some(Dtype::I8),
         ElementType::U8 => Some(Dtype::U8),
         ElementType::I16 => Some(Dtype::I16),
@@ -398,7 +398,7 @@ impl<D: Scalar, Element: M> fmt::Debug for HostTensor<D, Element> {
 mod tests {
     use super::*;
     use crate::mapping::{AxisName, Ident, Identity, Modulo, Padding, Pair, Stride, Symbol};
-    use crate::scalar::{bf16, f8e4m3, f8e5m2, i4};
+    use crate::scalar::{bf16, f4e2m1, f8e4m3, f8e5m2, i4};
     use rand::SeedableRng;
     use rand::rngs::SmallRng;
 
@@ -426,6 +426,7 @@ mod tests {
     #[test]
     fn host_buffers_come_back() {
         check::<i4, Padded>((0..21).map(|k| Opt::Init(i4::from_i32(k))).collect());
+        check::<f4e2m1, Padded>((0..21).map(|k| Opt::Init(f4e2m1::from_bits(k))).collect());
         check::<i8, Padded>((0..21).map(Opt::Init).collect());
         check::<bf16, Padded>((0..21).map(|k| Opt::Init(bf16::from_f32(k as f32))).collect());
         check::<f32, Padded>(
@@ -469,6 +470,7 @@ mod tests {
     #[test]
     fn plain_values_come_back() {
         check_values::<i4, Plain>(&(0..21).map(|k| i4::from_i32(k - 9)).collect::<Vec<_>>());
+        check_values::<f4e2m1, Plain>(&(0..21).map(f4e2m1::from_bits).collect::<Vec<_>>());
         check_values::<i8, Padded>(&(-10..11).collect::<Vec<_>>());
         check_values::<bf16, Plain>(&(0..21).map(|k| bf16::from_f32(k as f32 - 2.5)).collect::<Vec<_>>());
         check_values::<f32, Padded>(&(0..21).map(|k| k as f32 * 0.3).collect::<Vec<_>>());

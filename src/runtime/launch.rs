@@ -9,7 +9,7 @@ use super::late::when_late;
 use super::needs_await::NeedsAwait;
 use crate::chip::Fault;
 use crate::clock::KernelCall;
-use crate::scalar::{Opt, Scalar, bf16, f8e4m3, f8e5m2, f16, i4, i5, i9};
+use crate::scalar::{Opt, Scalar, bf16, f4e2m1, f8e4m3, f8e5m2, f16, i4, i5, i9};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -124,7 +124,7 @@ device_send! {
     [] (), [] bool, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
     [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] f32, [] f64,
     [] char, [] str, [] String, [T] PhantomData<T>,
-    [] bf16, [] f16, [] f8e4m3, [] f8e5m2, [] i4, [] i5, [] i9,
+    [] bf16, [] f16, [] f4e2m1, [] f8e4m3, [] f8e5m2, [] i4, [] i5, [] i9,
     [T: Scalar] Opt<T>,
 }
 

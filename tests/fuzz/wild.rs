@@ -6,11 +6,11 @@ use crate::reference::switch::Switching;
 use crate::{commands, wild_vector};
 use furiosa_visa_std::chip::{Check, CheckOptions, FreshMemory, SimOptions, System};
 use furiosa_visa_std::command::{
-    AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates, Emission,
-    Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection, Interleave,
-    MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step, StreamShape, Switch,
-    SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
-    UnitCopy,
+    AccumulationKind, Cast, Collect, Command, CommitNarrowing, ContextKind, Contraction, CopyCall, Dma,
+    Duplicates, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma,
+    Inspection, Interleave, MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step,
+    StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose,
+    TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
 use furiosa_visa_std::scalar::ElementType;
@@ -413,6 +413,10 @@ pub(crate) fn odd_transfer(random: &mut Random, transfer: &mut Transfer) {
 fn odd_pass(random: &mut Random, unit: &mut TensorUnit) {
     if let Some(own) = unit.vector.as_mut().filter(|_| random.chance(40)) {
         return wild_vector::odd_program(random, own);
+    }
+    if random.chance(10) {
+        unit.narrowing = Some(CommitNarrowing { relu: random.chance(50) });
+        return;
     }
     match random.below(10) {
         0 => odd_region(random, &mut unit.fetch.source),

@@ -37,10 +37,11 @@ struct Case {
 }
 
 fn random_stages(random: &mut Random, sub_context: bool) -> Stages {
-    use ElementType::{Bf16, F8E4M3, F8E5M2, F32, I4, I8, I32};
+    use ElementType::{Bf16, F4E2M1, F8E4M3, F8E5M2, F32, I4, I8, I32};
     let casts = |from: ElementType| -> &[ElementType] {
         match from {
             I4 => &[I4, I32],
+            F4E2M1 => &[F4E2M1],
             I8 => &[I8, I32],
             F8E4M3 => &[F8E4M3, F32],
             F8E5M2 => &[F8E5M2, F32],
@@ -51,8 +52,10 @@ fn random_stages(random: &mut Random, sub_context: bool) -> Stages {
     };
     match random.below(3) {
         0 if !sub_context => {
-            let (stored, entries) =
-                (random.pick(&[I4, I8, F8E4M3]), random.pick(&[I4, I8, Bf16, F32, F8E5M2, I32]));
+            let (stored, entries) = (
+                random.pick(&[I4, F4E2M1, I8, F8E4M3]),
+                random.pick(&[I4, I8, Bf16, F32, F8E4M3, F8E5M2, I32]),
+            );
             let codes = (0..1u32 << stored.bits())
                 .map(|_| (random.bits() >> 32) as u32 & (u32::MAX >> (32 - entries.bits())));
             let table = Some((entries, codes.collect()));
@@ -66,7 +69,7 @@ fn random_stages(random: &mut Random, sub_context: bool) -> Stages {
             Stages { stored, table: None, streamed: I32, zero_points }
         }
         _ => {
-            let stored = random.pick(&[I4, I8, F8E4M3, Bf16, F32, I32]);
+            let stored = random.pick(&[I4, F4E2M1, I8, F8E4M3, Bf16, F32, I32]);
             Stages { stored, table: None, streamed: random.pick(casts(stored)), zero_points: None }
         }
     }

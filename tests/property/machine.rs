@@ -26,6 +26,7 @@ pub type Cell = Option<u32>;
 pub fn library_type(element: Reference) -> ElementType {
     match element {
         Reference::I4 => ElementType::I4,
+        Reference::F4E2M1 => ElementType::F4e2m1,
         Reference::I5 => ElementType::I5,
         Reference::I8 => ElementType::I8,
         Reference::I9 => ElementType::I9,

@@ -5,6 +5,8 @@
 pub enum ElementType {
     /// 4-bit two's complement.
     I4,
+    /// 1 sign, 2 exponent, 1 mantissa bit; no infinity, no NaN.
+    F4E2M1,
     /// 5-bit two's complement, in packets of 4-bit elements.
     I5,
     /// 8-bit two's complement.
@@ -51,7 +53,7 @@ impl ElementType {
     /// Bits per element in memory and in packets.
     pub fn bits(self) -> usize {
         match self {
-            ElementType::I4 | ElementType::I5 => 4,
+            ElementType::I4 | ElementType::I5 | ElementType::F4E2M1 => 4,
             ElementType::I8 | ElementType::I9 | ElementType::F8E4M3 | ElementType::F8E5M2 => 8,
             ElementType::I16 | ElementType::Bf16 | ElementType::F16 => 16,
             ElementType::I32 | ElementType::F32 => 32,
@@ -87,6 +89,7 @@ impl ElementType {
             ElementType::I9 => Number::Integer(signed(code, 9)),
             ElementType::I16 => Number::Integer(signed(code, 16)),
             ElementType::I32 => Number::Integer(code as i32),
+            ElementType::F4E2M1 => Number::Real(formula(code & 0xf, 2, 1)),
             ElementType::F8E4M3 if code & 0x7f == 0x7f => Number::Real(f32::NAN),
             ElementType::F8E4M3 => Number::Real(formula(code, 4, 3)),
             ElementType::F8E5M2 => Number::Real(special(code, 5, 2).unwrap_or_else(|| formula(code, 5, 2))),
@@ -106,6 +109,12 @@ impl ElementType {
         match (self, number) {
             (ElementType::F32, Number::Real(value)) => value.to_bits(),
             (_, Number::Integer(value)) if self.is_integer() => value as u32 & mask,
+            // Nearest, and of two equally near ones that with the lower code.
+            (ElementType::F4E2M1, Number::Real(value)) => {
+                let distance =
+                    |code| (f64::from(formula(code, 2, 1)) - f64::from(value.clamp(-6.0, 6.0))).abs();
+                (0..16).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).expect("there are codes")
+            }
             (ElementType::F8E4M3, Number::Real(value)) if value.is_nan() => 0x7f,
             (ElementType::F8E5M2, Number::Real(value)) if value.is_nan() => 0x7e,
             (ElementType::Bf16, Number::Real(value)) if value.is_nan() => 0x7fc0,

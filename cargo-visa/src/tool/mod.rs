@@ -108,7 +108,7 @@ visa explain: the sequencer that reads a buffer as a stream
   --buf MAPPING     where elements lie in the buffer
   --time MAPPING    the order of packets
   --packet MAPPING  the content of a packet
-  --dtype TYPE      the stored type (default i8): i4 i8 u8 i16 i32 f8e4m3 f8e5m2 bf16 f16 f32
+  --dtype TYPE      the stored type (default i8): i4 i8 u8 i16 i32 f4e2m1 f8e4m3 f8e5m2 bf16 f16 f32
   --to TYPE         the type in the stream, where the fetch also casts (default: the stored type)
   --sub             the sub context fetches
   --windows WINDOWS what the fetch reads at overlapping positions: input, output, window, stride and dilation,

@@ -44,12 +44,11 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
     /// ```
     /// use furiosa_visa_std::prelude::*;
     /// axes![A = 8];
-    /// /// Elements of four bits, decoded to bf16 and widened to f32.
+    /// /// Elements of four bits, decoded to f8e4m3 and widened to f32.
     /// fn decode<'l, const T: Tu>(
-    ///     input: BeginTensor<'l, T, i4, m![1], m![1 # 2], m![1 # 256], m![1], m![A]>,
-    ///     table: &LookupTable<i4, bf16>,
+    ///     input: BeginTensor<'l, T, f4e2m1, m![1], m![1 # 2], m![1 # 256], m![1], m![A]>,
     /// ) -> FetchTensor<'l, T, f32, m![1], m![1 # 2], m![1 # 256], m![1], m![A]> {
-    ///     input.fetch_with_table(table)
+    ///     input.fetch_with_table(&LookupTable::<f4e2m1, f8e4m3>::of_types())
     /// }
     /// ```
     ///

@@ -11,7 +11,7 @@ fn kernel(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![A, B]>) {
         .fetch::<f32, m![A], m![B]>()
         .collect::<m![A], m![B]>()
         .commit_trim::<m![B]>()
-        .commit_cast_relu::<bf16>();
+        .commit_cast::<bf16>();
 }
 
 fn main() {}

@@ -9,6 +9,7 @@ use furiosa_visa_rules::scalar::ElementType;
 /// | `f8e4m3`, `f8e5m2`, `f16`, `bf16`, `f32` | NaN |
 /// | `i4`, `i5`, `i8`, `i9`, `i16`, `i32` | the least number |
 /// | `u8` | 255 |
+/// | `f4e2m1` | 6 |
 ///
 /// Memory takes no space for the value, because it is made when it is read. Two 4-bit elements share a byte and its
 /// mark; the unwritten neighbour of a written 4-bit element reads as zero.
@@ -83,6 +84,7 @@ const fn poison(element: ElementType) -> u32 {
         ElementType::U8 => 0xff,
         ElementType::I16 => 0x8000,
         ElementType::I32 => 0x8000_0000,
+        ElementType::F4e2m1 => 0x7,
         ElementType::F8e4m3 | ElementType::F8e5m2 => 0x7f,
         ElementType::Bf16 => 0x7fc0,
         ElementType::F16 => 0x7e00,

@@ -239,7 +239,7 @@ impl Row {
     }
 
     fn read_part(&mut self, space: &impl Space, first: usize, line: Line) {
-        if self.element == ElementType::I4 {
+        if self.element.container_bits() == 4 {
             self.read_nibbles(space, first, line);
         } else if line.stride == 1 || line.len == 1 {
             self.read_run(space, first, line);
@@ -332,7 +332,7 @@ impl Row {
                     self.write(first + k, space, Line { position, len: 1, ..line }, end);
                 }
             }
-        } else if self.element == ElementType::I4 {
+        } else if self.element.container_bits() == 4 {
             self.write_nibbles(first, space, line, end);
         } else if line.stride == 1 || line.len == 1 {
             let size = self.element.container_bits() / 8;

@@ -47,7 +47,11 @@ impl RegisterType {
             | ElementType::F8e4m3
             | ElementType::F8e5m2 => Some(RegisterType::Byte),
             ElementType::Bf16 => Some(RegisterType::Bf16),
-            ElementType::I16 | ElementType::F16 | ElementType::I32 | ElementType::F32 => None,
+            ElementType::I16
+            | ElementType::F16
+            | ElementType::I32
+            | ElementType::F32
+            | ElementType::F4e2m1 => None,
         }
     }
 

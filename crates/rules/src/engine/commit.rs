@@ -154,7 +154,8 @@ const fn check_stages(request: &CommitRequest, lanes: usize, window: usize) -> R
     if request.stages.trimmed && window != lanes {
         refuse!(
             "commit trimmed packet",
-            "commit: each time step has {} of Element {}, but the packet was trimmed to {}, {};              help: let the trim keep what Element holds",
+            "commit: each time step has {} of Element {}, but the packet was trimmed to {}, {}; \
+             help: let the trim keep what Element holds",
             (count(window, "position"), request.destination, request.packet, count(lanes, "element")),
         );
     }

@@ -166,6 +166,8 @@ casts! {
     u8 U8 => {}
     i16 I16 => { i32 I32: i32::from, i9 I9: |value| i9::from_i32(i32::from(value)) }
     i32 I32 => { i4 I4: i4::from_i32, i8 I8: |value| value as i8, i16 I16: |value| value as i16 }
+    // Tables alone convert it: see `table_codes`.
+    f4e2m1 F4e2m1 => {}
     f8e4m3 F8e4m3 => { f32 F32: f8e4m3::to_f32, bf16 Bf16: |value| bf16::from_f32(value.to_f32()) }
     f8e5m2 F8e5m2 => { f32 F32: f8e5m2::to_f32, bf16 Bf16: |value| bf16::from_f32(value.to_f32()) }
     bf16 Bf16 => { f32 F32: bf16::to_f32 }
@@ -212,6 +214,7 @@ fetch_casts! {
     u8 U8 => {}
     i16 I16 => { i32 I32; + i9 I9 }
     i32 I32 => {}
+    f4e2m1 F4e2m1 => {}
     f8e4m3 F8e4m3 => { f32 F32; + bf16 Bf16 }
     f8e5m2 F8e5m2 => { f32 F32; + bf16 Bf16 }
     bf16 Bf16 => { f32 F32 }

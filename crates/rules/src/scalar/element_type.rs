@@ -1,6 +1,6 @@
 //! [`ElementType`]: the element types as plain data.
 
-use super::{VeScalarKind, cast};
+use super::{VeScalarKind, cast, lookup};
 use crate::spec::ChipKind;
 use std::fmt;
 
@@ -26,6 +26,8 @@ pub enum ElementType {
     I16,
     /// Signed integer of 32 bits.
     I32,
+    /// Float of 4 bits with 2 exponent bits, two per byte.
+    F4e2m1,
     /// Float of 8 bits with 4 exponent bits; saturating, without infinity.
     F8e4m3,
     /// Float of 8 bits with 5 exponent bits.
@@ -40,7 +42,7 @@ pub enum ElementType {
 
 impl ElementType {
     /// Every element type.
-    pub const ALL: [ElementType; 12] = [
+    pub const ALL: [ElementType; 13] = [
         ElementType::I4,
         ElementType::I5,
         ElementType::I8,
@@ -48,6 +50,7 @@ impl ElementType {
         ElementType::U8,
         ElementType::I16,
         ElementType::I32,
+        ElementType::F4e2m1,
         ElementType::F8e4m3,
         ElementType::F8e5m2,
         ElementType::Bf16,
@@ -62,7 +65,7 @@ impl ElementType {
     /// (see `guide::contraction`). Flits are concluded to be built like these rows (assumed).
     pub const fn bits(self) -> usize {
         match self {
-            ElementType::I4 | ElementType::I5 => 4,
+            ElementType::I4 | ElementType::I5 | ElementType::F4e2m1 => 4,
             ElementType::I8
             | ElementType::I9
             | ElementType::U8
@@ -98,6 +101,7 @@ impl ElementType {
             ElementType::U8 => "u8",
             ElementType::I16 => "i16",
             ElementType::I32 => "i32",
+            ElementType::F4e2m1 => "f4e2m1",
             ElementType::F8e4m3 => "f8e4m3",
             ElementType::F8e5m2 => "f8e5m2",
             ElementType::Bf16 => "bf16",
@@ -110,7 +114,8 @@ impl ElementType {
     pub const fn is_float(self) -> bool {
         matches!(
             self,
-            ElementType::F8e4m3
+            ElementType::F4e2m1
+                | ElementType::F8e4m3
                 | ElementType::F8e5m2
                 | ElementType::Bf16
                 | ElementType::F16
@@ -143,6 +148,12 @@ impl ElementType {
     /// first. Empty for types that no memory holds.
     pub const fn cast_outputs(self) -> &'static [ElementType] {
         cast::cast_outputs(self)
+    }
+
+    /// The types that a table of the fetch adapter makes of this one, value by value: see
+    /// [`table_codes`](super::table_codes).
+    pub const fn table_outputs(self) -> &'static [ElementType] {
+        lookup::table_outputs(self)
     }
 
     /// The type of products and sums of the Contraction Engine. `None` for types that it does not multiply.
@@ -224,6 +235,7 @@ mod tests {
                 "u8: u8",
                 "i16: i16 i32",
                 "i32: i32",
+                "f4e2m1: f4e2m1",
                 "f8e4m3: f8e4m3 f32",
                 "f8e5m2: f8e5m2 f32",
                 "bf16: bf16 f32",
@@ -241,6 +253,7 @@ mod tests {
                 "u8: u8",
                 "i16: i16 i32 i9",
                 "i32: i32",
+                "f4e2m1: f4e2m1",
                 "f8e4m3: f8e4m3 f32 bf16",
                 "f8e5m2: f8e5m2 f32 bf16",
                 "bf16: bf16 f32",

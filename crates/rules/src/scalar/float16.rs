@@ -11,6 +11,8 @@ const F16: NarrowFormat = NarrowFormat { exponent_bits: 5, mantissa_bits: 10, fi
 macro_rules! float16 {
     ($type:ident) => {
         impl $type {
+            const SIGN: u16 = 0x8000;
+
             /// The value with this code.
             #[inline]
             pub const fn from_bits(bits: u16) -> Self {

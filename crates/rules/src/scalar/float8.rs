@@ -69,6 +69,7 @@ impl f8e4m3 {
     pub const MIN: f8e4m3 = f8e4m3(0xfe);
     /// The NaN that conversions and operators return.
     pub const NAN: f8e4m3 = f8e4m3(0x7f);
+    const SIGN: u8 = 0x80;
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
     ///
@@ -132,6 +133,7 @@ impl f8e5m2 {
     pub const INFINITY: f8e5m2 = f8e5m2(0x7c);
     /// The NaN that operators return.
     pub const NAN: f8e5m2 = f8e5m2(0x7e);
+    const SIGN: u8 = 0x80;
 
     /// The number nearest to `value`, ties to even, subnormal numbers included.
     ///

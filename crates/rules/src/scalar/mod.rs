@@ -9,6 +9,7 @@
 //! | `u8` | 8 | integer | - | no |
 //! | `i16` | 16 | integer | `i9`, `i32` | no |
 //! | `i32` | 32 | integer | `i4`, `i8`, `i16` | no |
+//! | [`f4e2m1`] | 4 | float, two per byte | -, by tables alone | no |
 //! | [`f8e4m3`] | 8 | float, saturating, no infinity | `bf16`, `f32` | yes, as `f32` |
 //! | [`f8e5m2`] | 8 | float | `bf16`, `f32` | yes, as `f32` |
 //! | [`bf16`] | 16 | float | `f32` | yes, as `f32` |
@@ -30,8 +31,10 @@ mod chip_type;
 mod commit_cast;
 mod element_type;
 mod float16;
+mod float4;
 mod float8;
 mod integer;
+mod lookup;
 mod narrow;
 mod opt;
 pub mod vector;
@@ -41,11 +44,13 @@ pub use cast::{Cast, ContractionCast, ContractsTo, FetchCast, Undecided, VeScala
 pub use chip_type::{ChipType, Rngd, RngdS};
 pub use commit_cast::{CommitCast, commit_cast_bits};
 pub use element_type::ElementType;
+pub use float4::f4e2m1;
 pub use float8::{
     f8e4m3, f8e4m3_bits_to_f32, f8e5m2, f8e5m2_bits_to_f32, f32_to_f8e4m3_bits, f32_to_f8e5m2_bits,
 };
 pub use float16::{bf16, bf16_bits_to_f32, f16, f16_bits_to_f32, f32_to_bf16_bits, f32_to_f16_bits};
 pub use integer::{i4, i5, i9};
+pub use lookup::table_codes;
 pub use opt::Opt;
 
 use std::fmt::Debug;
@@ -55,7 +60,7 @@ use std::fmt::Debug;
 /// See `guide::fetch`, "Types".
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
-    label = "streams carry i4, i5, i8, i9, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32"
+    label = "streams carry i4, i5, i8, i9, u8, i16, i32, f4e2m1, f8e4m3, f8e5m2, f16, bf16 or f32"
 )]
 pub trait StreamScalar:
     ndarray::LinalgScalar + Debug + Clone + Copy + PartialEq + num_traits::Num + Send + Sync + 'static
@@ -72,7 +77,7 @@ pub trait StreamScalar:
 /// See `guide::memories_and_dma`.
 #[diagnostic::on_unimplemented(
     message = "no tensor holds elements of `{Self}`",
-    label = "tensors hold i4, i8, u8, i16, i32, f8e4m3, f8e5m2, f16, bf16 or f32",
+    label = "tensors hold i4, i8, u8, i16, i32, f4e2m1, f8e4m3, f8e5m2, f16, bf16 or f32",
     note = "convert the data on the host first, for example with `bf16::from_f32`",
     note = "`i5` and `i9` exist only in streams and register files: fetch makes them, and the contraction takes them"
 )]
@@ -149,10 +154,10 @@ pub trait Scalar: StreamScalar {
     fn div_wrapping(self, other: Self) -> Self;
 }
 
-/// Element types that fill whole bytes: all except [`i4`].
+/// Element types that fill whole bytes: all except [`i4`] and [`f4e2m1`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` elements do not fill whole bytes",
-    note = "`i4` is stored two per byte; build it with `i4::from_i32`"
+    note = "`i4` and `f4e2m1` are stored two per byte; build them with `i4::from_i32` and `f4e2m1::from_f32`"
 )]
 pub trait ScalarBytes: Scalar {
     /// Decodes one element, little endian.
@@ -287,6 +292,7 @@ macro_rules! float_scalar {
 }
 
 float_scalar! {
+    f4e2m1, u8, F4e2m1;
     f8e4m3, u8, F8e4m3;
     f8e5m2, u8, F8e5m2;
     bf16, u16, Bf16;
@@ -320,6 +326,7 @@ mod tests {
         check_bits::<u8>();
         check_bits::<i16>();
         check_bits::<i32>();
+        check_bits::<f4e2m1>();
         check_bits::<f8e4m3>();
         check_bits::<f8e5m2>();
         check_bits::<bf16>();

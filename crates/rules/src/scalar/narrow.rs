@@ -87,7 +87,7 @@ impl NarrowFormat {
 
 /// Operators, numeric traits, formatting and random values of a float narrower than `f32`.
 ///
-/// The type provides `from_f32`, `to_f32` and `NAN`.
+/// The type provides `from_f32`, `to_f32`, `NAN` and `SIGN`.
 macro_rules! narrow_float {
     ($type:ident) => {
         impl $type {
@@ -111,7 +111,7 @@ macro_rules! narrow_float {
             /// Flips the sign bit, also of zero and NaN.
             #[inline]
             fn neg(self) -> Self {
-                Self::from_bits(self.to_bits() ^ !(!0 >> 1))
+                Self::from_bits(self.to_bits() ^ Self::SIGN)
             }
         }
 

@@ -5,12 +5,13 @@ use crate::{CheckOptions, ChipOptions, Chips};
 use core::panic::Location;
 use furiosa_visa_rules::command::FaultKind;
 use furiosa_visa_rules::command::{
-    AccumulationKind, Cast, Collect, Command, Contraction, Dma, Emission, Fetch, FillId, Footprint,
-    HostTransfer, Memory, Operation, Region, Sink, SnoopDigit, SnoopLoop, Step, Switch, SwitchLoop,
-    SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion,
+    AccumulationKind, Cast, Collect, Command, CommitNarrowing, Contraction, Dma, Emission, Fetch, FillId,
+    Footprint, HostTransfer, Memory, Operation, Region, Sink, SnoopDigit, SnoopLoop, Step, Switch,
+    SwitchLoop, SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress,
+    TrfRegion,
 };
 use furiosa_visa_rules::mapping::{Guard, GuardDigit, GuardSum};
-use furiosa_visa_rules::scalar::ElementType::{self, F32, I4, I5, I8, I32};
+use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F32, I4, I5, I8, I32};
 use furiosa_visa_rules::sequencer::{Config, Entry};
 
 fn region(memory: Memory, element: ElementType, elements: usize) -> Region {
@@ -152,6 +153,59 @@ fn passes() {
     wide.cast = Some(Cast { input: I8, output: I32 });
     let part = "cast: unsupported: a flit of i8 is to become i32, which takes more than a flit";
     refused(Operation::TensorUnit(Box::new(wide)), FaultKind::Unsupported, part);
+}
+
+/// A pass whose Commit Engine narrows two packets of f32.
+fn narrow() -> TensorUnit {
+    let fetch = Fetch::new(region(Memory::Dm, F32, 16), config(&[(2, 8), (8, 1)], 8), 2, 8, F32);
+    let sink = Sink::Commit {
+        destination: Region { address: 4096, ..region(Memory::Dm, Bf16, 16) },
+        config: config(&[(2, 8), (8, 1)], 8),
+        commit_size: 16,
+        guard: Guard::always(5),
+    };
+    TensorUnit { narrowing: Some(CommitNarrowing { relu: false }), ..TensorUnit::new(fetch, sink) }
+}
+
+#[test]
+fn conversions_of_the_commit_engine() {
+    let run = |unit: TensorUnit, checks| {
+        let mut system = Chips::new(ChipOptions { checks, ..ChipOptions::default() });
+        let operation = Operation::TensorUnit(Box::new(unit));
+        let command = Command { operation, location: Location::caller() };
+        system.execute(&command).map(drop).map_err(|fault| fault.to_string())
+    };
+    // It has a meaning. Another rule refuses elements that nobody has written.
+    assert_eq!(run(narrow(), CheckOptions::NONE), Ok(()));
+    let sub = TensorUnit { sub_context: true, ..narrow() };
+    assert_eq!(run(sub.clone(), CheckOptions::NONE), Ok(()));
+    let checks = CheckOptions { contexts: true, ..CheckOptions::NONE };
+    let refusal = run(sub, checks).expect_err("the sub context has none");
+    let part =
+        "commit: unsupported: the sub context narrows what it commits, which only the main context does";
+    assert!(refusal.contains(part), "{refusal}");
+    let refused_narrow = |part: &str, change: &dyn Fn(&mut TensorUnit)| {
+        let mut unit = narrow();
+        change(&mut unit);
+        refused(Operation::TensorUnit(Box::new(unit)), FaultKind::Refused, part);
+    };
+    refused_narrow("commit_cast: refused: a tensor of i32 is to be narrowed as a stream of f32", &|unit| {
+        unit.fetch.source.footprint.element = I32;
+        unit.fetch.output = I32;
+    });
+    refused_narrow("a tensor of bf16 is to be committed to a tensor of f32", &|unit| {
+        if let Sink::Commit { destination, .. } = &mut unit.sink {
+            destination.footprint.element = F32;
+        }
+    });
+    refused_narrow("commit_cast_relu: refused: a stream is to be narrowed that ends in to_vrf", &|unit| {
+        unit.narrowing = Some(CommitNarrowing { relu: true });
+        unit.sink = Sink::Vrf {
+            destination: region(Memory::Vrf, F32, 16),
+            transfer: Transfer { guard: Guard::always(0), ..Transfer::new() },
+            guard: Guard::always(5),
+        };
+    });
 }
 
 /// Two packets of a flit, as a matrix of two rows. 32 bytes of it leave.
