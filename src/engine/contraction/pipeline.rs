@@ -273,6 +273,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         let align =
             planned!(const CONFIG of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
         let mut pass = self.pass;
+        pass.held.extend(trf_tensor.lease.clone());
         pass.aligned = Some(Aligned {
             weights: trf_tensor.region(),
             stream_guard: planned!(GUARD of Self),
