@@ -184,3 +184,16 @@ impl SystemHandle {
         self.allocators_of_all().lock().iter_mut().for_each(|allocator| allocator.late.given.clear());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::TensorUnit;
+
+    /// Commands that wait take a bounded part of the memory of the host.
+    #[test]
+    fn what_waits_is_bounded() {
+        let each = size_of::<TensorUnit>() + size_of::<Waiting>();
+        assert!(MOST * each < 256 << 20, "{each} bytes each");
+    }
+}

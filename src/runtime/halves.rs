@@ -254,4 +254,57 @@ mod tests {
         assert_eq!(held(&mut halves, 11, 64), Ok(SecondHalf));
         assert_eq!(halves.len(), 2);
     }
+
+    /// Random lives: two tensors never share a half while both live, and no tensor is refused that has one.
+    #[test]
+    fn lives_take_free_halves() {
+        use crate::runtime::names::Life;
+        use rand::rngs::SmallRng;
+        use rand::{Rng as _, SeedableRng as _};
+        let mut refused = 0;
+        for seed in 0..500 {
+            let mut random = SmallRng::seed_from_u64(seed);
+            let (mut halves, mut lives, mut ends) = (Halves::default(), TrfLives::default(), [0; 2]);
+            let mut all = Vec::new();
+            let mut fill = 0;
+            for first in 0..40 {
+                if random.random_bool(0.3) {
+                    continue;
+                }
+                let last = first + random.random_range(0..8);
+                let is_large = random.random_bool(0.2);
+                let free = ends.iter().filter(|&&end| end < first + 1).count();
+                let over = random.random_bool(0.002);
+                if free < 1 + usize::from(is_large) && !over {
+                    continue;
+                }
+                // As many halves as it takes, in the order in which they end.
+                ends.sort_unstable();
+                ends[..1 + usize::from(is_large)].fill(last + 1);
+                fill += 1;
+                let bytes = if is_large { 40_000 } else { 20_000 };
+                halves.name(FillId(fill), bytes, maker());
+                halves.release(FillId(fill), true);
+                lives.0.insert(FillId(fill), (Life { first, last }, provisional(bytes)));
+                all.push((FillId(fill), first, last, over));
+            }
+            let placed = halves.place(50, &lives);
+            if let Err(none) = placed {
+                let (.., over) = all.iter().find(|(_, first, ..)| *first == none.command).expect("a tensor");
+                assert!(*over, "seed {seed}: {all:?}");
+                refused += 1;
+                continue;
+            }
+            for (k, a) in all.iter().enumerate() {
+                for b in &all[..k] {
+                    let parts = [a.0, b.0].map(|fill| halves.part(fill).expect("it is placed"));
+                    assert!(
+                        b.2 < a.1 || a.2 < b.1 || !meet(parts[0], parts[1]),
+                        "seed {seed}: {a:?} {b:?} {parts:?}"
+                    );
+                }
+            }
+        }
+        assert!(refused > 0);
+    }
 }

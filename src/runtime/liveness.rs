@@ -199,7 +199,9 @@ impl Allocator {
         let marked = self.marked.iter().map(|(bytes, location)| (bytes.end - bytes.start, *location));
         let live: Vec<_> = own.chain(earlier).chain(marked).collect();
         let (count, bytes) = (live.len(), live.iter().map(|(bytes, _)| bytes).sum::<u64>());
-        let message = format!("{message}: {count} others with {bytes} bytes live when it is made");
+        let others =
+            if count == 1 { "1 other tensor lives".into() } else { format!("{count} other tensors live") };
+        let message = format!("{message}: {others} when it is made, with {bytes} bytes");
         let fault = Fault::new(FaultKind::Capacity, operation, location, message, help);
         name_largest(fault, live, "live, of")
     }

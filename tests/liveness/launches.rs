@@ -169,7 +169,7 @@ fn what_lives_is_named_when_dm_is_full() {
     let text = fault.to_string();
     assert_eq!(fault.kind, FaultKind::Capacity, "{text}");
     let first = "fault: commit: capacity exceeded: 131072 bytes do not fit: of the 524288 bytes of DM at most 126720 are free in one \
-                 piece as long as it lives: 4 others with 393472 bytes live when it is made\n";
+                 piece as long as it lives: 4 other tensors live when it is made, with 393472 bytes\n";
     assert!(text.starts_with(first), "{text}");
     assert!(
         text.contains(
@@ -272,6 +272,43 @@ fn the_vrf_is_free_after_the_last_use() {
     };
     assert_eq!(run(Placement::Handles).map_err(|fault| fault.kind), Err(FaultKind::Capacity));
     assert_eq!(run(Placement::Liveness), Ok((0..2048).map(|k| k << 6).collect()));
+}
+
+/// Bytes rest before they are used again: a load need not wait for the pass that has read the tensor before.
+#[test]
+fn loads_need_not_wait() {
+    #[device(chip = 1)]
+    fn blocks(ctx: &mut Context, x: &HbmTensor<i32, m![1], m![T, L]>) {
+        let mut sums = DmTensor::<i32, m![1], Cluster, Slice, m![T, L % 8192]>::new(ctx);
+        for t in 0..4 {
+            let block = x
+                .view()
+                .tile::<m![T], 1, m![1 # 4, L]>(t)
+                .tile::<m![L / 8192], 1, m![1 # 4, 1 # 4, L % 8192]>(0);
+            let block = block.to_dm::<Cluster, Slice, m![L % 8192]>(&mut ctx.tdma, AUTO);
+            (ctx.main.begin(block.view()).fetch::<i32, m![L / 8 % 1024], m![L % 8]>())
+                .collect::<m![L / 8 % 1024], m![L % 8]>()
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_fxp(FxpBinaryOp::AddFxp, 1)
+                .vector_final()
+                .commit_view(sums.view_mut().tile::<m![T], 1, m![1 # 4, L % 8192]>(t));
+        }
+    }
+    let [handles, liveness] = [Placement::Handles, Placement::Liveness].map(|placement| {
+        block_on(async {
+            let mut ctx = Context::with(options(placement));
+            let x = HostTensor::<i32, m![T, L]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
+            try_launch(blocks, (&mut *ctx, &x)).await.expect("it fits");
+            let report = ctx.report();
+            let of = |name| report.records.iter().filter(move |record| record.operation == name);
+            let (loads, passes) = (of("to_dm").skip(1), of("commit"));
+            let overlapped = loads.zip(passes).filter(|(load, pass)| load.start < pass.end).count();
+            (overlapped, report.kernels[0].makespan())
+        })
+    });
+    assert_eq!((handles.0, liveness.0), (0, 3));
+    assert!(liveness.1 < handles.1, "{liveness:?} {handles:?}");
 }
 
 /// Faults come from the call that causes them, whatever stops the kernel later.
