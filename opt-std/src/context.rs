@@ -1,6 +1,8 @@
 //! Contexts, devices, and launching.
 
-use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues as _, SimOptions, Tu, TuValues as _};
+use crate::visa::runtime::{
+    DeviceFn, DeviceSend, Dma, DmaValues as _, Placement, SimOptions, Tu, TuValues as _,
+};
 use crate::visa::surface::{ChipsAgree, SystemHandle, context_of, system_of};
 use crate::visa::{clock, runtime};
 use crate::words::{check, of_fault};
@@ -163,6 +165,8 @@ impl<'a, const T: Tu> DeviceSend for &'a mut TuContext<T> {
 
 /// Runs a kernel. Lazy: nothing happens until it is awaited; then it is ready at once, on any executor.
 ///
+/// Tensors in DM and the register files have their bytes from their first to their last use: see [`Placement`].
+///
 /// # Panics
 /// Where the kernel does what would break on the chip, with the message of the fault. The context stays usable.
 #[track_caller]
@@ -173,7 +177,7 @@ where
     P: DeviceSend,
 {
     check!(CHECK of ChipsAgree<F, P>);
-    let launched = runtime::try_launch(kernel, args);
+    let launched = runtime::try_launch_placed(kernel, args, Placement::Liveness);
     async move {
         match launched.await {
             Ok(output) => output,

@@ -50,7 +50,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
             planned!(CONFIG of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
         let guard =
             planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Lane, TrfElement, OutTime, OutPacket>);
-        TuTensor(self.0.align_as(trf.region(), align, guard))
+        TuTensor(self.0.align_as(trf, align, guard))
     }
 }
 

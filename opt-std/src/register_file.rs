@@ -3,7 +3,6 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use crate::stream::TuTensor;
-use crate::visa::command::TrfAddress;
 use crate::visa::engine::register_file::TrfLoadPlan;
 use crate::visa::engine::stream::stage::{PositionCollect, VrfLoadable};
 use crate::visa::mapping::M;
@@ -23,7 +22,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
     #[inline(never)]
     pub fn to_trf<Lane: M, Element: M>(self) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Lane, Element> {
         let plan = planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Lane, Element>);
-        self.0.load_trf(plan, TrfAddress::Full)
+        self.0.load_trf_auto(plan)
     }
 }
 

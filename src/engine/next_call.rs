@@ -174,6 +174,10 @@ macro_rules! call {
         call!($bound, to_trf<Row2: M, Element: M>(address: TrfAddress)
             -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row2, Element>);
     };
+    ($bound:ident, $element:ty, to_trf_auto) => {
+        call!($bound, to_trf_auto<Row2: M, Element: M>()
+            -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row2, Element>);
+    };
     ($bound:ident, $element:ty, to_vrf) => {
         call!($bound, to_vrf<Element: M>(address: Address) -> ());
     };
@@ -214,7 +218,7 @@ type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
     [D: Scalar, Kind: ChipType, Windows: WindowList] D; [PositionBegin<Kind, Windows>] {
-        WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_vrf;
+        WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_trf_auto to_vrf;
         WasFetched: commit_trim commit_cast commit_cast_relu;
         WasCommitted: to_hbm to_dm;
     }
@@ -223,7 +227,7 @@ wrong_calls! {
     }
     [D: StreamScalar] D; [PositionFetch, PositionSwitch] {
         IsUnread: fetch;
-        WasCollected: align cast transpose to_trf to_vrf;
+        WasCollected: align cast transpose to_trf to_trf_auto to_vrf;
     }
     [D: ContractsTo<Identity>] Sum<D>; [PositionFetch, PositionSwitch] {
         WasCollected: contract accumulate;
@@ -244,7 +248,7 @@ wrong_calls! {
         IsAsFetched: switch switch_to;
         IsUncollected: collect;
         HasNoWeights: align;
-        IsAsCollected: to_trf to_vrf;
+        IsAsCollected: to_trf to_trf_auto to_vrf;
     }
     [D: StreamScalar, Row: M] D; [PositionAlign<Row>] {
         WasContracted: cast transpose;
@@ -259,7 +263,7 @@ wrong_calls! {
     [D: Scalar] D; [PositionContraction, PositionCast, PositionTranspose] {
         IsUncontracted: align contract;
         IsUnsummed: accumulate;
-        IsAsCollected: to_trf to_vrf;
+        IsAsCollected: to_trf to_trf_auto to_vrf;
     }
     [D: Scalar] D; [PositionCast] {
         IsUncast: cast;

@@ -132,6 +132,69 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         self.pass.end(self.context, sink);
         tensor
     }
+
+    /// Ends the stream in a part of the tensor register file that the context chooses. Otherwise it is as
+    /// [`Self::to_trf`].
+    ///
+    /// A tensor of more than 32 768 bytes gets all of the file. Another one gets the half that nobody needs any more and
+    /// whose last use was earlier, `FirstHalf` before `SecondHalf`. A loop that loads one small tensor per turn takes both
+    /// in turns: the next load need not wait for the product before it.
+    ///
+    /// A handle holds its part until it ends; with [`Placement::Liveness`](crate::runtime::Placement::Liveness) its last
+    /// use does. Parts that the program names itself are unknown to handles.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, N = 8, K = 64];
+    /// type X = DmTensor<bf16, m![1], m![1 # 2], m![S], m![K]>;
+    /// type W = DmTensor<bf16, m![1], m![1 # 2], m![S], m![T, N, K]>;
+    /// type Y = DmTensor<f32, m![1], m![1 # 2], m![S], m![T, N]>;
+    /// /// Loads a block of weights while the block before is multiplied.
+    /// fn products(ctx: &mut Context, x: &X, w: &W) -> Y {
+    ///     let mut y = Y::new(ctx);
+    ///     for t in 0..4 {
+    ///         let block = w.view().tile::<m![T], 1, m![1 # 4, N, K]>(t);
+    ///         let weights = (ctx.sub.begin(block).fetch::<bf16, m![N], m![K]>())
+    ///             .collect::<m![N, K / 16], m![K % 16]>()
+    ///             .to_trf_auto::<m![N], m![K]>();
+    ///         (ctx.main.begin(x.view()).fetch::<bf16, m![1], m![K]>())
+    ///             .collect::<m![K / 16], m![K % 16]>()
+    ///             .align::<m![K / 32], m![K % 32], _, _>(&weights)
+    ///             .contract::<m![1]>()
+    ///             .accumulate::<m![1], m![N]>(AccumulationKind::Interleaved)
+    ///             .commit_view(y.view_mut().tile::<m![T], 1, m![1 # 4, N]>(t));
+    ///     }
+    ///     y
+    /// }
+    /// # let _ = products as fn(_, _, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: what `to_trf` refuses.
+    ///
+    /// # Panics
+    /// If no part of the TRF is free, with a [`Fault`](crate::chip::Fault) that names the tensors in it.
+    #[track_caller]
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
+    pub fn to_trf_auto<Row: M, Element: M>(
+        self,
+    ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
+        self.load_trf_auto(&planned!(CONFIG of TrfLoadPlan<D, L::Time, L::Packet, Row, Element>))
+    }
+
+    /// Ends the stream in a part of the tensor register file that is free, as a plan says.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn load_trf_auto<Row: M, Element: M>(
+        self,
+        plan: &TrfLoadConfig,
+    ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
+        let fill = self.context.next_fill();
+        let (address, lease) = self.context.system().place_in_trf(fill, plan.bytes, OPERATION);
+        let tensor = TrfTensor::leased(address, fill, lease);
+        let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };
+        self.pass.end(self.context, sink);
+        tensor
+    }
 }
 
 #[cfg(test)]

@@ -209,7 +209,7 @@ pub(crate) struct Pass {
     pub(crate) aligned: Option<lower::Aligned<'static>>,
     /// Columns of a stream that was contracted.
     pub(crate) columns: Option<ContractConfig>,
-    /// Leases of the operands' bytes, which stay held until the command is given.
+    /// Leases of the operands and weights, whose bytes stay held until the command is given.
     pub(crate) held: Vec<Lease>,
 }
 

@@ -9,13 +9,17 @@
 //! tensor that was made at [`AUTO`], or by a call that names no address, holds the free bytes nearest to the end of the
 //! memory. They are free again when its handle ends.
 
+use super::halves::Halves;
+use super::names::{Maker, Names, is_name};
+use super::placement::LastUsed;
 use crate::chip::{Fault, FaultKind};
 use crate::clock::{Allocation, Allocations};
-use crate::command::{Address, Memory};
+use crate::command::{Address, FillId, Memory, TrfAddress};
 use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES, VRF_BYTES};
 use core::fmt;
 use core::ops::Range;
 use core::panic::Location;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,6 +49,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// A stream holds the bytes of its operands in the VRF until it ends, even if their handles end earlier.
 ///
+/// With [`Placement::Liveness`](super::Placement::Liveness) tensors in DM and the VRF are free after the last command of
+/// the launch that uses them, even if their handles live on.
+///
 /// Bytes are found from the end of the memory down, away from those that
 /// [`Context::alloc_dm`](super::Context::alloc_dm) gave. The last 4 KiB of DM come last: a fetch that goes on over
 /// padding needs room behind its tensor. Addresses that the program names itself are unknown here. A tensor at one of
@@ -66,34 +73,49 @@ const LEAST_ALIGNMENT: u64 = 8;
 /// Gives out the bytes of a memory: from the lowest on by marks, and from the end down to handles.
 #[derive(Debug)]
 pub(super) struct Allocator {
-    memory: Memory,
-    capacity: u64,
+    pub(super) memory: Memory,
+    pub(super) capacity: u64,
     /// Alignment of allocations of at least this many bytes. Smaller ones are aligned to `least`.
     unit: u64,
     least: u64,
     /// Bytes at the end that handles get last: reads that go on behind a tensor, over padding, stay in the memory.
-    behind: u64,
-    next: u64,
+    pub(super) behind: u64,
+    pub(super) next: u64,
     /// Ranges that were given by marks and are not given back: the first [`KEPT`] ones.
-    marked: Vec<(Range<u64>, &'static Location<'static>)>,
+    pub(super) marked: Vec<(Range<u64>, &'static Location<'static>)>,
     /// Bytes that handles hold, by their first address.
-    held: BTreeMap<Address, Held>,
+    pub(super) held: BTreeMap<Address, Held>,
     /// The first [`KEPT`] allocations; `count` is the number of all.
     given: Vec<Allocation>,
     count: u64,
+    /// Tensors whose bytes are found when their last use is known.
+    pub(super) late: Late,
 }
 
 /// Bytes of a handle.
 #[derive(Debug)]
-struct Held {
-    bytes: u64,
-    location: &'static Location<'static>,
+pub(super) struct Held {
+    pub(super) bytes: u64,
+    pub(super) location: &'static Location<'static>,
     /// Its index in [`Allocator::given`].
-    note: Option<usize>,
+    pub(super) note: Option<usize>,
+    /// The name that its handle has.
+    pub(super) name: Option<Address>,
+}
+
+/// State of a memory for tensors whose bytes are found late: see [`liveness`](super::liveness).
+#[derive(Debug)]
+pub(super) struct Late {
+    pub(super) names: Names,
+    /// The last uses of the bytes, and the stamp of the next command.
+    pub(super) used: LastUsed,
+    pub(super) now: u64,
+    /// Bytes that commands of the launch named by address.
+    pub(super) given: Vec<Range<Address>>,
 }
 
 impl Allocator {
-    const fn new(memory: Memory, capacity: u64, [unit, least, behind]: [u64; 3]) -> Self {
+    fn new(memory: Memory, capacity: u64, [unit, least, behind]: [u64; 3]) -> Self {
         Self {
             memory,
             capacity,
@@ -105,10 +127,11 @@ impl Allocator {
             held: BTreeMap::new(),
             given: Vec::new(),
             count: 0,
+            late: Late { names: Names::default(), used: LastUsed::new(), now: 1, given: Vec::new() },
         }
     }
 
-    const fn align(&self, bytes: u64) -> u64 {
+    pub(super) const fn align(&self, bytes: u64) -> u64 {
         if bytes >= self.unit { self.unit } else { self.least }
     }
 
@@ -185,12 +208,24 @@ impl Allocator {
             return Err(self.is_full(operation, location, message));
         };
         let note = self.note(start..start + bytes, location);
-        self.held.insert(start, Held { bytes, location, note });
+        self.held.insert(start, Held { bytes, location, note, name: None });
         Ok(start)
     }
 
-    fn release(&mut self, start: Address) {
+    pub(super) fn release(&mut self, start: Address) {
         if let Some(Held { note: Some(note), .. }) = self.held.remove(&start) {
+            self.given[note].freed = true;
+        }
+    }
+
+    /// Notes an allocation whose bytes are free again, or those of a handle.
+    pub(super) fn note_named(&mut self, bytes: Range<u64>, maker: Maker, name: Address, alive: bool) {
+        let (start, location) = (bytes.start, maker.location);
+        let note = self.note(bytes.clone(), location);
+        if alive {
+            let bytes = bytes.end - bytes.start;
+            self.held.insert(start, Held { bytes, location, note, name: Some(name) });
+        } else if let Some(note) = note {
             self.given[note].freed = true;
         }
     }
@@ -213,14 +248,9 @@ impl Allocator {
             Memory::Vrf => "end handles that nobody needs any more, or load the tensor in parts",
         };
         let marked = self.marked.iter().map(|(bytes, location)| (bytes.end - bytes.start, *location));
-        let mut live: Vec<_> =
-            self.held.values().map(|held| (held.bytes, held.location)).chain(marked).collect();
-        live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
-        let mut fault = Fault::new(FaultKind::Capacity, operation, location, message, help);
-        for &(bytes, location) in live.iter().take(NAMED) {
-            fault = fault.after(format!("{bytes} bytes are held by what was made here"), location);
-        }
-        fault
+        let live = self.held.values().map(|held| (held.bytes, held.location)).chain(marked).collect();
+        let fault = Fault::new(FaultKind::Capacity, operation, location, message, help);
+        name_largest(fault, live, "are held by")
     }
 
     /// Remembers an allocation for the map; returns its index.
@@ -256,24 +286,76 @@ impl Allocator {
     }
 }
 
-/// The allocators of a system: HBM, DM and VRF. Handles keep them alive, not the system.
+/// Adds the largest tensors of a full memory to a fault.
+pub(super) fn name_largest(
+    mut fault: Fault,
+    mut live: Vec<(u64, &'static Location<'static>)>,
+    verb: &str,
+) -> Fault {
+    live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
+    for &(bytes, location) in live.iter().take(NAMED) {
+        fault = fault.after(format!("{bytes} bytes {verb} what was made here"), location);
+    }
+    fault
+}
+
+/// The allocators of a system: HBM, DM and VRF, and the halves of the TRF. Handles keep them alive, not the system.
 #[derive(Clone, Debug)]
-pub(super) struct Allocators(Arc<Mutex<[Allocator; 3]>>);
+pub(super) struct Allocators(Arc<Memories>);
+
+#[derive(Debug)]
+struct Memories {
+    bytes: Mutex<[Allocator; 3]>,
+    halves: Mutex<Halves>,
+    /// True while commands wait for the end of their launch: tensors at [`AUTO`] get names.
+    defers: AtomicBool,
+    /// True as soon as a tensor has got a name.
+    has_names: AtomicBool,
+}
 
 impl Allocators {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new([
-            Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0]),
-            Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, BEHIND]),
-            Allocator::new(Memory::Vrf, VRF_BYTES as u64, [32, 4, 0]),
-        ])))
+        Self(Arc::new(Memories {
+            bytes: Mutex::new([
+                Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0]),
+                Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, BEHIND]),
+                Allocator::new(Memory::Vrf, VRF_BYTES as u64, [32, 4, 0]),
+            ]),
+            halves: Mutex::default(),
+            defers: AtomicBool::new(false),
+            has_names: AtomicBool::new(false),
+        }))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, [Allocator; 3]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The given address, or free bytes for a handle at [`AUTO`].
+    /// The TRF. It is locked after the other memories.
+    pub(super) fn halves(&self) -> MutexGuard<'_, Halves> {
+        self.0.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True while commands wait for the end of their launch.
+    pub(super) fn defers(&self) -> bool {
+        self.0.defers.load(Ordering::Relaxed)
+    }
+
+    /// Says whether commands wait; returns whether they did.
+    pub(super) fn defer(&self, defers: bool) -> bool {
+        self.0.defers.swap(defers, Ordering::Relaxed)
+    }
+
+    /// True if commands may name tensors that have no address yet.
+    pub(super) fn has_names(&self) -> bool {
+        self.0.has_names.load(Ordering::Relaxed)
+    }
+
+    fn lease(&self, leased: Leased) -> Option<Lease> {
+        Some(Lease(Arc::new(LeasedPlace { allocators: self.clone(), leased })))
+    }
+
+    /// The given address, or free bytes for a handle at [`AUTO`]: a name, if they are found later.
     pub(super) fn place(
         &self,
         address: Address,
@@ -285,9 +367,32 @@ impl Allocators {
         if address != AUTO {
             return Ok(address.into());
         }
-        let address = self.lock()[memory as usize].hold(bytes as u64, operation, location)?;
-        let lease = Lease(Arc::new(LeasedBytes { allocators: self.clone(), memory, address }));
-        Ok(Place { address, lease: Some(lease) })
+        let allocator = &mut self.lock()[memory as usize];
+        let address = if memory != Memory::Hbm && self.defers() {
+            self.0.has_names.store(true, Ordering::Relaxed);
+            allocator.late.names.name(bytes as u64, Maker { operation, location })
+        } else {
+            allocator.hold(bytes as u64, operation, location)?
+        };
+        Ok(Place { address, lease: self.lease(Leased::Bytes(memory, address)) })
+    }
+
+    /// A free half of the TRF, or all of it, for a handle. If it is found later, the part is a provisional one.
+    pub(super) fn place_in_trf(
+        &self,
+        fill: FillId,
+        bytes: usize,
+        maker: Maker,
+    ) -> Result<(TrfAddress, Option<Lease>), Fault> {
+        let mut halves = self.halves();
+        let part = if self.defers() {
+            self.0.has_names.store(true, Ordering::Relaxed);
+            halves.name(fill, bytes, maker);
+            super::halves::provisional(bytes)
+        } else {
+            halves.hold(fill, bytes, maker)?
+        };
+        Ok((part, self.lease(Leased::Trf(fill))))
     }
 }
 
@@ -306,17 +411,42 @@ impl From<Address> for Place {
 
 /// Holds the bytes of a tensor as long as one of its handles lives.
 #[derive(Clone)]
-pub(crate) struct Lease(#[expect(dead_code, reason = "it is dropped")] Arc<LeasedBytes>);
+pub(crate) struct Lease(Arc<LeasedPlace>);
 
-struct LeasedBytes {
-    allocators: Allocators,
-    memory: Memory,
-    address: Address,
+impl Lease {
+    /// The part of the TRF that is leased, if it is known.
+    pub(crate) fn part(&self) -> Option<TrfAddress> {
+        match self.0.leased {
+            Leased::Trf(fill) => self.0.allocators.halves().part(fill),
+            Leased::Bytes(..) => None,
+        }
+    }
 }
 
-impl Drop for LeasedBytes {
+struct LeasedPlace {
+    allocators: Allocators,
+    leased: Leased,
+}
+
+/// A leased place: an address or a name, or a part of the TRF.
+enum Leased {
+    Bytes(Memory, Address),
+    Trf(FillId),
+}
+
+impl Drop for LeasedPlace {
     fn drop(&mut self) {
-        self.allocators.lock()[self.memory as usize].release(self.address);
+        let waits = self.allocators.defers();
+        match self.leased {
+            Leased::Trf(fill) => self.allocators.halves().release(fill, waits),
+            Leased::Bytes(memory, address) => {
+                let allocator = &mut self.allocators.lock()[memory as usize];
+                match is_name(address) {
+                    true => allocator.release_name(address, waits),
+                    false => allocator.release(address),
+                }
+            }
+        }
     }
 }
 
@@ -327,7 +457,7 @@ impl fmt::Debug for Lease {
 }
 
 /// `1 byte does`, `2 bytes do`.
-fn bytes_do(bytes: u128) -> String {
+pub(super) fn bytes_do(bytes: u128) -> String {
     if bytes == 1 { "1 byte does".to_string() } else { format!("{bytes} bytes do") }
 }
 

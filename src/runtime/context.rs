@@ -1,16 +1,18 @@
 //! Contexts: what a kernel runs on.
 
-use super::allocate::{Allocator, Allocators, Place};
+use super::allocate::{Allocator, Allocators, Lease, Place};
+use super::deferred::{Deed, Queue, Waiting};
 use super::environment::Settings;
 use super::interrupt::{Registered, StopsIfInterrupted, stop_if_interrupted};
+use super::names::Maker;
 use super::output::{Output, tell, warn};
 use super::progress::{Alike, Counters, Progress};
-use super::{SimOptions, System};
+use super::{Placement, SimOptions, System};
 use crate::chip::{CheckOptions, Fault, FaultKind};
 use crate::clock::trace::TraceWriter;
 use crate::clock::{KernelCall, MemoryMap, Report};
 use crate::command::{
-    Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region,
+    Address, Command, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Region, TrfAddress,
 };
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -67,6 +69,10 @@ pub(super) struct Shared {
     launched: Mutex<Launched>,
     /// Free bytes of the memories.
     allocators: Allocators,
+    /// Commands that wait for the end of their launch.
+    queue: Queue,
+    /// The way in which launches find places.
+    placement: Placement,
     output: Output,
     counters: Arc<Counters>,
     /// Destinations of reports and files. Behind the system, which ends its files when it is dropped.
@@ -104,12 +110,14 @@ struct Launched {
 }
 
 impl SystemHandle {
-    fn new(system: System, output: Output) -> Self {
+    fn new(system: System, output: Output, placement: Placement) -> Self {
         let (number, tells) = (system.number(), output != Output::default());
         let shared = Arc::new(Shared {
             system: Mutex::new(system),
             launched: Mutex::default(),
             allocators: Allocators::new(),
+            queue: Queue::default(),
+            placement,
             output,
             counters: Arc::default(),
             registered: OnceLock::new(),
@@ -128,6 +136,13 @@ impl SystemHandle {
         Progress::begin(call, alike, &self.0.counters)
     }
 
+    /// The system after all commands that were given.
+    #[track_caller]
+    fn with_all<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
+        super::fault::or_raise(self.perform());
+        self.with(work)
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut System) -> T) -> T {
         // A fault leaves the system as it was: the lock may be taken again after a panic.
         work(&mut self.0.system.lock().unwrap_or_else(PoisonError::into_inner))
@@ -135,6 +150,16 @@ impl SystemHandle {
 
     fn allocators(&self) -> MutexGuard<'_, [Allocator; 3]> {
         self.0.allocators.lock()
+    }
+
+    /// The allocators, with the halves of the TRF.
+    pub(super) fn allocators_of_all(&self) -> &Allocators {
+        &self.0.allocators
+    }
+
+    /// Commands that wait for the end of their launch.
+    pub(super) fn queue(&self) -> &Queue {
+        &self.0.queue
     }
 
     fn launched(&self) -> MutexGuard<'_, Launched> {
@@ -161,6 +186,25 @@ impl SystemHandle {
         operation: &'static str,
     ) -> Place {
         let place = self.0.allocators.place(address, memory, bytes, operation, Location::caller());
+        if self.0.allocators.defers() {
+            super::fault::or_raise(self.perform_if_crowded());
+        }
+        super::fault::or_raise(place)
+    }
+
+    /// A part of the TRF for a tensor of `bytes` bytes per slice, and what holds it.
+    #[track_caller]
+    pub(crate) fn place_in_trf(
+        &self,
+        fill: FillId,
+        bytes: usize,
+        operation: &'static str,
+    ) -> (TrfAddress, Option<Lease>) {
+        let maker = Maker { operation, location: Location::caller() };
+        let place = self.0.allocators.place_in_trf(fill, bytes, maker);
+        if self.0.allocators.defers() {
+            super::fault::or_raise(self.perform_if_crowded());
+        }
         super::fault::or_raise(place)
     }
 
@@ -169,27 +213,49 @@ impl SystemHandle {
     pub(crate) fn begin_tensor(&self, region: &Region, operation: &'static str) {
         let location = Location::caller();
         let kernel = self.kernel(operation);
-        let result = self.with(|system| {
-            system.enter_kernel(kernel);
-            system.begin_tensor(region, operation, location)
+        let maker = Maker { operation, location };
+        super::fault::or_raise(if self.begin_named(region, maker, kernel) {
+            Ok(())
+        } else if self.0.allocators.defers() {
+            self.keep(Waiting { deed: Deed::Begin(Box::new(*region), operation), location, kernel })
+        } else {
+            self.begin_now(region, maker, kernel)
         });
-        super::fault::or_raise(result);
+    }
+
+    /// Begins a tensor whose place is known.
+    pub(super) fn begin_now(&self, region: &Region, maker: Maker, kernel: KernelCall) -> Result<(), Fault> {
+        self.with(|system| {
+            system.enter_kernel(kernel);
+            system.begin_tensor(region, maker.operation, maker.location)
+        })
     }
 
     #[track_caller]
     fn execute(&self, operation: Operation) {
-        let command = Command { operation, location: Location::caller() };
-        let kernel = self.kernel(command.operation.name());
+        let location = Location::caller();
+        let kernel = self.kernel(operation.name());
+        let result = if self.0.allocators.has_names() || self.0.allocators.defers() {
+            stop_if_interrupted();
+            self.keep(Waiting { deed: Deed::Command(operation), location, kernel })
+        } else {
+            self.give(&Command { operation, location }, kernel)
+        };
+        super::fault::or_raise(result);
+    }
+
+    /// Gives a command to the system.
+    pub(super) fn give(&self, command: &Command, kernel: KernelCall) -> Result<(), Fault> {
         stop_if_interrupted();
         let (result, notes) = self.with(|system| {
             system.enter_kernel(kernel);
-            let result = system.execute(&command);
+            let result = system.execute(command);
             let notes = system.untold_notes();
             self.0.counters.command(|| system.clock().launch_cycles());
             (result, notes)
         });
         warn(&notes);
-        super::fault::or_raise(result);
+        result
     }
 
     /// The kernel that gives a command.
@@ -244,8 +310,31 @@ impl SystemHandle {
         self.launch_of_another_thread(operation, location).map(|_| ())
     }
 
+    /// The way in which launches find places, unless they say it themselves.
+    pub(super) fn placement(&self) -> Placement {
+        self.0.placement
+    }
+
+    /// A launch goes on, whose tensors are placed in this way. Returns the one that ran, and whether its commands waited.
+    #[track_caller]
+    pub(super) fn enter_launch(
+        &self,
+        kernel: KernelCall,
+        placement: Placement,
+    ) -> (Option<KernelCall>, bool) {
+        super::fault::or_raise(self.perform());
+        (self.launch(Some(kernel)), self.0.allocators.defer(placement == Placement::Liveness))
+    }
+
+    /// A launch has ended, whose commands were executed. The one before it goes on.
+    pub(super) fn leave_launch(&self, (kernel, deferred): (Option<KernelCall>, bool)) {
+        self.forget_given();
+        self.0.allocators.defer(deferred);
+        self.launch(kernel);
+    }
+
     /// Says which kernel runs; returns which one ran.
-    pub(super) fn launch(&self, kernel: Option<KernelCall>) -> Option<KernelCall> {
+    fn launch(&self, kernel: Option<KernelCall>) -> Option<KernelCall> {
         let mut launched = self.launched();
         if kernel.is_none() {
             // What was refused since the launch looked concerns no later one.
@@ -340,6 +429,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         location: &'static Location<'static>,
     ) -> Result<(), Fault> {
         self.system.check_host("to_hbm", location)?;
+        self.system.perform()?;
         self.system.with(|system| system.upload(transfer, buffer, location))
     }
 
@@ -349,6 +439,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         self.system.check_host("to_host", location)?;
+        self.system.perform()?;
         self.system.with(|system| system.download(transfer, location))
     }
 }
@@ -432,7 +523,7 @@ impl Context {
         let mut system = System::new(options);
         let mut output = settings.output;
         super::output::attach(&mut system, &mut output);
-        let context = Context::on(&SystemHandle::new(system, output));
+        let context = Context::on(&SystemHandle::new(system, output, options.placement));
         ContextGuard(Box::new(context), StopsIfInterrupted)
     }
 
@@ -457,18 +548,22 @@ impl Context {
         inspection: &Inspection,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
-        self.main.system.with(|system| system.inspect(inspection, location))
+        let inspection = self.main.system.placed(inspection.clone())?;
+        self.main.system.with(|system| system.inspect(&inspection, location))
     }
 
     /// The operations so far: their cycles, why each did not start earlier, and the idle engines. Operations that
     /// follow start after it.
+    #[track_caller]
     pub fn report(&mut self) -> Report {
-        self.main.system.with(System::report)
+        self.main.system.with_all(System::report)
     }
 
     /// The tensors in each memory, and the operations from which to which they live: see [`MemoryMap`]. Operations that follow start
     /// after it.
+    #[track_caller]
     pub fn memory_map(&mut self) -> MemoryMap {
+        super::fault::or_raise(self.main.system.perform());
         let allocators = self.main.system.allocators();
         let allocations = allocators.each_ref().map(Allocator::given);
         self.main.system.with(|system| system.memory_map_with(allocations))
@@ -555,14 +650,16 @@ impl Context {
     }
 
     /// Decides when the operations that were given so far run, as [`Context::report`] does, without a report.
+    #[track_caller]
     pub fn settle(&mut self) {
-        self.main.system.with(|system| system.clock().settle());
+        self.main.system.with_all(|system| system.clock().settle());
     }
 
     /// Writes a trace of the operations that follow: JSON that Chrome and Perfetto open (see [`crate::clock::trace`]).
     /// It is complete when the context has ended.
+    #[track_caller]
     pub fn trace(&mut self, out: impl std::io::Write + Send + 'static) {
-        self.main.system.with(|system| {
+        self.main.system.with_all(|system| {
             system.clock().settle();
             system.clock().observe(Box::new(TraceWriter::new(out)));
         });
@@ -576,13 +673,15 @@ impl Context {
 
     /// The system, for tests that give commands to it.
     #[doc(hidden)]
+    #[track_caller]
     pub fn with_system<T>(&mut self, work: impl FnOnce(&mut System) -> T) -> T {
-        self.main.system.with(work)
+        self.main.system.with_all(work)
     }
 
     /// The number of chips in the system: fixed by [`SimOptions`], or used so far.
+    #[track_caller]
     pub fn chips(&self) -> usize {
-        self.main.system.with(|system| system.chips())
+        self.main.system.with_all(|system| system.chips())
     }
 
     /// The kind of the chips in the system.
@@ -598,7 +697,7 @@ fn bytes_of<D: Scalar, Element: M>() -> u128 {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("chips", &self.chips()).finish()
+        f.debug_struct("Context").field("chips", &self.main.system.with(|system| system.chips())).finish()
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `VISA_MEMORY` | [`SimOptions::fresh_memory`] | `poison`, `zero`, `random` |
 //! | `VISA_SEED` | [`SimOptions::seed`] | a number below 2^64, decimal or `0x…` |
 //! | `VISA_ADDRESSES` | [`SimOptions::addresses`] | `as_given`, `separate` |
+//! | `VISA_PLACEMENT` | [`SimOptions::placement`] | `handles`, `liveness` |
 //! | `VISA_PADDING` | [`SimOptions::padding`] | `zero_wins`, `strict` |
 //! | `VISA_PROFILE` | [`SimOptions::profile`], [`SimOptions::numbers`] | `book`, `detailed`, or the path of a profile file, as `cargo visa calibrate` writes it: `detailed` with [numbers](crate::clock::Numbers) that were measured |
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
@@ -33,6 +34,7 @@
 //! VISA_REPORT=1 VISA_MAP=1 VISA_TRACE=trace.json cargo run --example 04_timeline
 //! ```
 
+use super::Placement;
 use super::output::{Output, Told, say};
 use crate::chip::{
     Addresses, Check, CheckOptions, Compute, ComputePath, FreshMemory, PaddingRule, SdkReports, SimOptions,
@@ -69,6 +71,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_MEMORY", allowed: || either(&MEMORY), set: set_memory },
     Variable { name: "VISA_SEED", allowed: allowed_seed, set: set_seed },
     Variable { name: "VISA_ADDRESSES", allowed: || either(&ADDRESSES), set: set_addresses },
+    Variable { name: "VISA_PLACEMENT", allowed: || either(&PLACEMENTS), set: set_placement },
     Variable { name: "VISA_PADDING", allowed: || either(&PADDING), set: set_padding },
     Variable { name: "VISA_PROFILE", allowed: allowed_profiles, set: set_profile },
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
@@ -255,6 +258,7 @@ type Words<T, const N: usize> = [(&'static str, T); N];
 const MEMORY: Words<FreshMemory, 3> =
     [("poison", FreshMemory::Poison), ("zero", FreshMemory::Zero), ("random", FreshMemory::Random)];
 const ADDRESSES: Words<Addresses, 2> = [("as_given", Addresses::AsGiven), ("separate", Addresses::Separate)];
+const PLACEMENTS: Words<Placement, 2> = [("handles", Placement::Handles), ("liveness", Placement::Liveness)];
 const PADDING: Words<PaddingRule, 2> =
     [("zero_wins", PaddingRule::ZeroWins), ("strict", PaddingRule::Strict)];
 const PROFILES: Words<Profile, 2> = [("book", Profile::Book), ("detailed", Profile::Detailed)];
@@ -283,6 +287,11 @@ fn set_memory(settings: &mut Settings, value: &str) -> Result<(), String> {
 
 fn set_addresses(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.options.addresses = chosen(&ADDRESSES, value, "no way to place tensors")?;
+    Ok(())
+}
+
+fn set_placement(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.options.placement = chosen(&PLACEMENTS, value, "no way to find free bytes")?;
     Ok(())
 }
 
@@ -368,6 +377,8 @@ mod tests {
             ("VISA_ADDRESSES", "as_given", with(|_| {})),
             ("VISA_ADDRESSES", "separate", with(|all| all.options.addresses = Addresses::Separate)),
             ("VISA_PROFILE", "detailed", with(|_| {})),
+            ("VISA_PLACEMENT", "handles", with(|_| {})),
+            ("VISA_PLACEMENT", "liveness", with(|all| all.options.placement = Placement::Liveness)),
             ("VISA_PADDING", "zero_wins", with(|_| {})),
             ("VISA_PADDING", "strict", with(|all| all.options.padding = PaddingRule::Strict)),
             ("VISA_PROFILE", "book", with(|all| all.options.profile = Profile::Book)),
@@ -396,6 +407,11 @@ mod tests {
                 "VISA_ADDRESSES",
                 "apart",
                 "`apart` is no way to place tensors; help: set it to `as_given` or `separate`",
+            ),
+            (
+                "VISA_PLACEMENT",
+                "scopes",
+                "`scopes` is no way to find free bytes; help: set it to `handles` or `liveness`",
             ),
             ("VISA_PADDING", "zero", "`zero` is no rule of padding; help: set it to `zero_wins` or `strict`"),
             (

@@ -1,5 +1,6 @@
 //! The way of a fault out of a kernel.
 
+use super::Placement;
 use super::context::SystemHandle;
 use super::late::when_late;
 use crate::chip::{Fault, FaultKind, with_origin};
@@ -77,16 +78,30 @@ pub(super) fn next_launch() -> u64 {
 pub(super) struct InsideLaunch {
     before: KernelCall,
     used: Option<SystemHandle>,
-    /// The system of the launch, and the kernel that ran on it before.
-    system: Option<(SystemHandle, Option<KernelCall>)>,
+    /// The system of the launch, the kernel that ran on it before, and whether its commands waited.
+    system: Option<(SystemHandle, (Option<KernelCall>, bool))>,
 }
 
 impl InsideLaunch {
-    /// Goes on with this launch, on this system.
-    pub(super) fn enter(kernel: KernelCall, system: Option<&SystemHandle>) -> Self {
-        let system = system.map(|system| (system.clone(), system.launch(Some(kernel))));
+    /// Goes on with this launch, on this system. `None` is the way in which the system places tensors.
+    #[track_caller]
+    pub(super) fn enter(
+        kernel: KernelCall,
+        system: Option<&SystemHandle>,
+        placement: Option<Placement>,
+    ) -> Self {
+        let placement = |system: &SystemHandle| placement.unwrap_or(system.placement());
+        let system = system.map(|system| (system.clone(), system.enter_launch(kernel, placement(system))));
         let own = system.as_ref().map(|(system, _)| system.clone());
         Self { before: KERNEL.replace(kernel), used: USED.replace(own), system }
+    }
+
+    /// Executes the commands that waited for the end of the launch.
+    ///
+    /// # Errors
+    /// The fault of one of them, which comes before those of later calls.
+    pub(super) fn finish(&self) -> Result<(), Fault> {
+        self.system.as_ref().map_or(Ok(()), |(system, _)| system.perform())
     }
 
     /// The fault of a command that another thread of the kernel gave.
@@ -100,7 +115,7 @@ impl Drop for InsideLaunch {
         KERNEL.set(self.before);
         USED.set(self.used.take());
         if let Some((system, before)) = &self.system {
-            system.launch(*before);
+            system.leave_launch(*before);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_lifetimes)] // Compilers name the implementations of `DeviceSend` as they are written.
 
+use super::Placement;
 use super::context::{Context, Dma, DmaContext, MakesTensors as _, SystemHandle, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
 use super::kernel_chips::{self, TensorChips};
@@ -213,7 +214,7 @@ where
     const { chips_agree::<F, P>() };
     let location = Location::caller();
     NeedsAwait::new(async move {
-        match run::<F, P>(args, location).await {
+        match run::<F, P>(args, location, None).await {
             Ok(output) => output,
             Err(fault) => panic!("{fault}"),
         }
@@ -233,7 +234,29 @@ where
 {
     const { chips_agree::<F, P>() };
     let location = Location::caller();
-    NeedsAwait::new(run::<F, P>(args, location))
+    NeedsAwait::new(run::<F, P>(args, location, None))
+}
+
+/// Runs a kernel like [`try_launch`] with a way to place tensors, whatever the options of its context say: for surfaces
+/// over this one.
+///
+/// # Errors
+/// As [`try_launch`].
+#[doc(hidden)]
+#[track_caller]
+#[inline(never)]
+pub fn try_launch_placed<F, P>(
+    _kernel: F,
+    args: P,
+    placement: Placement,
+) -> NeedsAwait<impl Future<Output = Result<F::Output, Fault>>>
+where
+    F: DeviceFn<P>,
+    P: DeviceSend,
+{
+    const { chips_agree::<F, P>() };
+    let location = Location::caller();
+    NeedsAwait::new(run::<F, P>(args, location, Some(placement)))
 }
 
 /// The system of the contexts of the arguments. `None`: there is no context.
@@ -253,7 +276,11 @@ fn system_of(
     }
 }
 
-async fn run<F, P>(args: P, location: &'static Location<'static>) -> Result<F::Output, Fault>
+async fn run<F, P>(
+    args: P,
+    location: &'static Location<'static>,
+    placement: Option<Placement>,
+) -> Result<F::Output, Fault>
 where
     F: DeviceFn<P>,
     P: DeviceSend,
@@ -271,9 +298,11 @@ where
     let progress = system.as_ref().and_then(|system| system.begin(call, alike));
     let mut kernel = pin!(F::execute(args));
     let output = poll_fn(|task| {
-        let inside = InsideLaunch::enter(call, system.as_ref());
+        let inside = InsideLaunch::enter(call, system.as_ref(), placement);
         let polled = catch_unwind(AssertUnwindSafe(|| kernel.as_mut().poll(task)));
-        let of_threads = inside.fault_of_threads();
+        // Commands that waited come before what has stopped the kernel.
+        let finished = inside.finish();
+        let of_threads = inside.fault_of_threads().or(finished.err());
         drop(inside);
         match (polled, of_threads) {
             (Ok(poll), None) => poll.map(Ok),

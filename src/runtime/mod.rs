@@ -2,18 +2,23 @@
 
 mod allocate;
 mod context;
+mod deferred;
 pub mod environment;
 pub(crate) mod fault;
 #[cfg(test)]
 mod growth_tests;
+mod halves;
 mod interrupt;
 mod kernel_chips;
 pub(crate) mod late;
 pub(crate) mod launch;
+mod liveness;
 #[cfg(test)]
 mod map_tests;
+mod names;
 mod needs_await;
 mod output;
+mod placement;
 #[cfg(any(unix, windows))]
 mod progress;
 #[cfg(not(any(unix, windows)))]
@@ -29,6 +34,7 @@ pub use context::{Context, ContextGuard, Dma, DmaContext, DmaValues, Tu, TuConte
 pub(crate) use context::{MakesTensors, dma_of_kernel};
 pub use kernel_chips::TensorChips;
 #[doc(hidden)]
-pub use launch::{DeviceFn, DeviceSend, chips_agree, launch, try_launch};
+pub use launch::{DeviceFn, DeviceSend, chips_agree, launch, try_launch, try_launch_placed};
+pub(crate) use names::is_name;
 pub use needs_await::NeedsAwait;
-pub use system::{SimOptions, System};
+pub use system::{Placement, SimOptions, System};

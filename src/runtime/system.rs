@@ -14,6 +14,51 @@ use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Regi
 use crate::spec::ChipKind;
 use core::panic::Location;
 
+/// The way in which tensors at [`AUTO`](super::AUTO) find free bytes inside of a launch.
+///
+/// It concerns DM, the VRF and parts of the TRF that the program does not name. In HBM, and outside of launches, bytes are
+/// held by handles.
+///
+/// ```
+/// use furiosa_visa_std::prelude::*;
+/// use furiosa_visa_std::runtime::Placement;
+/// axes![A = 256, B = 65536];
+/// type X = HbmTensor<i32, m![1], m![A, B]>;
+///
+/// /// Four tensors of half of DM, one after the other.
+/// #[device(chip = 1)]
+/// fn four(ctx: &mut Context, x: &X) -> X {
+///     let on_chip = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO);
+///     let x: X = on_chip.to_hbm(&mut ctx.tdma, AUTO);
+///     let on_chip = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO); // nobody reads the first one any more
+///     let x: X = on_chip.to_hbm(&mut ctx.tdma, AUTO);
+///     let on_chip = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO);
+///     on_chip.to_hbm(&mut ctx.tdma, AUTO)
+/// }
+/// # let run = |placement| pollster::block_on(async {
+/// #     let compute = furiosa_visa_std::chip::Compute::ShapesOnly;
+/// #     let mut ctx = Context::with(SimOptions { placement, compute, ..SimOptions::default() });
+/// #     let x = HostTensor::<i32, m![A, B]>::zero();
+/// #     let x: X = x.to_hbm(&mut ctx.pdma, AUTO).await;
+/// #     try_launch(four, (&mut *ctx, &x)).await.is_ok()
+/// # });
+/// assert!(run(Placement::Liveness) && !run(Placement::Handles));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// A handle holds the bytes of its tensor until it ends. They are found at the call that makes the tensor.
+    #[default]
+    Handles,
+    /// A tensor has its bytes from its first command to its last one. They are found when the kernel has ended: its
+    /// commands wait until then, and take effect in their order. A report, a look at a register file, a transfer of the
+    /// host or another launch in the middle of the kernel has the commands before it executed; tensors whose handles live
+    /// then keep their bytes.
+    ///
+    /// The address of a handle is a name that no memory has. Values, faults and reports are those of
+    /// [`Placement::Handles`], at other addresses.
+    Liveness,
+}
+
 /// A simulated system: its chips, the rules that are checked, and the model of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimOptions {
@@ -37,6 +82,8 @@ pub struct SimOptions {
     pub path: Option<ComputePath>,
     /// The addresses of tensors: those of the program, or bytes of its own for each.
     pub addresses: Addresses,
+    /// The way in which tensors whose place does not matter find free bytes: see [`Placement`].
+    pub placement: Placement,
     /// The value that an unwritten element reads as.
     pub fresh_memory: FreshMemory,
     /// Selects the values of [`FreshMemory::Random`].

@@ -21,16 +21,40 @@ mod vrf;
 
 pub mod windows;
 use crate::command::{Address, FillId, Footprint, Memory};
+use crate::error::PlanError;
 use crate::runtime::fault::accept;
-use crate::runtime::{Place, SystemHandle};
+use crate::runtime::{Place, SystemHandle, is_name};
 pub use dm::{DmTensor, DmTensorView, DmTensorViewMut};
-pub(crate) use furiosa_visa_rules::tensor::{check_address, check_dma_address, check_vrf_end, shape};
+pub(crate) use furiosa_visa_rules::tensor::{check_dma_address, shape};
 pub use hbm::{HbmTensor, HbmTensorView, HbmTensorViewMut};
 pub use shape::Shape;
 pub use trf::{TrfTensor, TrfTensorView, TrfTensorViewMut};
 pub(crate) use units::{Clusters, Slices};
 pub use vrf::{VrfTensor, VrfTensorView, VrfTensorViewMut};
 pub use windows::{NoWindows, WindowList, Windowed};
+
+/// Checks where a tensor starts. One that has a name gets a right address.
+pub(crate) fn check_address(
+    memory: Memory,
+    footprint: &Footprint,
+    address: Address,
+) -> Result<(), PlanError> {
+    if is_name(address) {
+        Ok(())
+    } else {
+        furiosa_visa_rules::tensor::check_address(memory, footprint, address)
+    }
+}
+
+/// Checks where a tensor in the VRF ends. One that has a name counts from 0.
+pub(crate) fn check_vrf_end(
+    operation: &'static str,
+    bytes: usize,
+    address: Address,
+) -> Result<(), PlanError> {
+    let address = if is_name(address) { 0 } else { address };
+    furiosa_visa_rules::tensor::check_vrf_end(operation, bytes, address)
+}
 
 /// Finds the place of a tensor that a call makes, and the number of its filling. It has no type parameters, so that all
 /// kernels share it.

@@ -9,9 +9,9 @@ use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::{PlanError, attempt};
 use crate::host::HostTensor;
 use crate::mapping::{Guard, M, Problem, liveness_of};
-use crate::runtime::Context;
 use crate::runtime::fault::{accept, or_raise};
 use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::{Context, Lease};
 use crate::scalar::{Scalar, StreamScalar};
 use core::fmt;
 use core::marker::PhantomData;
@@ -22,6 +22,8 @@ use core::panic::Location;
 pub struct TrfTensor<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> {
     pub(crate) address: TrfAddress,
     pub(crate) fill: FillId,
+    /// The lease of a part that the context chose: it is free again when it is dropped.
+    pub(crate) lease: Option<Lease>,
     types: PhantomData<(D, Chip, Cluster, Slice, Row, Element)>,
 }
 
@@ -79,7 +81,12 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     };
 
     pub(crate) fn filled(address: TrfAddress, fill: FillId) -> Self {
-        Self { address, fill, types: PhantomData }
+        Self::leased(address, fill, None)
+    }
+
+    /// The tensor in a part of the TRF that the context chose.
+    pub(crate) fn leased(address: TrfAddress, fill: FillId, lease: Option<Lease>) -> Self {
+        Self { address, fill, lease, types: PhantomData }
     }
 
     /// A handle to the tensor in a part of the TRF.
@@ -99,28 +106,30 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 
     /// The part of the TRF that the tensor lies in.
+    ///
+    /// With [`Placement::Liveness`](crate::runtime::Placement::Liveness), the part of a tensor of
+    /// [`to_trf_auto`](crate::engine::stream::StreamTensor::to_trf_auto) is known when its launch has ended. Before, it is
+    /// the first part that can hold the tensor.
     pub fn address(&self) -> TrfAddress {
-        self.address
+        self.lease.as_ref().and_then(Lease::part).unwrap_or(self.address)
     }
 
     /// The place of each element in the banks. `None` for types that the TRF has no documented storage for.
     pub fn layout(&self) -> Option<TrfLayout> {
-        TrfLayout::new(self.address, Row::SIZE, RegisterType::of(D::ELEMENT_TYPE)?)
+        TrfLayout::new(self.address(), Row::SIZE, RegisterType::of(D::ELEMENT_TYPE)?)
     }
 
     /// The whole tensor, to read.
     pub fn view(&self) -> TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element> {
-        TrfTensorView::at(RegisterPlace { address: self.address, fill: self.fill })
+        TrfTensorView::at(RegisterPlace { address: self.address(), fill: self.fill })
     }
 
     /// The whole tensor, to write.
     pub fn view_mut(&mut self) -> TrfTensorViewMut<'_, D, Chip, Cluster, Slice, Row, Element> {
-        TrfTensorViewMut::at(RegisterPlace { address: self.address, fill: self.fill })
+        TrfTensorViewMut::at(RegisterPlace { address: self.address(), fill: self.fill })
     }
 
-    /// The region that the tensor takes.
-    #[doc(hidden)]
-    pub fn region(&self) -> TrfRegion {
+    pub(crate) fn region(&self) -> TrfRegion {
         TrfRegion {
             address: self.address,
             fill: self.fill,
@@ -177,6 +186,11 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M> fmt::De
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (row, element) = (Row::EXPR, Element::EXPR);
-        write!(f, "TrfTensor<{}, Row m![{row}], Element m![{element}]> at {}", D::ELEMENT_TYPE, self.address)
+        write!(
+            f,
+            "TrfTensor<{}, Row m![{row}], Element m![{element}]> at {}",
+            D::ELEMENT_TYPE,
+            self.address()
+        )
     }
 }

@@ -7,7 +7,7 @@ use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::{AccumulationKind, TrfRegion};
+use crate::command::AccumulationKind;
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
@@ -263,20 +263,21 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
             planned!(const CONFIG of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
         let step_guard =
             planned!(STEP_GUARD of AlignPlan<D, L::Time, L::Packet, Row, TrfElement, OutTime, OutPacket>);
-        self.align_as(trf_tensor.region(), align, step_guard)
+        self.align_as(trf_tensor, align, step_guard)
     }
 
     /// Brings the stream and weights together, as a plan says.
     #[doc(hidden)]
-    pub fn align_as<OutTime: M, OutPacket: M, Row: M>(
+    pub fn align_as<OutTime: M, OutPacket: M, Row: M, D2: StreamScalar, TrfElement: M>(
         self,
-        weights: TrfRegion,
+        weights: &TrfTensor<D2, L::Chip, L::Cluster, L::Slice, Row, TrfElement>,
         align: &'static AlignConfig,
         step_guard: &'static Guard,
     ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
         let mut pass = self.pass;
         let stream_guard = planned!(GUARD of Self);
-        pass.aligned = Some(Aligned { weights, stream_guard, step_guard, align });
+        pass.held.extend(weights.lease.clone());
+        pass.aligned = Some(Aligned { weights: weights.region(), stream_guard, step_guard, align });
         StreamTensor::new(self.context, pass)
     }
 }

@@ -12,6 +12,7 @@ pub mod moves;
 mod names;
 pub mod place;
 mod region;
+mod rename;
 mod reported;
 mod shapes;
 mod short_command;
@@ -30,6 +31,7 @@ pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig, Turns}
 pub use indexed::{Duplicates, IndexedCall, IndexedDma, RowKey};
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{AUTO, Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
+pub use rename::PlaceMut;
 pub use reported::{SdkNote, SdkReport, SdkReports};
 pub use shapes::{StreamShape, StreamShapes, shapes_before_vector, vector_cycles};
 pub use short_command::ContiguousLoad;
