@@ -9,16 +9,20 @@ use crate::context::TuContext;
 use crate::memory::DmTensorView;
 use crate::stream::{CollectTensor, SwitchTensor, TuTensor};
 use crate::visa::engine::collect::CollectPlan;
+use crate::visa::engine::lookup_table::TableLookup;
 use crate::visa::engine::stream::stage::{PositionBegin, PositionCollect, PositionFetch, PositionSwitch};
 use crate::visa::engine::stream::{self, StreamTensor};
 use crate::visa::engine::switch::{SwitchConfig, SwitchPlan};
 use crate::visa::mapping::{AxisName, Identity, M, Symbol};
-use crate::visa::runtime::Tu;
+use crate::visa::runtime::{Tu, TuValues as _};
 use crate::visa::scalar::{FetchCast, Scalar, StreamScalar, i4, i5, i9};
 use crate::visa::surface::{self, BeginPlan, CheckedFetch, Layout, StreamLayout};
 use crate::words::check;
 use core::fmt;
 use core::marker::PhantomData;
+
+/// The main context.
+const MAIN: Tu = Tu::Main;
 
 /// A tensor in DM that is about to be read: `.fetch()` comes next.
 pub struct BeginTensor<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet: M>(
@@ -155,6 +159,56 @@ impl<'l, const T: Tu, D: Scalar, From: StreamLayout, Time: M, Packet: M>
         );
         self.with(zero_point)
     }
+}
+
+impl<'l, D: Scalar, From: StreamLayout, Time: M, Packet: M>
+    Fetching<'l, MAIN, Fetched, D, D, From, Time, Packet>
+{
+    /// Replaces each element by the entry of a table that follows from the types. The main context alone has tables.
+    pub fn fetch_table_lookup<OutD: Scalar>(
+        self,
+    ) -> Fetching<'l, MAIN, LookedUp<OutD>, OutD, D, From, Time, Packet>
+    where
+        D: TableLookup<OutD>,
+    {
+        self.with(0)
+    }
+}
+
+impl<'l, const T: Tu, X: Scalar, D0: Scalar, From: StreamLayout, Time: M, Packet: M>
+    Fetching<'l, T, LookedUp<X>, X, D0, From, Time, Packet>
+{
+    /// Converts the entries of the table.
+    pub fn fetch_cast<OutD: StreamScalar>(
+        self,
+    ) -> Fetching<'l, T, FetchCasted<LookedUp<X>>, OutD, D0, From, Time, Packet>
+    where
+        X: FetchCast<OutD>,
+    {
+        self.with(0)
+    }
+}
+
+/// Declares the stages of an adapter with a table.
+macro_rules! with_table {
+    ($([$($bound:tt)*] $stages:ty => $d:ty;)*) => { $(
+        impl<D0: TableLookup<X>, X: Scalar $($bound)*> Adapter<D0, $d> for $stages {
+            type Stages = surface::Lookup<X>;
+
+            #[track_caller]
+            fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
+                begin: StreamTensor<'l, T, PositionBegin, D0, From>,
+                _zero_point: i32,
+            ) -> StreamTensor<'l, T, PositionFetch, $d, From::With<Time, Packet>> {
+                begin.fetch_with_table(&<D0 as TableLookup<X>>::table())
+            }
+        }
+    )* };
+}
+
+with_table! {
+    [] LookedUp<X> => X;
+    [+ FetchCast<D>, D: StreamScalar] FetchCasted<LookedUp<X>> => D;
 }
 
 /// A type from which the adapter subtracts a zero point into `OutD`.

@@ -19,6 +19,7 @@ pub use crate::visa::command::{
     FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
 };
+pub use crate::visa::engine::lookup_table::TableLookup;
 pub use crate::visa::engine::stream::stage;
 pub use crate::visa::engine::switch::SwitchConfig;
 pub use crate::visa::engine::vector::Stash;
@@ -29,10 +30,10 @@ pub use crate::visa::host::Tensor;
 pub use crate::visa::mapping::{AxisName, Ident, Identity, M, Modulo, Padding, Pair, Resize, Stride, Symbol};
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
 pub use crate::visa::mapping::M as _;
-pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, SimOptions, Tu, TuValues};
+pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, Placement, SimOptions, Tu, TuValues};
 pub use crate::visa::scalar::{
-    Cast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3, f8e5m2, i4,
-    i5, i9,
+    Cast, CommitCast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
+    f8e5m2, i4, i5, i9,
 };
 pub use crate::visa::tensor::{TrfTensor, VrfTensor};
 pub use furiosa_visa_macros::{DeviceSend, opt_axes as axes, opt_device as device, opt_i as i, opt_m as m};

@@ -1,4 +1,4 @@
 //! Launching, and options of the simulator.
 
 pub use crate::context::{Acquired, Context, Device, DmaContext, TuContext, launch};
-pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, SimOptions, Tu, TuValues};
+pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, Placement, SimOptions, Tu, TuValues};
