@@ -18,7 +18,6 @@ use safetensors::SafeTensorError;
 use safetensors::tensor::TensorView;
 
 /// A tensor in host memory: see [`crate::visa::host::HostTensor`].
-#[derive(Clone, PartialEq)]
 pub struct HostTensor<D: Scalar, Element: M>(pub(crate) host::HostTensor<D, Element>);
 
 /// True for each position of a mapping that holds an element. `None`: all do.
@@ -158,5 +157,17 @@ impl<D: Scalar, Element: M> From<Tensor<D, Element>> for HostTensor<D, Element> 
 impl<D: Scalar, Element: M> fmt::Debug for HostTensor<D, Element> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl<D: Scalar, Element: M> Clone for HostTensor<D, Element> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<D: Scalar, Element: M> PartialEq for HostTensor<D, Element> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 }

@@ -32,7 +32,7 @@ pub use crate::visa::mapping::{AxisName, Ident, Identity, M, Modulo, Padding, Pa
 pub use crate::visa::mapping::M as _;
 pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, Placement, SimOptions, Tu, TuValues};
 pub use crate::visa::scalar::{
-    Cast, CommitCast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f8e4m3,
+    Cast, CommitCast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f4e2m1, f8e4m3,
     f8e5m2, i4, i5, i9,
 };
 pub use crate::visa::tensor::{TrfTensor, VrfTensor};

@@ -1,0 +1,131 @@
+//! Products: weights in the TRF, lanes, both modes.
+
+use furiosa_opt_std::prelude::*;
+
+axes![T = 16, N = 8, K = 64];
+
+type Unit<D, E> = DmTensor<D, m![1], m![1 # 2], m![1 # 256], E>;
+type Weights = TrfTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![N], m![K]>;
+
+/// Weights for a product, loaded by a helper that is generic over clusters.
+fn weights<Cluster: M>(
+    ctx: &mut Context,
+    b: &DmTensor<bf16, m![1], Cluster, m![1 # 256], m![N, K]>,
+) -> TrfTensor<bf16, m![1], Cluster, m![1 # 256], m![N], m![K]> {
+    ctx.sub.begin(b.view()).fetch::<m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>().to_trf()
+}
+
+/// `c[t, n] = Σ a[t, k] · b[n, k]`
+#[device(chip = 1, pe = 8)]
+fn product(
+    ctx: &mut Context,
+    a: &HbmTensor<bf16, m![1], m![T, K]>,
+    b: &HbmTensor<bf16, m![1], m![N, K]>,
+) -> HbmTensor<f32, m![1], m![T, N]> {
+    let a: Unit<bf16, m![T, K]> = a.to_dm(&mut ctx.tdma);
+    let b: Unit<bf16, m![N, K]> = b.to_dm(&mut ctx.tdma);
+    let weights: Weights = weights(ctx, &b);
+    let c: Unit<f32, m![T, N]> = ctx
+        .main
+        .begin(a.view())
+        .fetch::<m![T], m![K]>()
+        .collect::<m![T, K / 16], m![K % 16]>()
+        .contract_outer::<m![T, K / 32], m![K % 32], _, _, _>(&weights)
+        .contract_packet::<m![1]>()
+        .contract_time::<m![T]>()
+        .contract_lane::<m![T], m![N]>(LaneMode::Interleaved)
+        .commit_trim::<m![N]>()
+        .commit();
+    c.to_hbm(&mut ctx.tdma)
+}
+
+/// The same with a sequential fold, a transpose, and two results.
+#[device]
+fn both_orders(
+    ctx: &mut Context,
+    a: &HbmTensor<bf16, m![1], m![T, K]>,
+    b: &HbmTensor<bf16, m![1], m![N, K]>,
+) -> (HbmTensor<f32, m![1], m![T, N]>, HbmTensor<bf16, m![1], m![N, T]>) {
+    let a: Unit<bf16, m![T, K]> = a.to_dm(&mut ctx.tdma);
+    let b: Unit<bf16, m![N, K]> = b.to_dm(&mut ctx.tdma);
+    let weights: Weights = weights(ctx, &b);
+    let columns: Unit<f32, m![N, T]> = ctx
+        .main
+        .begin(a.view())
+        .fetch::<m![K / 32, T / 8], m![T % 8, K % 32]>()
+        .collect::<m![K / 32, T / 8, T % 8, K / 16 % 2], m![K % 16]>()
+        .contract_outer::<m![K / 32, T], m![K % 32], _, _, _>(&weights)
+        .contract_packet::<m![1]>()
+        .contract_time::<m![T]>()
+        .contract_lane::<m![T], m![N]>(LaneMode::Interleaved)
+        .transpose::<m![T / 2, N], m![T % 2 # 8]>()
+        .commit_trim::<m![T % 2]>()
+        .commit();
+    let narrowed: Unit<bf16, m![N, T]> = ctx
+        .main
+        .begin(columns.view())
+        .fetch::<m![N, T / 8], m![T % 8]>()
+        .collect::<m![N, T / 8], m![T % 8]>()
+        .commit_trim::<m![T % 8]>()
+        .commit_cast::<bf16>()
+        .commit();
+    let rows: Unit<f32, m![T, N]> = columns.to_dm(&mut ctx.tdma);
+    (rows.to_hbm(&mut ctx.tdma), narrowed.to_hbm(&mut ctx.tdma))
+}
+
+fn operands() -> (Vec<bf16>, Vec<bf16>) {
+    let number = |k: usize, of: usize| bf16::from_f32((k % of) as f32 - (of / 2) as f32);
+    ((0..16 * 64).map(|k| number(k, 5)).collect(), (0..8 * 64).map(|k| number(k, 3)).collect())
+}
+
+fn sum(a: &[bf16], b: &[bf16], t: usize, n: usize) -> f32 {
+    (0..64).map(|k| a[64 * t + k].to_f32() * b[64 * n + k].to_f32()).sum()
+}
+
+#[test]
+fn a_product_is_a_product() {
+    let mut ctx = Context::acquire().bind(product.device());
+    let (a, b) = operands();
+    let c = pollster::block_on(async {
+        let a = HostTensor::<bf16, m![T, K]>::from_vec(a.clone()).to_hbm(&mut ctx.pdma).await;
+        let b = HostTensor::<bf16, m![N, K]>::from_vec(b.clone()).to_hbm(&mut ctx.pdma).await;
+        let c = launch(product, (&mut *ctx, &a, &b)).await;
+        c.to_host::<m![T, N]>(&mut ctx.pdma).await.into_vec()
+    });
+    let expected: Vec<f32> = (0..128).map(|k| sum(&a, &b, k / 8, k % 8)).collect();
+    assert_eq!(c, expected);
+    assert_eq!(
+        (product.path(), product.device()),
+        ("kernels::contraction::product", Device { chip: 1, pe: 8 })
+    );
+    assert!(ctx.report().totals.end > 0);
+}
+
+#[test]
+fn results_are_tuples() {
+    let mut ctx = Context::acquire().bind(both_orders.device());
+    let (a, b) = operands();
+    let (rows, columns) = pollster::block_on(async {
+        let a = HostTensor::<bf16, m![T, K]>::from_vec(a.clone()).to_hbm(&mut ctx.pdma).await;
+        let b = HostTensor::<bf16, m![N, K]>::from_vec(b.clone()).to_hbm(&mut ctx.pdma).await;
+        let (rows, columns) = launch(both_orders, (&mut *ctx, &a, &b)).await;
+        (rows.into_vec(), columns.into_vec())
+    });
+    let expected: Vec<f32> = (0..128).map(|k| sum(&a, &b, k / 8, k % 8)).collect();
+    assert_eq!(rows, expected);
+    let expected: Vec<bf16> = (0..128).map(|k| bf16::from_f32(sum(&a, &b, k % 16, k / 16))).collect();
+    assert_eq!(columns, expected);
+}
+
+#[test]
+#[should_panic(expected = "bind: the context is bound to Device { chip: 1, pe: 8 }")]
+fn a_context_has_one_device() {
+    let _ = Context::acquire().bind(product.device()).bind(Device { chip: 2, pe: 8 });
+}
+
+#[test]
+#[should_panic(expected = "bind: the kernel is written for 2 chips, but the system has 1")]
+fn a_device_fits_the_system() {
+    let options = SimOptions { chips: Some(1), ..SimOptions::default() };
+    let _ = Context::with(options).bind(Device { chip: 2, pe: 8 });
+}
