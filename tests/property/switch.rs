@@ -176,7 +176,7 @@ fn text(case: &SwitchCase) -> String {
 
 /// Slices of a case: few mostly, 256 where it has to be.
 fn slices(random: &mut Random) -> usize {
-    if random.chance(3) { 256 } else { random.pick(&[4, 8, 8, 8, 8, 16, 16, 16, 16, 32]) }
+    if random.chance(5) { 256 } else { random.pick(&[4, 8, 8, 8, 8, 16, 16, 16, 16, 32]) }
 }
 
 #[test]
