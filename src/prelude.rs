@@ -2,10 +2,11 @@
 
 pub use crate::clock::Report;
 pub use crate::command::{
-    AccumulationKind, Address, BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, Duplicates, FpBinaryOp,
-    FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32,
-    InputCmpI32, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
-    LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TernaryArgMode, TrfAddress, ValidBranchIds,
+    AccumulationKind, Address, BinaryArgMode, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, Duplicates,
+    ExecutionId, FpBinaryOp, FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId,
+    InputCmp, InputCmpF32, InputCmpI32, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32,
+    IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, RngdAlu, TagGuard, TernaryArgMode, TrfAddress,
+    ValidBranchIds,
 };
 pub use crate::engine::cast::{CastPlan, StreamCast};
 pub use crate::engine::collect::CollectPlan;
@@ -25,12 +26,12 @@ pub use crate::engine::switch::{SwitchConfig, SwitchPlan, VerifySwitch as _};
 pub use crate::engine::transpose::TransposePlan;
 pub use crate::engine::vector::stage::{PacketMode, PacketModeValues, VeOrder, VeOrderValues, Way4, Way8};
 pub use crate::engine::vector::{
-    ArrayVec, BranchMode, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
-    IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TensorState, TernaryOperand,
-    UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor, VectorFpDivTensor,
-    VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor, VectorInterSliceReduceTensor,
-    VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor, VectorTensor, VectorTensorPair,
-    VectorWidenTensor,
+    ArrayVec, BranchMode, Branched, Cmp, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand,
+    IntoGroupTernaryOperand, IntoOperands, IntoTernaryOperands, NoTensor, Stash, TagMode, TensorState,
+    TernaryOperand, UnaryArgMode, VeBranchOperand, VeRhs, VectorBranchTensor, VectorClipTensor,
+    VectorFpDivTensor, VectorFpTensor, VectorFpToFxpTensor, VectorFxpTensor, VectorFxpToFpTensor,
+    VectorInterSliceReduceTensor, VectorIntraSliceReduceTensor, VectorLogicTensor, VectorNarrowTensor,
+    VectorTensor, VectorTensorPair, VectorWidenTensor,
 };
 pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,

@@ -183,7 +183,10 @@ impl<'t> Parser<'t> {
             self.takes("}")?;
         }
         let digits = number.strip_suffix("usize").unwrap_or(number);
-        Some(if digits.is_empty() { number } else { digits }.to_string())
+        let number = if digits.is_empty() { number } else { digits };
+        // `m!` takes constants in braces.
+        let is_name = number != "_" && !number.starts_with(|c: char| c.is_ascii_digit());
+        Some(if is_name { format!("{{ {number} }}") } else { number.to_string() })
     }
 }
 
@@ -251,7 +254,8 @@ mod tests {
     fn what_the_compiler_leaves_out() {
         check("Pair<..., Symbol<A>>", "m![…, A]");
         check("Stride<_, _>", "m![_ / _]");
-        check("Padding<Symbol<N>, {N}>", "m![N # N]");
+        check("Padding<Symbol<N>, {N}>", "m![N # { N }]");
+        check("Modulo<Symbol<A>, ROWS>", "m![A % { ROWS }]");
         check("Pair<Time, Symbol<A>>", "m![{ Time }, A]");
     }
 

@@ -5,11 +5,13 @@
 //! tree and the same messages.
 //!
 //! ```text
-//! mapping  := member | member "," mapping          "," is right associative and binds loosest
-//! member   := [ "#" NUMBER "+" ] postfix [ "+" "#" NUMBER ]      dead positions before and after
-//! postfix  := atom | postfix operator NUMBER       the four operators share one level, left associative
-//! operator := "/" | "%" | "=" | "#"
+//! mapping  := member [","] | member "," mapping    "," is right associative and binds loosest
+//! member   := [ padding number "+" ] postfix [ "+" padding number ]      dead positions before and after
+//! postfix  := atom | postfix operator number       the four operators share one level, left associative
+//! operator := "/" | "%" | "=" | padding
+//! padding  := "#" | "#" "{*}" | "#" "{!}"          the kinds mean the same
 //! atom     := IDENT | "1" | "{" … "}" | "(" mapping ")" | "[" mapping "]"
+//! number   := NUMBER | "{" … "}"                   the braces hold a constant
 //! NUMBER   := decimal digits, "_" allowed between them
 //! ```
 //!
@@ -35,7 +37,7 @@ mod token;
 mod tokenize;
 
 pub use error::Error;
-pub use mapping::{Mapping, Operator};
+pub use mapping::{Mapping, Number, Operator};
 pub use parse::{parse, parse_str};
 pub use token::{Delimiter, Token, TokenKind};
 pub use tokenize::tokenize;

@@ -32,8 +32,8 @@ pub enum Mapping<S, E> {
         operator: Operator,
         /// The left side.
         inner: Box<Mapping<S, E>>,
-        /// The right side, at least 1.
-        n: usize,
+        /// The right side. A plain number is at least 1.
+        n: Number<E>,
         /// The place of the operator.
         span: S,
         /// The place of the number.
@@ -41,12 +41,12 @@ pub enum Mapping<S, E> {
     },
     /// `# l + e + # r`: dead positions before and after a mapping. At least one of the two is there.
     Margin {
-        /// Dead positions before `inner`. 0 where there are none.
-        lead: usize,
+        /// Dead positions before `inner`. A plain 0 where there are none.
+        lead: Number<E>,
         /// The mapping between them.
         inner: Box<Mapping<S, E>>,
-        /// Dead positions after `inner`. 0 where there are none.
-        trail: usize,
+        /// Dead positions after `inner`. A plain 0 where there are none.
+        trail: Number<E>,
         /// The place of the first `#` or, where nothing leads, of the `+`.
         span: S,
     },
@@ -58,6 +58,31 @@ pub enum Mapping<S, E> {
         /// The members, outermost first.
         items: Vec<Mapping<S, E>>,
     },
+}
+
+/// A number of positions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Number<E> {
+    /// Digits.
+    Plain(usize),
+    /// `{ N }`: a constant. It carries the content of the braces.
+    Braced(E),
+}
+
+impl<E> Number<E> {
+    /// True for a plain 0, which stands for no dead positions.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::Plain(0))
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Number<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(n) => write!(f, "{n}"),
+            Self::Braced(content) => write!(f, "{{ {content} }}"),
+        }
+    }
 }
 
 /// The operators of the grammar.
@@ -158,11 +183,11 @@ impl<S, E: fmt::Display> fmt::Display for Mapping<S, E> {
                 write!(f, " {} {n}", operator.symbol())
             }
             Self::Margin { lead, inner, trail, .. } => {
-                if *lead > 0 {
+                if !lead.is_none() {
                     write!(f, "# {lead} + ")?;
                 }
                 inner.write_grouped(f)?;
-                if *trail > 0 { write!(f, " + # {trail}") } else { Ok(()) }
+                if trail.is_none() { Ok(()) } else { write!(f, " + # {trail}") }
             }
             Self::Pair { items } => {
                 for (position, item) in items.iter().enumerate() {

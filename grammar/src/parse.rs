@@ -1,8 +1,12 @@
 //! Tokens to tree.
 
+mod number;
+
+use std::fmt;
 use std::ops::Range;
 
-use crate::{Error, MAX_DEPTH, MAX_TERMS, Mapping, Operator, Token, TokenKind, tokenize};
+use crate::{Error, MAX_DEPTH, MAX_TERMS, Mapping, Number, Operator, Token, TokenKind, tokenize};
+use number::{amount, number, number_after, pass_kind};
 
 const OPERATORS: &str = "the operators are `/` (stride), `%` (modulo), `=` (resize) and `#` (padding)";
 const OPERANDS: &str = "an operand is an axis, `1`, a type in braces `{ T }`, or a group `(…)` or `[…]`";
@@ -15,7 +19,10 @@ const OPERANDS: &str = "an operand is an axis, `1`, a type in braces `{ T }`, or
 ///
 /// Anything outside the grammar, a zero or a number beyond `usize` after an operator, more than [`MAX_TERMS`]
 /// operands, nesting deeper than [`MAX_DEPTH`].
-pub fn parse<S: Clone, E: Clone>(tokens: &[Token<S, E>], whole: S) -> Result<Mapping<S, E>, Error<S>> {
+pub fn parse<S: Clone, E: Clone + fmt::Display>(
+    tokens: &[Token<S, E>],
+    whole: S,
+) -> Result<Mapping<S, E>, Error<S>> {
     let mut parser = Parser { terms: 0 };
     parser.list(tokens, whole, 1).map(|node| node.mapping)
 }
@@ -60,7 +67,7 @@ struct Parser {
 
 impl Parser {
     /// `mapping`: everything up to the end of `tokens`. `depth` counts the groups around it, plus one.
-    fn list<S: Clone, E: Clone>(
+    fn list<S: Clone, E: Clone + fmt::Display>(
         &mut self,
         tokens: &[Token<S, E>],
         whole: S,
@@ -75,15 +82,10 @@ impl Parser {
         let mut items = Vec::new();
         let mut height = 0;
         let mut rest = tokens;
-        let mut last_comma = None;
-        loop {
-            let (node, comma) = self.member(&mut rest, last_comma, depth)?;
+        while !rest.is_empty() {
+            let node = self.member(&mut rest, depth)?;
             height = height.max(node.height);
             items.push(node.mapping);
-            match comma {
-                Some(comma) => last_comma = Some(comma),
-                None => break,
-            }
         }
         if items.len() == 1 {
             let mapping = items.remove(0);
@@ -92,51 +94,40 @@ impl Parser {
         Node::above(height, Mapping::Pair { items }, &first.span)
     }
 
-    /// `member`, and the comma after it if there is one. Leaves `rest` behind the comma.
-    #[expect(clippy::type_complexity, reason = "a private pair of a node and an optional token")]
-    fn member<'t, S: Clone, E: Clone>(
+    /// `member`. Leaves the not empty `rest` behind the comma after it, if there is one.
+    fn member<'t, S: Clone, E: Clone + fmt::Display>(
         &mut self,
         rest: &mut &'t [Token<S, E>],
-        before: Option<&'t Token<S, E>>,
         depth: usize,
-    ) -> Result<(Node<S, E>, Option<&'t Token<S, E>>), Error<S>> {
-        let Some(first) = rest.first() else {
-            let comma = before.expect("a list that is not empty has a comma before a missing member");
-            return Err(Error::new(
-                "nothing follows the last `,`; remove the comma or write another operand",
-                comma.span.clone(),
-            ));
-        };
+    ) -> Result<Node<S, E>, Error<S>> {
+        let first = &rest[0];
         let lead = leading(rest)?;
         let (node, plus) = self.postfix(rest, depth)?;
         let trail = match plus {
             Some(plus) => trailing(rest, plus)?,
-            None => 0,
+            None => Number::Plain(0),
         };
         let node = match plus {
-            None if lead == 0 => node,
+            None if lead.is_none() => node,
             _ => {
-                let span = if lead > 0 { &first.span } else { &plus.unwrap_or(first).span };
+                let span = if lead.is_none() { &plus.unwrap_or(first).span } else { &first.span };
                 let inner = Box::new(node.mapping);
                 Node::above(node.height, Mapping::Margin { lead, inner, trail, span: span.clone() }, span)?
             }
         };
-        let comma = rest.split_first().filter(|(token, _)| matches!(token.kind, TokenKind::Punct(',')));
-        match comma {
-            Some((comma, after)) => {
+        match rest.split_first() {
+            Some((comma, after)) if matches!(comma.kind, TokenKind::Punct(',')) => {
                 *rest = after;
-                Ok((node, Some(comma)))
+                Ok(node)
             }
-            None => match rest.first() {
-                Some(token) => Err(after_a_margin(token)),
-                None => Ok((node, None)),
-            },
+            Some((token, _)) => Err(after_a_margin(token)),
+            None => Ok(node),
         }
     }
 
     /// `postfix`, and the `+` after it if there is one. Leaves `rest` before a comma, or behind the `+`.
     #[expect(clippy::type_complexity, reason = "a private pair of a node and an optional token")]
-    fn postfix<'t, S: Clone, E: Clone>(
+    fn postfix<'t, S: Clone, E: Clone + fmt::Display>(
         &mut self,
         rest: &mut &'t [Token<S, E>],
         depth: usize,
@@ -159,6 +150,7 @@ impl Parser {
             let Some(operator) = Operator::from_symbol(character) else {
                 return Err(not_an_operator(character, token, rest.first()));
             };
+            pass_kind(operator, rest)?;
             let Some((operand, after)) = rest.split_first() else {
                 let message = format!(
                     "nothing follows `{character}`; write a number after it, for example `{character} 4`"
@@ -181,7 +173,7 @@ impl Parser {
     }
 
     /// `atom`. `rest` only serves the messages.
-    fn atom<S: Clone, E: Clone>(
+    fn atom<S: Clone, E: Clone + fmt::Display>(
         &mut self,
         token: &Token<S, E>,
         rest: &[Token<S, E>],
@@ -245,17 +237,18 @@ impl Parser {
 const MARGIN: &str = "dead positions are written `# 2 + A + # 4`, before or after an operand";
 
 /// The `# l +` before an operand: how many positions, or 0 where there is none. Leaves `rest` before the operand.
-fn leading<S: Clone, E: Clone>(rest: &mut &[Token<S, E>]) -> Result<usize, Error<S>> {
-    let [hash, after @ ..] = *rest else { return Ok(0) };
+fn leading<S: Clone, E: Clone + fmt::Display>(rest: &mut &[Token<S, E>]) -> Result<Number<E>, Error<S>> {
+    let [hash, after @ ..] = *rest else { return Ok(Number::Plain(0)) };
     if !matches!(hash.kind, TokenKind::Punct('#')) {
-        return Ok(0);
+        return Ok(Number::Plain(0));
     }
-    let lead = match after.first() {
-        Some(token) => amount(token)?,
-        None => return Err(Error::new(format!("`#` has nothing on its right; {MARGIN}"), hash.span.clone())),
+    let mut after = after;
+    pass_kind(Operator::Padding, &mut after)?;
+    let [number, after @ ..] = after else {
+        return Err(Error::new(format!("`#` has nothing on its right; {MARGIN}"), hash.span.clone()));
     };
-    let [number, plus, after @ ..] = after else {
-        let number = &after[0];
+    let lead = amount(number)?;
+    let [plus, after @ ..] = after else {
         let message =
             format!("`# {lead}` stands alone; {MARGIN}, and slots of which one is used `1 # {lead}`");
         return Err(Error::new(message, number.span.clone()));
@@ -283,34 +276,27 @@ fn leading<S: Clone, E: Clone>(rest: &mut &[Token<S, E>]) -> Result<usize, Error
 }
 
 /// The `# r` after the `+` behind an operand. Leaves `rest` behind it.
-fn trailing<S: Clone, E: Clone>(rest: &mut &[Token<S, E>], plus: &Token<S, E>) -> Result<usize, Error<S>> {
-    match *rest {
-        [hash, number, after @ ..] if matches!(hash.kind, TokenKind::Punct('#')) => {
-            *rest = after;
-            amount(number)
-        }
-        [hash] if matches!(hash.kind, TokenKind::Punct('#')) => {
-            Err(Error::new(format!("`+ #` has nothing on its right; {MARGIN}"), hash.span.clone()))
-        }
-        [token, ..] if !matches!(token.kind, TokenKind::Punct(',')) => {
-            let message = format!("`+` adds dead positions, and {token} is none; {MARGIN}");
-            Err(Error::new(message, token.span.clone()))
-        }
-        _ => Err(Error::new(format!("nothing follows `+`; {MARGIN}"), plus.span.clone())),
-    }
-}
-
-/// A number of dead positions.
-fn amount<S: Clone, E>(token: &Token<S, E>) -> Result<usize, Error<S>> {
-    let message = match &token.kind {
-        TokenKind::Number(text) => match number(text) {
-            Ok(0) => "`# 0` adds no position; leave it out".to_string(),
-            Ok(n) => return Ok(n),
-            Err(problem) => problem,
-        },
-        _ => format!("the number of dead positions must be a plain number, found {token}; {MARGIN}"),
+fn trailing<S: Clone, E: Clone + fmt::Display>(
+    rest: &mut &[Token<S, E>],
+    plus: &Token<S, E>,
+) -> Result<Number<E>, Error<S>> {
+    let [hash, after @ ..] = *rest else {
+        return Err(Error::new(format!("nothing follows `+`; {MARGIN}"), plus.span.clone()));
     };
-    Err(Error::new(message, token.span.clone()))
+    if let TokenKind::Punct(',') = hash.kind {
+        return Err(Error::new(format!("nothing follows `+`; {MARGIN}"), plus.span.clone()));
+    }
+    if !matches!(hash.kind, TokenKind::Punct('#')) {
+        let message = format!("`+` adds dead positions, and {hash} is none; {MARGIN}");
+        return Err(Error::new(message, hash.span.clone()));
+    }
+    let mut after = after;
+    pass_kind(Operator::Padding, &mut after)?;
+    let [number, after @ ..] = after else {
+        return Err(Error::new(format!("`+ #` has nothing on its right; {MARGIN}"), hash.span.clone()));
+    };
+    *rest = after;
+    amount(number)
 }
 
 /// Something other than a comma behind `e + # r`.
@@ -324,73 +310,6 @@ fn after_a_margin<S: Clone, E>(token: &Token<S, E>) -> Error<S> {
         _ => format!("{token} follows dead positions with nothing between; separate operands with `,`"),
     };
     Error::new(message, token.span.clone())
-}
-
-/// The number on the right side of an operator.
-fn number_after<S: Clone, E>(operator: Operator, token: &Token<S, E>) -> Result<usize, Error<S>> {
-    let symbol = operator.symbol();
-    let message = match &token.kind {
-        TokenKind::Number(text) => match number(text) {
-            Ok(0) => zero(operator).to_string(),
-            Ok(n) => return Ok(n),
-            Err(problem) => problem,
-        },
-        TokenKind::Punct('=') if operator == Operator::Resize => {
-            "`==` is not a mapping operator; to truncate write one `=`, for example `A = 4`".to_string()
-        }
-        TokenKind::Punct('-') => format!(
-            "the right side of `{symbol}` must be a plain number, and `-` makes it negative; write a number of at \
-             least 1"
-        ),
-        TokenKind::Ident(name) => format!(
-            "the right side of `{symbol}` must be a plain number, found `{name}`; a macro cannot read constants or \
-             sizes of axes, write the number itself, for example `{symbol} 4`"
-        ),
-        _ => format!(
-            "the right side of `{symbol}` must be a plain number, found {token}; write for example `{symbol} 4`"
-        ),
-    };
-    Err(Error::new(message, token.span.clone()))
-}
-
-fn zero(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Stride => {
-            "stride: `/ 0` would take every 0th position; the stride is at least 1, and `/ 1` keeps all"
-        }
-        Operator::Modulo => {
-            "modulo: `% 0` would keep no position; the period is at least 1, and `% 1` keeps the first"
-        }
-        Operator::Resize => {
-            "resize: `= 0` would leave no position; the size is at least 1, and `= 1` keeps the first"
-        }
-        Operator::Padding => {
-            "padding: `# 0` is smaller than any mapping; pad to at least the size of the left side"
-        }
-    }
-}
-
-/// The value of a plain decimal number, or what is wrong with it.
-fn number(text: &str) -> Result<usize, String> {
-    let digits: String = text.chars().filter(|&c| c != '_').collect();
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return digits
-            .parse()
-            .map_err(|_| format!("`{text}` is too large; a size is at most {}", usize::MAX));
-    }
-    let after_digits = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    let plain = &digits[..digits.len() - after_digits.len()];
-    let lower = after_digits.to_ascii_lowercase();
-    if plain == "0" && lower.starts_with(['x', 'o', 'b']) {
-        return Err(format!("`{text}` is not a plain decimal number; write it without a radix prefix"));
-    }
-    let exponent = lower.strip_prefix('e').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if lower.starts_with('.') || exponent || lower == "f32" || lower == "f64" {
-        return Err(format!(
-            "`{text}` is not an integer; sizes are plain decimal integers, for example `{plain}`"
-        ));
-    }
-    Err(format!("`{text}` has the suffix `{after_digits}`; write the number without it: `{plain}`"))
 }
 
 /// Two operands with nothing between them.

@@ -50,18 +50,21 @@ pub fn axes(input: TokenStream) -> TokenStream {
 /// | `e # n` | `Padding<e, n>` | padding to n positions |
 /// | `a, b, c` | `Pair<a, Pair<b, c>>` | a outermost |
 /// | `{ T }` | `T` | a type that is itself a mapping, such as a type parameter |
+/// | `e / { N }` | `Stride<e, { N }>` | a constant, also as a const parameter of the function, for any number |
+/// | `e #{*} n`, `e #{!} n` | `Padding<e, n>` | kinds of padding: the same as `e # n` |
 /// | `( )`, `[ ]` | | grouping |
 ///
-/// The operators share one level and associate to the left: `P # 16 / 2` is `(P # 16) / 2`.
+/// The operators share one level and associate to the left: `P # 16 / 2` is `(P # 16) / 2`. A list may end in a comma.
 ///
 /// ```text
 /// type Slice = m![H / 4 # 256];
 /// let size = <m![H, W]>::SIZE;
+/// fn rows<const ROWS: usize>() -> usize { <m![H % 60 = { ROWS }, W]>::SIZE }
 /// ```
 ///
 /// # Errors
 ///
-/// Text outside the grammar is refused at the offending token. Whether sizes fit (does 3 divide `H`?) is decided
+/// Text outside the grammar is refused at the offending token, and so is `#{0}`: no mapping says what lies in padding. Whether sizes fit (does 3 divide `H`?) is decided
 /// when the type is used.
 #[proc_macro]
 pub fn m(input: TokenStream) -> TokenStream {

@@ -1,7 +1,7 @@
 //! `m!`: a mapping expression to a type.
 
-use furiosa_visa_grammar::{Mapping, Operator, parse};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use furiosa_visa_grammar::{Mapping, Number, Operator, parse};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
 use crate::tokens::{self, generated_at};
@@ -59,8 +59,7 @@ fn type_of(mapping: &Mapping<Span, TokenStream>) -> syn::Result<TokenStream> {
         }
         Mapping::Operation { operator, inner, n, span, n_span } => {
             let inner = type_of(inner)?;
-            let mut n = Literal::usize_unsuffixed(*n);
-            n.set_span(*n_span);
+            let n = const_argument(n, *n_span)?;
             let span = generated_at(*span);
             let constructor = match operator {
                 Operator::Stride => quote_spanned!(span=> Stride),
@@ -72,14 +71,34 @@ fn type_of(mapping: &Mapping<Span, TokenStream>) -> syn::Result<TokenStream> {
         }
         Mapping::Margin { lead, inner, trail, span } => {
             let inner = type_of(inner)?;
-            let [mut lead, mut trail] = [lead, trail].map(|n| Literal::usize_unsuffixed(*n));
-            lead.set_span(*span);
-            trail.set_span(*span);
+            let (lead, trail) = (const_argument(lead, *span)?, const_argument(trail, *span)?);
             let span = generated_at(*span);
             quote_spanned!(span=> ::furiosa_visa_std::mapping::Margin<#inner, #lead, #trail>)
         }
         Mapping::Pair { items } => pair(items)?,
     })
+}
+
+/// A number as the argument of a constructor.
+fn const_argument(number: &Number<TokenStream>, span: Span) -> syn::Result<TokenTree> {
+    match number {
+        Number::Plain(n) => {
+            let mut literal = Literal::usize_unsuffixed(*n);
+            literal.set_span(span);
+            Ok(literal.into())
+        }
+        Number::Braced(content) => {
+            if syn::parse2::<syn::Expr>(content.clone()).is_err() {
+                let message = "the braces in the place of a number hold a constant of type `usize`, such as `{ N }` \
+                               with `const N: usize`, or a plain number stands there without braces";
+                return Err(syn::Error::new(span, message));
+            }
+            // The braces are generated code, so that no lint calls them unused.
+            let mut braces = Group::new(Delimiter::Brace, content.clone());
+            braces.set_span(generated_at(span));
+            Ok(braces.into())
+        }
+    }
 }
 
 /// `a, b, c` as `Pair<a, Pair<b, c>>`, written from left to right so that a long list costs one pass.
@@ -113,8 +132,6 @@ fn type_depth(mapping: &Mapping<Span, TokenStream>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use proc_macro2::{Delimiter, Group, TokenTree};
-
     use super::*;
 
     #[track_caller]
@@ -166,6 +183,29 @@ mod tests {
         expands_short(quote!([# 2 + { T }] % 8), "Modulo<Margin<T, 2, 0>, 8>");
         rejects(quote!(# + B), "must be a plain number, found `+`");
         rejects(quote!(# 2 B), "a `+` is missing between `# 2` and `B`");
+    }
+
+    #[test]
+    fn constants_in_braces() {
+        expands_short(
+            quote!(A / { N } % { self::ROWS * 2 } = { 4 } # { f(N) },),
+            "Padding<Resize<Modulo<Stride<Symbol<A>, {N}>, {self::ROWS * 2}>, 4>, {f(N)}>",
+        );
+        expands_short(quote!(# { L } + { T } + # { R }), "Margin<T, {L}, {R}>");
+        rejects(quote!(A / { N, M }), "the braces in the place of a number hold a constant of type `usize`");
+        rejects(quote!(A % {}), "hold a constant of type `usize`");
+        rejects(quote!(A /{*}), "hold a constant of type `usize`");
+    }
+
+    #[test]
+    fn kinds_of_padding() {
+        expands_short(quote!(A #{*} 8, 1 #{!} { N }), "Pair<Padding<Symbol<A>, 8>, Padding<Identity, {N}>>");
+        expands_short(quote!(#{!} 2 + A + #{*} 8), "Margin<Symbol<A>, 2, 8>");
+        rejects(
+            quote!(A #{0} 8),
+            "`#{0}` promises zeros, and no mapping here carries such a promise; write `#`",
+        );
+        rejects(quote!(A #{N} 8), "`#{N}` is no kind of padding; the kinds are `#{*}`");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use crate::memory::{
 pub use crate::stream::*;
 pub use crate::vector::*;
 pub use crate::visa::command::{
-    BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp,
+    BinaryArgMode, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp,
     FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
     LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
 };
@@ -32,8 +32,8 @@ pub use crate::visa::mapping::{AxisName, Ident, Identity, M, Modulo, Padding, Pa
 pub use crate::visa::mapping::M as _;
 pub use crate::visa::runtime::{DeviceFn, DeviceSend, Dma, DmaValues, Placement, SimOptions, Tu, TuValues};
 pub use crate::visa::scalar::{
-    Cast, CommitCast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f4e2m1, f8e4m3,
-    f8e5m2, i4, i5, i9,
+    Cast, CommitCast, ContractionCast, FetchCast, Scalar, ScalarBytes, StreamScalar, VeScalar, bf16, f4e2m1,
+    f8e4m3, f8e5m2, i4, i5, i9,
 };
 pub use crate::visa::tensor::{TrfTensor, VrfTensor};
 pub use furiosa_visa_macros::{DeviceSend, opt_axes as axes, opt_device as device, opt_i as i, opt_m as m};

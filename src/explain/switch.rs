@@ -67,6 +67,14 @@ mod tests {
         let traded = explained::<m![A / 16, T / 2 % 2, A % 8], m![T / 4, T % 2, A / 8 % 2]>(&config);
         assert_eq!(traded.value("time gate"), Some("t / 2 % 2 = s' / 8 % 2"));
         assert_eq!(traded.value("delivered"), Some("1/16 of what goes around, to each slice"));
+        let same = explained::<m![A], m![T]>(&SwitchConfig::Forwarding);
+        assert_eq!(same.value("configuration"), Some("SwitchConfig::Forwarding"));
+        assert_eq!(same.value("ring"), Some("1 slices, 256 sub-rings"));
+        assert_eq!(same.value("cycles"), Some("16: ring 1 * time 8 * 2 flits"));
+        assert_eq!(
+            (same.value("delivered"), same.value("before it")),
+            (Some("1/1 of what goes around, to each slice"), None)
+        );
         let config = SwitchConfig::CustomBroadcast { ring_size: 256 };
         let swapped = explained::<m![A % 16, A / 16], m![T]>(&config);
         let sets = "0: {0}; 1: {16}; 2: {32}; 3: {48}; ..; 255: {255}";

@@ -229,6 +229,7 @@ pub fn switch(config: Switching, time: usize) -> Switch {
             let loops = vec![over(time / turn, 0, turn), over(time0, 0, 1), over(slice1, slice0, 0)];
             ([(slice1, 0), (slice0, 1)], (slice1, slice0), loops)
         }
+        Switching::Forwarding => ([(1, 0), (1, 0)], (1, 0), vec![over(time, 0, 1)]),
         Switching::CustomBroadcast { .. } => unreachable!("the mappings decide"),
     };
     let [outer, inner] = digits;

@@ -3,21 +3,27 @@
 use crate::reference::random::Random;
 use crate::wild::{inside, odd, odd_guard, odd_region, odd_transfer, region, transfer};
 use furiosa_visa_std::command::{
-    BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
+    BinaryArgMode, BinaryInput, BinaryOperator, BitReq, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmp, InputCmpF32, InputCmpI32, InterSliceReduce,
     IntraSliceReduce, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, Memory, MovedLoop, OperandSource,
-    ReduceOperator, ReducedLoop, RepeatedLoop, SliceLoop, StreamShape, TernaryArgMode, TernaryInput,
-    ValidBranchIds, Vector, VectorStep, VrfOperand,
+    ReduceOperator, ReducedLoop, RepeatedLoop, SliceLoop, StreamShape, TagGuard, TernaryArgMode,
+    TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
 };
 use furiosa_visa_std::list::List;
 use furiosa_visa_std::mapping::{Guard, GuardDigit};
 use furiosa_visa_std::scalar::ElementType;
 
-const IDS: [ValidBranchIds; 4] = [
+const IDS: [ValidBranchIds; 6] = [
     ValidBranchIds::ValidAlways,
     ValidBranchIds::ValidAlways,
     ValidBranchIds::ValidGroup { id: GroupId::Zero },
     ValidBranchIds::ValidGroup { id: GroupId::One },
+    ValidBranchIds::ValidTags {
+        guard: TagGuard::matches([BitReq::One, BitReq::Ignore, BitReq::Ignore, BitReq::Zero]),
+    },
+    ValidBranchIds::ValidTags {
+        guard: TagGuard::not_matches([BitReq::One, BitReq::One, BitReq::Ignore, BitReq::One]),
+    },
 ];
 
 fn source(random: &mut Random, shape: StreamShape, stashed: bool) -> OperandSource {
@@ -189,6 +195,7 @@ pub fn odd_program(random: &mut Random, vector: &mut Vector) {
                 VectorStep::Split,
                 VectorStep::Concat,
                 VectorStep::Pad,
+                VectorStep::Reinterpret,
                 VectorStep::Stash,
             ])),
         }

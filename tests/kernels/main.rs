@@ -35,6 +35,7 @@ mod transposes;
 mod vector;
 mod vector_operands;
 mod vector_patterns;
+mod vector_slots;
 mod vendor_compile;
 mod vendor_contraction;
 mod vendor_fetch;

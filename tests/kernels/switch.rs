@@ -64,6 +64,7 @@ switched!(transposed_broadcast1, m![A / 64, Y, A / 8 % 8], m![T, A % 8], |stream
 switched!(custom, m![A / 32, X, A / 4 % 2, A / 8 % 4], m![T, A % 4], |stream| {
     stream.switch(SwitchConfig::CustomBroadcast { ring_size: 32 })
 });
+switched!(forwarding, m![A / 8, A % 8], m![T, 1], |stream| stream.switch(SwitchConfig::Forwarding));
 switched!(derived, m![A / 32, X, A % 8], m![T, A / 8 % 4], |stream| stream.switch_to());
 
 /// The formulas of positions, variant by variant (guide: switch).
@@ -88,7 +89,42 @@ fn every_variant_moves_packets_to_its_positions() {
         (s / 16 * 16 + s1 * 8 + s % 8, t2 * 4 + t1 * 2 + t0)
     });
     check(transposed_broadcast1::run(), &|s, t| (s / 64 * 64 + s % 8 * 8 + t % 8, t / 8));
+    check(forwarding::run(), &|s, t| (s, t));
     check(custom::run(), &|s, t| (s / 32 * 32 + s % 4 * 8 + s / 4 % 2 * 4 + t % 4, t / 4));
+}
+
+/// A pass that forwards is the pass that collects at once, in both profiles and in time, values and checks: its command
+/// is the same. Slices of padding send nothing.
+#[test]
+fn forwarding_is_collecting_at_once() {
+    use furiosa_visa_std::clock::Profile;
+
+    axes![B = 200];
+
+    let run = |profile: Profile, forwards: bool| {
+        let mut ctx = Context::with(SimOptions { profile, ..SimOptions::default() });
+        let host = HostTensor::<i8, m![B, T, P]>::from_buf(init(&numbers::<i8>(3, 200 * 8 * 32)));
+        let x = block_on(host.to_hbm::<m![1], m![B, T, P]>(&mut ctx.pdma, 0));
+        let dm = x.to_dm::<Cluster, m![B # 256], m![T, P]>(&mut ctx.tdma, 0);
+        let fetched = ctx.main.begin(dm.view()).fetch::<i8, m![T], m![P]>();
+        let y = if forwards {
+            let switched = fetched.switch::<m![B # 256], m![T]>(SwitchConfig::Forwarding);
+            switched.collect::<m![T], m![P]>().commit::<m![T, P]>(4096)
+        } else {
+            fetched.collect::<m![T], m![P]>().commit::<m![T, P]>(4096)
+        };
+        let y = y.to_hbm::<m![B, T, P]>(&mut ctx.tdma, 1 << 20);
+        let values = block_on(y.to_host::<m![B, T, P]>(&mut ctx.pdma)).to_buf();
+        assert_eq!(values, host.to_buf());
+        let records = ctx.report().records;
+        let time = records
+            .iter()
+            .map(|record| (record.operation, record.start, record.end, record.configuration.clone()));
+        time.collect::<Vec<_>>()
+    };
+    for profile in [Profile::Book, Profile::Detailed] {
+        assert_eq!(run(profile, true), run(profile, false));
+    }
 }
 
 /// The bitmap of a custom switch waits for the DMA engines and the sub context, and they for it; in the book profile it
@@ -453,6 +489,7 @@ mod verified {
     fn what_connects_mappings_is_accepted() {
         SwitchConfig::Broadcast1 { slice1: 4, slice0: 8 }.verify::<m![A], m![T], Quarter, QuarterTime>();
         SwitchConfig::CustomBroadcast { ring_size: 1 }.verify::<m![Y], m![T], m![Y], m![T]>();
+        SwitchConfig::Forwarding.verify::<m![A # 512], m![T], m![A / 8 # 64, A % 8], m![T / 2, T % 2]>();
         // One slice has the data of all.
         axes![I = 256];
         let all = SwitchConfig::Broadcast01 { slice1: 256, slice0: 1, time0: 1 };
@@ -505,6 +542,26 @@ mod verified {
             &message!(one, [m![A], m![T]], [m![Y], QuarterTime]),
             &["`InSlice` `m![A]` has 256 and `OutSlice` `m![Y]` has 8"],
         );
+        let same = SwitchConfig::Forwarding;
+        let text = message!(same, [m![A], m![T]], [m![A % 2, A / 2], m![T]]);
+        says(
+            &text,
+            &[
+                "refused: `SwitchConfig::Forwarding`: slices keep their packets, but `OutSlice` `m![A % 2, A / 2]` is not \
+                 `InSlice` `m![A]`",
+                "help: write `OutSlice` as `InSlice`",
+            ],
+        );
+        let text = message!(same, [m![A], m![T]], [m![A], m![T % 2, T / 2]]);
+        says(
+            &text,
+            &[
+                "packets keep their order, but `OutTime` `m![T % 2, T / 2]` is not `InTime` `m![T]`",
+                "as `InTime`",
+            ],
+        );
+        says(&message!(same, [m![A], m![T]], [Quarter, m![T]]), &["slices keep their packets"]);
+        says(&message!(same, [m![A], m![T]], [m![Y], m![T]]), &["has 256 and `OutSlice` `m![Y]` has 8"]);
         for zero in [
             SwitchConfig::Broadcast1 { slice1: 4, slice0: 0 },
             SwitchConfig::Broadcast01 { slice1: 4, slice0: 8, time0: 0 },

@@ -50,6 +50,55 @@ fn tiles_of_hbm() {
     assert_same(&found, &expected);
 }
 
+/// The first `ROWS` values of the inner axis.
+fn head<const ROWS: usize>(values: &[i8]) {
+    let found = run::<_, m![G, K], m![G, K = { ROWS } # 24]>(
+        |ctx, x| {
+            let tile = x.view().tile::<m![K], ROWS, m![G, K = { ROWS } # 24]>(24 - ROWS);
+            tile.to_hbm(&mut ctx.tdma, 1 << 20)
+        },
+        values,
+    );
+    let expected: Vec<i8> = (0..2 * ROWS).map(|k| values[k / ROWS * 24 + 24 - ROWS + k % ROWS]).collect();
+    assert_same(&found, &expected);
+}
+
+/// A pass over rows in packets of a size that the caller chooses.
+fn in_packets_of<const BYTES: usize>(values: &[i8]) -> u64 {
+    let mut cycles = 0;
+    let found = run::<_, m![S, B], m![S, B]>(
+        |ctx, x| {
+            let x = x.to_dm::<Cluster, m![S], m![B]>(&mut ctx.tdma, 0);
+            let y = (ctx.main.begin(x.view()).fetch::<i8, m![B / { BYTES }], m![B % { BYTES }]>())
+                .collect::<m![B / { BYTES }], m![B % { BYTES } # 32]>()
+                .commit::<m![B]>(4096);
+            let y = y.to_hbm(&mut ctx.tdma, 1 << 20);
+            cycles = ctx
+                .report()
+                .records
+                .iter()
+                .find(|record| record.operation == "commit")
+                .expect("ran")
+                .cycles();
+            y
+        },
+        values,
+    );
+    assert_same(&found, values);
+    cycles
+}
+
+/// One function for all sizes: constants in braces.
+#[test]
+fn sizes_of_tiles_and_packets_are_parameters() {
+    let values = bytes(256 * 64);
+    head::<1>(&values[..48]);
+    head::<5>(&values[..48]);
+    head::<24>(&values[..48]);
+    let cycles = [in_packets_of::<8>(&values), in_packets_of::<16>(&values), in_packets_of::<32>(&values)];
+    assert!(cycles.is_sorted_by(|a, b| a > b), "{cycles:?}");
+}
+
 #[test]
 fn a_tile_comes_to_the_host_and_gets_what_another_one_has() {
     let values = bytes(48);

@@ -44,6 +44,7 @@ fn library(config: Switching) -> SwitchConfig {
             SwitchConfig::TransposedBroadcast1 { slice1, slice0 }
         }
         Switching::CustomBroadcast { ring_size } => SwitchConfig::CustomBroadcast { ring_size },
+        Switching::Forwarding => SwitchConfig::Forwarding,
     }
 }
 
@@ -61,6 +62,7 @@ fn reference(config: SwitchConfig) -> Switching {
             Switching::TransposedBroadcast1 { slice1, slice0 }
         }
         SwitchConfig::CustomBroadcast { ring_size } => Switching::CustomBroadcast { ring_size },
+        SwitchConfig::Forwarding => Switching::Forwarding,
     }
 }
 
@@ -175,7 +177,7 @@ fn text(case: &SwitchCase) -> String {
 
 /// Slices of a case: few mostly, 256 where it has to be.
 fn slices(random: &mut Random) -> usize {
-    if random.chance(3) { 256 } else { random.pick(&[4, 8, 8, 8, 8, 16, 16, 16, 16, 32]) }
+    if random.chance(5) { 256 } else { random.pick(&[4, 8, 8, 8, 8, 16, 16, 16, 16, 32]) }
 }
 
 #[test]
@@ -207,13 +209,16 @@ fn verdicts_and_routes_are_those_of_the_positions() {
 }
 
 /// Variants that are accepted, and rules by which others are refused.
-const EXPECTED: [&str; 25] = [
+const EXPECTED: [&str; 28] = [
     "Broadcast01",
     "Broadcast1",
     "Transpose",
     "InterTranspose",
     "TransposedBroadcast1",
     "CustomBroadcast",
+    "Forwarding",
+    "switch forwarded slices",
+    "switch forwarded time",
     "switch slice size",
     "switch dimensions",
     "switch slice division",
@@ -418,6 +423,6 @@ fn streams_through_switches_hold_the_tensor() {
         Ok(())
     });
     let ran = ran.borrow();
-    let enough = ran.len() == 6 && ran.values().all(|count| *count >= 2) && *transposed.borrow() > 5;
+    let enough = ran.len() == 7 && ran.values().all(|count| *count >= 2) && *transposed.borrow() > 5;
     assert!(enough || std::env::var("VISA_CASES").is_ok(), "{ran:?}, {} transposed", transposed.borrow());
 }

@@ -17,6 +17,7 @@ pub enum Switching {
     InterTranspose { slice1: usize, slice0: usize, time0: usize },
     TransposedBroadcast1 { slice1: usize, slice0: usize },
     CustomBroadcast { ring_size: usize },
+    Forwarding,
 }
 
 /// Slices and time, before and after.
@@ -47,6 +48,7 @@ impl Switching {
             | Switching::InterTranspose { slice1, slice0, .. }
             | Switching::TransposedBroadcast1 { slice1, slice0 } => slice1 * slice0,
             Switching::CustomBroadcast { ring_size } => ring_size,
+            Switching::Forwarding => 1,
         }
     }
 
@@ -56,7 +58,7 @@ impl Switching {
             Switching::Broadcast01 { slice1, slice0, .. } => slice1 * slice0,
             Switching::Broadcast1 { slice1, .. } => slice1,
             Switching::TransposedBroadcast1 { slice0, .. } => slice0,
-            Switching::Transpose { .. } | Switching::InterTranspose { .. } => 1,
+            Switching::Transpose { .. } | Switching::InterTranspose { .. } | Switching::Forwarding => 1,
             Switching::CustomBroadcast { .. } => unreachable!("the mappings decide"),
         }
     }
@@ -84,6 +86,7 @@ impl Switching {
             Switching::TransposedBroadcast1 { slice1: n1, slice0: n0 } => {
                 (slice / ring * ring + slice % n1 * n0 + time % n0, time / n0)
             }
+            Switching::Forwarding => (slice, time),
             Switching::CustomBroadcast { .. } => return None,
         })
     }
@@ -98,13 +101,17 @@ impl Switching {
         if let Switching::CustomBroadcast { ring_size } = *self {
             return maps.routed(ring_size).map(|_| ());
         }
+        if *self == Switching::Forwarding {
+            must(in_slice.equivalent(out_slice), "slices change")?;
+            return must(in_time.equivalent(out_time), "time changes");
+        }
         let (n1, n0, m0) = match *self {
             Switching::Broadcast01 { slice1, slice0, time0 }
             | Switching::InterTranspose { slice1, slice0, time0 } => (slice1, slice0, time0),
             Switching::Broadcast1 { slice1, slice0 }
             | Switching::Transpose { slice1, slice0 }
             | Switching::TransposedBroadcast1 { slice1, slice0 } => (slice1, slice0, 1),
-            Switching::CustomBroadcast { .. } => unreachable!("it is routed"),
+            Switching::CustomBroadcast { .. } | Switching::Forwarding => unreachable!("it is decided"),
         };
         must(n1 > 0 && n0 > 0 && m0 > 0, "a dimension is 0")?;
         must(in_slice.size().is_multiple_of(n1 * n0), "slices are not divisible")?;
@@ -155,7 +162,7 @@ impl Switching {
                 must(t1.equivalent(&entered), "the new slice digit is not from time")?;
                 time(&[t2, t0, s1])
             }
-            Switching::CustomBroadcast { .. } => unreachable!("it is routed"),
+            Switching::CustomBroadcast { .. } | Switching::Forwarding => unreachable!("it is decided"),
         }
     }
 }
@@ -318,7 +325,13 @@ pub fn random_switch(random: &mut Random, slices: usize) -> SwitchCase {
         },
         config,
     };
-    match random.below(5) {
+    match if random.chance(5) { 5 } else { random.below(5) } {
+        5 => {
+            // The same slices and the same time in other words.
+            let slices = if random.chance(50) { vec![in_slice.clone()] } else { vec![s2, s1, s0] };
+            let time = if random.chance(50) { vec![whole.clone()] } else { vec![t1, t0, Map::One] };
+            case(whole, &slices, &time, Switching::Forwarding, parts)
+        }
         0 => {
             let tile = parts.tile(random, n1 * n0);
             let config = Switching::Broadcast01 { slice1: n1, slice0: n0, time0: m0 };
@@ -464,6 +477,7 @@ pub fn disturbed(random: &mut Random, case: &SwitchCase) -> SwitchCase {
                 *one = odd(random, *one);
             }
             Switching::CustomBroadcast { ring_size } => *ring_size = odd(random, *ring_size),
+            Switching::Forwarding => case.config = Switching::CustomBroadcast { ring_size: 1 },
         },
         2 => std::mem::swap(&mut case.maps.in_slice, &mut case.maps.out_slice),
         3 => {
@@ -510,7 +524,8 @@ pub fn disturbed(random: &mut Random, case: &SwitchCase) -> SwitchCase {
         }
         _ => {
             let (slice1, slice0) = (1 << random.below(4), 1 << random.below(4));
-            case.config = match random.below(4) {
+            case.config = match random.below(5) {
+                4 => Switching::Forwarding,
                 0 => Switching::Broadcast1 { slice1, slice0 },
                 1 => Switching::Transpose { slice1, slice0 },
                 2 => Switching::TransposedBroadcast1 { slice1, slice0 },
@@ -570,7 +585,7 @@ mod tests {
                 moves_what_it_should(&case, |slice, time| case.config.source(slice, time));
             }
         }
-        assert!(variants.len() == 6 && variants.values().all(|count| *count > 10), "{variants:?}");
+        assert!(variants.len() == 7 && variants.values().all(|count| *count > 10), "{variants:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn escape(content: &str) -> Plain {
 
 fn operation(inner: Plain, symbol: char, n: usize) -> Plain {
     let operator = Operator::from_symbol(symbol).unwrap();
-    Mapping::Operation { operator, inner: Box::new(inner), n, span: (), n_span: () }
+    Mapping::Operation { operator, inner: Box::new(inner), n: Number::Plain(n), span: (), n_span: () }
 }
 
 fn pair(items: impl Into<Vec<Plain>>) -> Plain {
@@ -66,7 +66,62 @@ fn comma_binds_loosest() {
     assert_eq!(plain("{ T } # 4, 1 # 8"), pair([operation(escape("T"), '#', 4), operation(one(), '#', 8)]));
 }
 
+/// As [`operation`], with a constant in braces.
+fn braced(inner: Plain, symbol: char, n: &str) -> Plain {
+    let operator = Operator::from_symbol(symbol).unwrap();
+    let n = Number::Braced(n.to_string());
+    Mapping::Operation { operator, inner: Box::new(inner), n, span: (), n_span: () }
+}
+
+#[test]
+fn a_list_may_end_in_a_comma() {
+    assert_eq!(plain("A,"), axis("A"));
+    assert_eq!(plain("A, B / 2,"), plain("A, B / 2"));
+    assert_eq!(plain("[A, (B,),] # 64, # 2 + A + # 4,"), plain("[A, B] # 64, # 2 + A + # 4"));
+}
+
+#[test]
+fn constants_in_braces_are_numbers() {
+    assert_eq!(plain("A / { N }"), braced(axis("A"), '/', "N"));
+    assert_eq!(plain("A %{N * 2}"), braced(axis("A"), '%', "N * 2"));
+    assert_eq!(plain("A = { N } # 64"), operation(braced(axis("A"), '=', "N"), '#', 64));
+    assert_eq!(plain("{ T } # { N }, { T }"), pair([braced(escape("T"), '#', "N"), escape("T")]));
+    let dead = |n: &str| Number::Braced(n.to_string());
+    let expected =
+        Mapping::Margin { lead: dead("L"), inner: Box::new(axis("A")), trail: dead("R"), span: () };
+    assert_eq!(plain("# { L } + A + # { R }"), expected);
+    // Digits need no braces.
+    assert_eq!(plain("A / { 1_0 }"), operation(axis("A"), '/', 10));
+    assert_eq!(plain("# {2} + A + # { 4 }"), margin(2, axis("A"), 4));
+    rejects("A / { 0 }", "stride: `/ 0`", 4..9);
+    rejects("A # { 0 }", "padding: `# 0`", 4..9);
+    rejects("A # { 0x4 }", "`0x4` is not a plain decimal number", 4..11);
+    rejects("# { 0 } + A", "`# 0` adds no position", 2..7);
+    rejects("A / { N } { M }", "`{…}` follows `{…}` with nothing between", 10..15);
+}
+
+#[test]
+fn kinds_of_padding() {
+    assert_eq!(plain("A #{*} 8"), operation(axis("A"), '#', 8));
+    assert_eq!(plain("A # { ! } 8 / 2"), operation(operation(axis("A"), '#', 8), '/', 2));
+    assert_eq!(plain("1 #{!} { N }, A"), pair([braced(one(), '#', "N"), axis("A")]));
+    assert_eq!(plain("#{*} 2 + A + #{!} 4"), margin(2, axis("A"), 4));
+    rejects("A #{0} 8", "`#{0}` promises zeros, and no mapping here carries such a promise; write `#`", 3..6);
+    rejects("A #{0} { N }", "`#{0}` promises zeros", 3..6);
+    rejects("A #{?} 8", "`#{?}` is no kind of padding; the kinds are `#{*}` (", 3..6);
+    rejects("A #{?} 8", "`#{!}` (no access, here the same as `#`) and `#{0}` (known to be 0)", 3..6);
+    rejects("A #{Top} { N }", "`#{Top}` is no kind of padding", 3..8);
+    rejects("#{Top} 4 + A", "`#{Top}` is no kind of padding", 1..6);
+    rejects("A + #{0} 4", "`#{0}` promises zeros", 5..8);
+    rejects("A #{!}", "no number follows `#{!}`; write the size after padding, for example `#{!} 8`", 3..6);
+    rejects("A #{*}, B", "no number follows `#{*}`", 3..6);
+    // Only padding has kinds.
+    assert!(plain("A / {*}") == braced(axis("A"), '/', "*"));
+    rejects("A /{*} 8", "an operator is missing between `{…}` and `8`", 7..8);
+}
+
 fn margin(lead: usize, inner: Plain, trail: usize) -> Plain {
+    let [lead, trail] = [lead, trail].map(Number::Plain);
     Mapping::Margin { lead, inner: Box::new(inner), trail, span: () }
 }
 
@@ -133,8 +188,8 @@ fn empty_and_missing_operands() {
     rejects("", "the mapping is empty", 0..0);
     rejects("  ", "the mapping is empty", 0..2);
     rejects("A, ()", "the mapping is empty", 3..5);
-    rejects("A,", "nothing follows the last `,`; remove the comma", 1..2);
-    rejects("A, [B,]", "nothing follows the last `,`", 5..6);
+    rejects("A,,", "an operand is missing before `,`", 2..3);
+    rejects("[A, B,,]", "an operand is missing before `,`", 6..7);
     rejects(",", "an operand is missing before `,`", 0..1);
     rejects("A,, B", "an operand is missing before `,`", 2..3);
     rejects("A /", "nothing follows `/`; write a number after it, for example `/ 4`", 2..3);
@@ -147,7 +202,6 @@ fn empty_and_missing_operands() {
 #[test]
 fn right_side_is_a_plain_number() {
     rejects("A / B", "the right side of `/` must be a plain number, found `B`", 4..5);
-    rejects("A # { N }", "the right side of `#` must be a plain number, found `{…}`", 4..9);
     rejects("A % (4)", "the right side of `%` must be a plain number, found `(…)`", 4..7);
     rejects("A == 4", "`==` is not a mapping operator; to truncate write one `=`, for example `A = 4`", 3..4);
     rejects("A /= 4", "the right side of `/` must be a plain number, found `=`", 3..4);
@@ -233,7 +287,7 @@ fn depth_limit() {
     let mut tokens = vec![Token::new(TokenKind::Ident("A".into()), ())];
     for _ in 0..=MAX_DEPTH {
         let group = TokenKind::Group { delimiter: crate::Delimiter::Bracket, tokens };
-        tokens = vec![Token::<(), ()>::new(group, ())];
+        tokens = vec![Token::<(), String>::new(group, ())];
     }
     assert!(parse(&tokens, ()).is_err());
 }
@@ -255,7 +309,10 @@ impl Random {
             3 | 4 => {
                 let symbol = ['/', '%', '=', '#'][self.below(4)];
                 let inner = self.mapping(depth - 1);
-                operation(inner, symbol, 1 + self.below(5000))
+                match self.below(4) {
+                    0 => braced(inner, symbol, ["N", "N * 2", "Self::ROWS"][self.below(3)]),
+                    _ => operation(inner, symbol, 1 + self.below(5000)),
+                }
             }
             5 => {
                 let lead = self.below(3);
@@ -285,8 +342,8 @@ fn printed_mappings_parse_to_themselves() {
 fn random_text_never_panics() {
     let mut random = Random(11);
     let pieces = [
-        "A", "1", "0", "7", "/", "%", "=", "#", "#", "+", ",", "(", ")", "[", "]", "{", "}", " ", "*", ":",
-        "_", "é", "\"", ".",
+        "A", "1", "0", "7", "/", "%", "=", "#", "#", "+", ",", "(", ")", "[", "]", "{", "}", " ", "*", "!",
+        ":", "_", "é", "\"", ".",
     ];
     for _ in 0..20_000 {
         let length = random.below(12);

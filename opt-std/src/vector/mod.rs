@@ -5,12 +5,11 @@
 mod operand;
 mod pair;
 mod stash;
-mod tag;
 
+pub use crate::visa::engine::vector::{Branched, Cmp, TagMode};
 pub use operand::{Operand, TernaryOperand, UnaryOperand};
 pub use pair::VectorTensorPair;
 pub use stash::{Fresh, Occupied, Spent, StashState};
-pub use tag::TagMode;
 
 use crate::stream::TuTensor;
 use crate::visa::command::{
@@ -76,6 +75,11 @@ impl<'l, const T: Tu, P: Enterable, D: Scalar, L: StreamLayout> TuTensor<'l, T, 
 }
 
 impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> TuTensor<'l, T, PositionVectorInit, D, L> {
+    /// Reads the 32 bits of each element as the other type: see [`vector::VectorTensor::vector_reinterpret`].
+    pub fn vector_reinterpret<D2: VeScalar>(self) -> TuTensor<'l, T, PositionVectorInit, D2, L> {
+        TuTensor(self.0.vector_reinterpret())
+    }
+
     /// Gives every element its execution id. Operators come next. See
     /// [`crate::visa::engine::stream::StreamTensor::vector_intra_slice_branch`].
     ///
@@ -92,8 +96,8 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> TuTensor<'l, T, PositionVect
     }
 }
 
-impl<'l, const T: Tu, D: VeScalar, L: StreamLayout>
-    VectorTensor<'l, T, stage::InterSliceReduce, D, L, Fresh<D>, 1>
+impl<'l, const T: Tu, D: VeScalar, L: StreamLayout, D0: VeScalar>
+    VectorTensor<'l, T, stage::InterSliceReduce, D, L, Fresh<D0>, 1>
 {
     /// Gives every element its execution id. Operators come next; all arithmetic units are free.
     ///
@@ -127,6 +131,13 @@ macro_rules! calls {
         }
     };
 }
+
+calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// Reads the 32 bits of each element as the other type: see [`vector::VectorTensor::vector_reinterpret`].
+    pub fn vector_reinterpret<D2: VeScalar>(self) -> VectorTensor<'l, T, S, D2, L, St, ORDER, FS, W> {
+        VectorTensor(self.0.vector_reinterpret())
+    }
+} }
 
 /// Declares the calls of a binary operator, with and without a mode.
 macro_rules! binary_calls {

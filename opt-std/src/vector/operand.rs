@@ -1,9 +1,12 @@
 //! Operands: constants, tensors in the VRF, the stash, and operands for groups.
 
 use super::stash::{Occupied, Spent, StashState};
-use crate::visa::command::FpUnaryOp;
+use crate::visa::command::{FpUnaryOp, TagGuard};
+use crate::visa::engine::vector::slots::{Constant, Last, LastSlot, LastTernarySlot, Open, TwoConstants};
 use crate::visa::engine::vector::stage::{CanTransitionTo, Fp, PacketMode, Stage, VeOrder, VeTensorContext};
-use crate::visa::engine::vector::{IntoOperands, IntoTernaryOperands, Stash, VectorTensor};
+use crate::visa::engine::vector::{
+    IntoOperands, IntoTernaryOperands, Slots, Stash, TensorState, VectorTensor,
+};
 use crate::visa::mapping::M;
 use crate::visa::runtime::Tu;
 use crate::visa::scalar::VeScalar;
@@ -72,6 +75,56 @@ impl<D: VeScalar, Mapping: M, Stashed: M, const W: PacketMode> Operand<D, Mappin
     }
 }
 
+/// Declares slots of a binary operator. `$state` is the stash before, and `$after` behind the call.
+macro_rules! slots {
+    ($([$($generics:tt)*] $last:ty, $state:ty => $after:ty;)*) => { $(
+        impl<$($generics)* D: VeScalar, Mapping: M, V: Constant<D>, Count, const W: PacketMode>
+            Operand<D, Mapping, $state, W> for Slots<V, Count, $last>
+        where
+            $last: LastSlot<D, Mapping>,
+        {
+            type After = $after;
+            type Base = Self;
+
+            fn base(self) -> Self {
+                self
+            }
+        }
+    )* };
+}
+
+slots! {
+    [St: StashState,] Open, St => St;
+    ['v, St: StashState, Chip: M, Cluster: M, Slice: M, Element: M,]
+        Last<&'v VrfTensor<D, Chip, Cluster, Slice, Element>>, St => St;
+    [Stashed: M,] Last<Stash>, Occupied<D, Stashed, W> => Spent<D, Stashed>;
+}
+
+/// Declares slots of an operator of three arguments.
+macro_rules! ternary_slots {
+    ($([$($generics:tt)*] $last:ty, $state:ty => $after:ty;)*) => { $(
+        impl<$($generics)* Mapping: M, V: TwoConstants, Count, const W: PacketMode> TernaryOperand<Mapping, $state, W>
+            for Slots<V, Count, $last>
+        where
+            $last: LastTernarySlot<Mapping>,
+        {
+            type After = $after;
+            type Base = Self;
+
+            fn base(self) -> Self {
+                self
+            }
+        }
+    )* };
+}
+
+ternary_slots! {
+    [St: StashState,] Open, St => St;
+    ['v, St: StashState, Chip: M, Cluster: M, Slice: M, Element: M,]
+        Last<(&'v VrfTensor<f32, Chip, Cluster, Slice, Element>, f32)>, St => St;
+    [Stashed: M,] Last<(Stash, f32)>, Occupied<f32, Stashed, W> => Spent<f32, Stashed>;
+}
+
 impl<Mapping: M, St: StashState, const W: PacketMode, O> TernaryOperand<Mapping, St, W> for (O, f32)
 where
     O: Operand<f32, Mapping, St, W>,
@@ -101,7 +154,7 @@ pub trait UnaryOperand {
         S: Stage + CanTransitionTo<Fp>,
         L: StreamLayout,
         StashD: VeScalar,
-        Stash: crate::visa::engine::vector::TensorState<StashD>,
+        Stash: TensorState<StashD>,
         FS: VeTensorContext;
 }
 
@@ -114,9 +167,25 @@ impl UnaryOperand for FpUnaryOp {
         S: Stage + CanTransitionTo<Fp>,
         L: StreamLayout,
         StashD: VeScalar,
-        Stash: crate::visa::engine::vector::TensorState<StashD>,
+        Stash: TensorState<StashD>,
         FS: VeTensorContext,
     {
         stream.vector_fp_unary(self)
+    }
+}
+
+impl UnaryOperand for (TagGuard, FpUnaryOp) {
+    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
+        self,
+        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
+    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
+    where
+        S: Stage + CanTransitionTo<Fp>,
+        L: StreamLayout,
+        StashD: VeScalar,
+        Stash: TensorState<StashD>,
+        FS: VeTensorContext,
+    {
+        stream.vector_fp_unary_for(self.0, self.1)
     }
 }

@@ -69,6 +69,13 @@ macro_rules! calls {
     };
 }
 
+calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// Reads the 32 bits of each element as the other type.
+    pub fn vector_reinterpret<D2: VeScalar>(self) -> Pair<'l, T, D2, S, L, W> {
+        Pair(self.0.vector_reinterpret())
+    }
+} }
+
 /// Declares the calls of a binary operator, with and without a mode.
 macro_rules! binary_calls {
     ($($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty;)*) => { $( calls! { [] $d, $way, {

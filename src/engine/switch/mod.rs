@@ -66,6 +66,8 @@
 //!   after     a0 b0  a4 b4  a2 b2  a6 b6  a1 b1  a5 b5  a3 b3  a7 b7
 //! ```
 //!
+//! [`SwitchConfig::Forwarding`]: slices and time stay as they are. The pass is the one without a switch.
+//!
 //! # Time
 //!
 //! The cycles are ring size × `|InTime|` × flits of a packet, independent of the number of packets that each slice

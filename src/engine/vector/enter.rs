@@ -15,6 +15,7 @@ use crate::runtime::late::{planned, planned_check};
 use crate::scalar::{Scalar, VeScalar};
 pub(crate) use furiosa_visa_rules::engine::vector::enter::BRANCH;
 pub use furiosa_visa_rules::engine::vector::enter::{BranchMode, derive_branch, derive_toggle};
+pub use furiosa_visa_rules::engine::vector::tag::{Cmp, TagMode};
 
 impl<'l, const T: Tu, P: Enterable, D: Scalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
     /// Enters the Vector Engine: `.vector_intra_slice_branch(BranchMode::Unconditional)` comes next. See
@@ -109,10 +110,34 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, Position
         add(&mut pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, pass)
     }
+
+    /// Reads the 32 bits of each element as the other type, as
+    /// [`VectorTensor::vector_reinterpret`](VectorTensor::vector_reinterpret) does.
+    pub fn vector_reinterpret<D2: VeScalar>(self) -> StreamTensor<'l, T, PositionVectorInit, D2, L> {
+        let mut pass = self.pass;
+        if D::KIND != D2::KIND {
+            add(&mut pass, "vector_reinterpret", VectorStep::Reinterpret);
+        }
+        StreamTensor::new(self.context, pass)
+    }
+
+    /// Gives every element its execution id, as [`vector_intra_slice_branch`](Self::vector_intra_slice_branch) does, with
+    /// boundaries of the type of the stream. [`Branched`](crate::engine::vector::Branched) has an example.
+    ///
+    /// # Panics
+    /// If the stream lacks the axis of a toggle.
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_intra_slice_tag(
+        self,
+        tag: TagMode<D>,
+    ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 0> {
+        self.vector_intra_slice_branch(tag.into())
+    }
 }
 
-impl<'l, const T: Tu, D: VeScalar, L: StreamLayout>
-    VectorTensor<'l, T, stage::InterSliceReduce, D, L, D, NoTensor, 1>
+impl<'l, const T: Tu, D: VeScalar, L: StreamLayout, StashD: VeScalar>
+    VectorTensor<'l, T, stage::InterSliceReduce, D, L, StashD, NoTensor, 1>
 {
     /// Gives every element its execution id, as [`vector_intra_slice_branch`](StreamTensor::vector_intra_slice_branch) does. Operators come next;
     /// all arithmetic units are free.
@@ -128,6 +153,19 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout>
         let branch = accept(BRANCH, derive_branch(branch, D::KIND, exprs::<L>()));
         add(&mut self.pass, BRANCH, VectorStep::Branch(branch));
         VectorTensor::new(self.context, self.pass)
+    }
+
+    /// Gives every element its execution id, with boundaries of the type of the stream.
+    ///
+    /// # Panics
+    /// As for a stream that enters the engine.
+    #[track_caller]
+    #[inline(never)]
+    pub fn vector_intra_slice_tag(
+        self,
+        tag: TagMode<D>,
+    ) -> VectorTensor<'l, T, stage::Branch, D, L, D, NoTensor, 1> {
+        self.vector_intra_slice_branch(tag.into())
     }
 }
 

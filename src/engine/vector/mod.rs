@@ -53,15 +53,16 @@ pub mod wrong_calls;
 
 pub use array_vec::ArrayVec;
 pub use checks::{UnaryArgMode, check_alu, check_defined, check_int_width, check_unary_mode};
-pub use enter::{BranchMode, derive_branch, derive_toggle};
+pub use enter::{BranchMode, Cmp, TagMode, derive_branch, derive_toggle};
 pub(crate) use furiosa_visa_rules::engine::vector::{checks, valid_count};
 pub use inter::{
     InterSliceConfig, InterSlicePlan, InterSliceRequest, VectorInterSliceReduceTensor, derive_inter_slice,
 };
 pub use operand::{
-    GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands,
-    IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Stash, StashRead, TensorState,
-    TernaryOperand, VeBranchOperand, VeRhs, VrfRead, check_always, derive_operand, derive_stash,
+    Branched, GroupOperand, GroupTernaryOperand, HasTensor, IntoGroupOperand, IntoGroupTernaryOperand,
+    IntoOperands, IntoRhs, IntoTernaryOperands, NoTensor, OperandPlan, OperandRequest, Slots, Stash,
+    StashRead, TensorState, TernaryOperand, VeBranchOperand, VeRhs, VrfRead, check_always, derive_operand,
+    derive_stash, slots,
 };
 pub use pair::{UnzipPlan, UnzipRequest, VectorPair, VectorTensorPair, derive_unzip, ids_in_group};
 pub use reduce::{ReduceConfig, ReducePlan, ReduceRequest, derive_reduce};

@@ -383,6 +383,13 @@ pair_calls! { [D: VeScalar,] D, 4, {
     }
 } }
 
+pair_calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// Reads the 32 bits of each element as the other type, in both groups, as [`VectorTensor::vector_reinterpret`] does.
+    pub fn vector_reinterpret<D2: VeScalar>(self) -> VectorPair<'l, T, D2, S, L, W> {
+        self.then("vector_reinterpret", (D::KIND != D2::KIND).then_some(VectorStep::Reinterpret))
+    }
+} }
+
 pair_calls! { [] i32, 8, {
     /// Converts fixed point to float, in both groups, as [`VectorTensor::vector_fxp_to_fp`] does.
     ///

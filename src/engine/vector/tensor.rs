@@ -3,7 +3,7 @@
 use super::checks::{UnaryArgMode, check_defined, check_int_width, check_unary_mode};
 use super::operand::{
     HasTensor, IntoOperands, IntoTernaryOperands, NoTensor, StashPlan, TensorState, binary_inputs,
-    ternary_inputs,
+    check_admits, ternary_inputs,
 };
 use super::rules::VectorPacketPlan;
 use super::stage::{
@@ -195,6 +195,46 @@ calls! { [D: VeScalar, const W: PacketMode,] D, W, {
     }
 } }
 
+calls! { [D: VeScalar, const W: PacketMode,] D, W, {
+    /// Reads the 32 bits of each element as the other type: `1.0f32` is `0x3f80_0000`. It takes no arithmetic unit and no
+    /// time, and execution ids and stash stay: what is stashed keeps its type.
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 8];
+    /// /// The biased exponent of each element.
+    /// fn exponents(
+    ///     ctx: &mut Context,
+    ///     x: &DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>,
+    /// ) -> DmTensor<i32, m![1], m![1 # 2], m![S], m![L]> {
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_branch(BranchMode::Unconditional)
+    ///         .vector_reinterpret::<i32>()
+    ///         .vector_logic(LogicBinaryOpI32::LogicRightShift, 23)
+    ///         .vector_logic(LogicBinaryOpI32::BitAnd, 255)
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[-4.0; 2048]);
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = exponents(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of -4.0:
+    /// assert_eq!(y[0], 129);
+    /// ```
+    pub fn vector_reinterpret<D2: VeScalar>(self)
+        -> VectorTensor<'l, T, S, D2, L, StashD, Stash, VE_ORDER, FS, W>
+    {
+        if D::KIND == D2::KIND {
+            return VectorTensor::new(self.context, self.pass);
+        }
+        self.then("vector_reinterpret", VectorStep::Reinterpret)
+    }
+} }
+
 /// Declares the calls of a binary operator, with and without a mode.
 macro_rules! binary_calls {
     ($d:ty, $way:tt, $stage:ident, $name:ident, $with_mode:ident, $op:ty, $wrap:expr, $doc:literal) => {
@@ -313,6 +353,21 @@ calls! { [] f32, 4, {
         S: CanTransitionTo<stage::Fp>,
     {
         self.then("vector_fp_unary", VectorStep::Unary { op, ids: ValidBranchIds::ValidAlways })
+    }
+
+    /// Applies a function to the elements of a group, or to those that a guard admits. The others stay as they are.
+    ///
+    /// # Panics
+    /// If the arithmetic unit is in use; if the guard admits nothing.
+    #[track_caller]
+    pub fn vector_fp_unary_for(self, ids: impl Into<ValidBranchIds>, op: FpUnaryOp)
+        -> VectorTensor<'l, T, stage::Fp, f32, L, StashD, Stash, VE_ORDER, FS, 4>
+    where
+        S: CanTransitionTo<stage::Fp>,
+    {
+        let ids = ids.into();
+        accept("vector_fp_unary", check_admits("vector_fp_unary", ids));
+        self.then("vector_fp_unary", VectorStep::Unary { op, ids })
     }
 
     /// Applies a function as [`vector_fp_unary`](Self::vector_fp_unary) does. The mode is there for symmetry: a

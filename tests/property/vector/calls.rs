@@ -500,7 +500,13 @@ fn divisions() {
 fn functions_of_one_element() {
     let mut bench = Bench::<f32>::new(4);
     for op in FpUnaryOp::ALL.iter().copied() {
-        let step = |groups| vec![split(), Step::Unary { op: function(op), mode1: false, groups }, concat()];
+        let step = |groups| {
+            vec![
+                split(),
+                Step::Unary { op: function(op), mode1: false, condition: Condition::Always, groups },
+                concat(),
+            ]
+        };
         let all = || [vec![Step::Branch(Branch::Unconditional)], step(None)].concat();
         bench.alone(all(), |stream, _| {
             let stream = stream.vector_intra_slice_branch(BranchMode::Unconditional);

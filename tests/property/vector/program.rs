@@ -17,10 +17,11 @@ use crate::reference::vector::operators::{
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::command as library;
 use furiosa_visa_std::command::{
-    BinaryInput, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu,
-    FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmpF32, InputCmpI32, InterSliceReduceOpF32,
+    BinaryInput, BinaryOperator, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp,
+    FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GroupId, InputCmpF32, InputCmpI32, InterSliceReduceOpF32,
     InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32,
-    OperandSource, ReduceOperator, Region, TernaryInput, ValidBranchIds, Vector, VectorStep, VrfOperand,
+    OperandSource, ReduceOperator, Region, TagGuard, TernaryInput, ValidBranchIds, Vector, VectorStep,
+    VrfOperand,
 };
 use furiosa_visa_std::engine::vector as engine;
 use furiosa_visa_std::engine::vector::{
@@ -115,6 +116,14 @@ fn ids(condition: Condition) -> ValidBranchIds {
         Condition::Always => ValidBranchIds::ValidAlways,
         Condition::Group(0) => GroupId::Zero.into(),
         Condition::Group(_) => GroupId::One.into(),
+        Condition::Tags { bits, negated } => {
+            let bits = bits.map(|bit| match bit {
+                Some(true) => BitReq::One,
+                Some(false) => BitReq::Zero,
+                None => BitReq::Ignore,
+            });
+            if negated { TagGuard::not_matches(bits).into() } else { TagGuard::matches(bits).into() }
+        }
     }
 }
 
@@ -251,10 +260,11 @@ impl Translation<'_> {
                 let operands = operands.into_iter().map(input).collect();
                 self.add("vector_fp_ternary", VectorStep::Ternary { op, mode: ternary_mode(*mode), operands })
             }
-            Step::Unary { op, mode1, groups } => {
+            Step::Unary { op, mode1, condition, groups } => {
                 check_unary_mode(if *mode1 { UnaryArgMode::Mode1 } else { UnaryArgMode::Mode0 })?;
                 let ids = match groups {
-                    None | Some([true, true]) => ValidBranchIds::ValidAlways,
+                    None => ids(*condition),
+                    Some([true, true]) => ValidBranchIds::ValidAlways,
                     Some([true, false]) => GroupId::Zero.into(),
                     Some([false, true]) => GroupId::One.into(),
                     Some([false, false]) => return Ok(()),
@@ -266,6 +276,10 @@ impl Translation<'_> {
                 check_defined("zip", op.name(), op.is_defined())?;
                 self.pair = false;
                 self.add("zip", VectorStep::Zip { op, mode })
+            }
+            Step::Reinterpret => {
+                self.kind = if self.kind == Kind::F32 { Kind::I32 } else { Kind::F32 };
+                self.add("vector_reinterpret", VectorStep::Reinterpret)
             }
             Step::FxpToFp(width) => {
                 check_int_width("vector_fxp_to_fp", *width)?;

@@ -139,6 +139,22 @@ pub enum Condition {
     Always,
     /// Elements whose id has bit 3 equal to this group.
     Group(u8),
+    /// Elements whose id has these bits, bit 0 first, where one is given. `negated`: elements whose id has not all of them.
+    Tags { bits: [Option<bool>; 4], negated: bool },
+}
+
+/// As a kernel writes it behind an operand.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Always => f.write_str("TagGuard::all()"),
+            Condition::Group(group) => write!(f, "GroupId::{}", ["Zero", "One"][usize::from(*group)]),
+            Condition::Tags { bits, negated } => {
+                let bits = bits.map(|bit| bit.map_or("Ignore", |bit| if bit { "One" } else { "Zero" }));
+                write!(f, "TagGuard::{}matches([{}])", if *negated { "not_" } else { "" }, bits.join(", "))
+            }
+        }
+    }
 }
 
 /// An operand. A ternary operator also takes a second one, which is a constant.
@@ -245,9 +261,11 @@ pub enum Step {
         operands: Operands,
     },
     /// `vector_fp_unary`. `mode1`: with `UnaryArgMode::Mode1`. `groups`: which groups it applies to, on pairs.
+    /// `condition`: the elements it is for, on a single stream.
     Unary {
         op: Function,
         mode1: bool,
+        condition: Condition,
         groups: Option<[bool; 2]>,
     },
     /// `vector_fp_ternary`.
@@ -285,6 +303,8 @@ pub enum Step {
         packet: Map,
     },
     Stash,
+    /// `vector_reinterpret`: the bits as the other type.
+    Reinterpret,
     Filter {
         time: Map,
         condition: Condition,
@@ -332,9 +352,7 @@ impl fmt::Display for Operand {
         };
         match self.condition {
             Condition::Always => write!(f, "{source}"),
-            Condition::Group(group) => {
-                write!(f, "({source}, GroupId::{})", ["Zero", "One"][usize::from(group)])
-            }
+            condition => write!(f, "({source}, {condition})"),
         }
     }
 }
@@ -401,7 +419,10 @@ impl fmt::Display for Step {
                     _ => write!(f, ".vector_{method}_with_mode({op}, {mode:?}, {operands})"),
                 }
             }
-            Step::Unary { op, mode1, groups } => {
+            Step::Unary { op, mode1: false, condition, groups: None } if *condition != Condition::Always => {
+                write!(f, ".vector_fp_unary_for({condition}, FpUnaryOp::{op:?})")
+            }
+            Step::Unary { op, mode1, condition: _, groups } => {
                 let (suffix, mode) = if *mode1 { ("_with_mode", ", Mode1") } else { ("", "") };
                 let groups = groups.map_or(String::new(), |[a, b]| format!(", {a}, {b}"));
                 write!(f, ".vector_fp_unary{suffix}(FpUnaryOp::{op:?}{mode}{groups})")
@@ -417,6 +438,7 @@ impl fmt::Display for Step {
                     _ => write!(f, ".vector_{method}_zip_with_mode({op}, {mode:?})"),
                 }
             }
+            Step::Reinterpret => f.write_str(".vector_reinterpret()"),
             Step::FxpToFp(width) => write!(f, ".vector_fxp_to_fp({width})"),
             Step::FpToFxp(width) => write!(f, ".vector_fp_to_fxp({width})"),
             Step::Split { time, packet } => write!(f, ".vector_split::<{time}, {packet}>()"),

@@ -50,7 +50,7 @@ pub fn mode(op: Binary, mode: BinaryMode, source: Source) -> Step {
 }
 
 pub fn unary(op: Function) -> Step {
-    Step::Unary { op, mode1: false, groups: None }
+    Step::Unary { op, mode1: false, condition: Condition::Always, groups: None }
 }
 
 pub fn split(time: &str, packet: &str) -> Step {
@@ -156,7 +156,12 @@ fn gate() {
         let steps = vec![
             unzip(tile, "W"),
             split("W, L / 4", "L % 4"),
-            Step::Unary { op: Function::Sigmoid, mode1: false, groups: Some([true, false]) },
+            Step::Unary {
+                op: Function::Sigmoid,
+                mode1: false,
+                condition: Condition::Always,
+                groups: Some([true, false]),
+            },
             Step::Zip { op: MUL1, mode: BinaryMode::Mode01 },
             concat("W", "L"),
         ];

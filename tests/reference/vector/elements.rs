@@ -54,6 +54,10 @@ pub fn matches_id(condition: Condition, id: Option<u8>) -> bool {
         (_, None) => false,
         (Condition::Always, Some(_)) => true,
         (Condition::Group(group), Some(id)) => id >> 3 & 1 == group,
+        (Condition::Tags { bits, negated }, Some(id)) => {
+            let differs = (0..4).any(|k| bits[k].is_some_and(|bit| bit != (id & 1 << k != 0)));
+            differs == negated
+        }
     }
 }
 

@@ -386,6 +386,9 @@ impl Builder<'_> {
         }
         self.stash_at_times();
         self.cluster(Stage::Logic, zip);
+        if zip != Some(Stage::Fxp) {
+            self.reinterpret_at_times();
+        }
         if self.kind == Kind::I32 {
             self.cluster(Stage::Fxp, zip);
             if zip == Some(Stage::Fp) || self.random.chance(40) {
@@ -403,6 +406,9 @@ impl Builder<'_> {
             if self.kind == Kind::F32 {
                 self.cluster(Stage::Fp, zip);
             }
+            if !self.pair || zip != Some(Stage::Fp) {
+                self.reinterpret_at_times();
+            }
             if let Some(axis) = reduced {
                 self.reduce(axis);
             }
@@ -417,6 +423,7 @@ impl Builder<'_> {
             self.steps.push(Step::FpToFxp(width));
             self.kind = Kind::I32;
         }
+        self.reinterpret_at_times();
         self.cluster(Stage::Clip, zip);
         (!self.pair).then_some(())
     }
@@ -429,6 +436,13 @@ impl Builder<'_> {
         if self.stash.is_none() && !self.pair && !self.zipped && self.random.chance(25) {
             self.stash = Some(self.kind);
             self.steps.push(Step::Stash);
+        }
+    }
+
+    fn reinterpret_at_times(&mut self) {
+        if self.random.chance(10) {
+            self.steps.push(Step::Reinterpret);
+            self.kind = if self.kind == Kind::F32 { Kind::I32 } else { Kind::F32 };
         }
     }
 
@@ -565,7 +579,8 @@ impl Builder<'_> {
                     if groups != Some([false, false]) {
                         self.used.insert(op.alu());
                     }
-                    self.steps.push(Step::Unary { op, mode1: false, groups });
+                    let condition = if self.pair { Condition::Always } else { self.condition(30) };
+                    self.steps.push(Step::Unary { op, mode1: false, condition, groups });
                 }
                 1 if stage == Stage::Fp && ternary => {
                     let mode = self.random.pick(&TernaryMode::ALL);
@@ -608,6 +623,13 @@ impl Builder<'_> {
             let condition = self.condition(30);
             return Operands::One(self.operand(ternary, used, condition));
         }
+        // The first that matches counts, so the order of slots is part of the meaning.
+        if self.random.chance(40) {
+            let mut slots: Vec<Condition> = (0..self.random.below(4)).map(|_| self.tags()).collect();
+            slots.push(if self.random.chance(50) { Condition::Always } else { self.tags() });
+            let list = slots.into_iter().map(|condition| self.operand(ternary, used, condition)).collect();
+            return Operands::ArrayVec(list);
+        }
         let mut conditions = match self.random.below(6) {
             0 => vec![Condition::Always],
             1 => vec![Condition::Group(0)],
@@ -624,10 +646,18 @@ impl Builder<'_> {
 
     fn condition(&mut self, percent: usize) -> Condition {
         if self.random.chance(percent) {
-            Condition::Group(self.random.below(2) as u8)
+            if self.random.chance(50) { self.tags() } else { Condition::Group(self.random.below(2) as u8) }
         } else {
             Condition::Always
         }
+    }
+
+    /// A condition on one to four bits.
+    fn tags(&mut self) -> Condition {
+        let mut bits = [(); 4].map(|()| self.random.chance(40).then(|| self.random.chance(50)));
+        let sure = self.random.below(4);
+        bits[sure] = Some(self.random.chance(50));
+        Condition::Tags { bits, negated: self.random.chance(40) }
     }
 
     fn operand(&mut self, ternary: bool, used: bool, condition: Condition) -> Operand {

@@ -463,8 +463,8 @@ fn toggle_of_no_axis(_: &mut Random, legal: &Legal) -> Option<Mutant> {
 
 fn unary_mode(random: &mut Random, legal: &Legal) -> Option<Mutant> {
     let place = legal.pick(random, |step| matches!(step, Step::Unary { .. }))?;
-    let Step::Unary { op, groups, .. } = legal.chain.steps[place] else { return None };
-    legal.replace(place, Step::Unary { op, mode1: true, groups }, &[Rule::UnaryMode])
+    let Step::Unary { op, condition, groups, .. } = legal.chain.steps[place] else { return None };
+    legal.replace(place, Step::Unary { op, mode1: true, condition, groups }, &[Rule::UnaryMode])
 }
 
 fn no_meaning(random: &mut Random, legal: &Legal) -> Option<Mutant> {

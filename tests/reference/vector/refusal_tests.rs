@@ -145,7 +145,7 @@ fn refusals_by_values() {
     }
     let filter = Step::Filter { time: map("W"), condition: Condition::Group(1) };
     assert_eq!(of(vec![plain(), filter]), Some((1, Rule::NotImplemented)));
-    let mode1 = Step::Unary { op: Function::Exp, mode1: true, groups: None };
+    let mode1 = Step::Unary { op: Function::Exp, mode1: true, condition: Condition::Always, groups: None };
     let steps = vec![plain(), split("W, L / 4", "L % 4"), mode1, concat("W", "L")];
     assert_eq!(refused_at(&chain(Kind::F32, ["Q", "W", "L"], steps)), Some((2, Rule::UnaryMode)));
 }

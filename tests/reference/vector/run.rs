@@ -235,7 +235,7 @@ impl<'a> Machine<'a> {
                     _ => unreachable!("the stage is for reals"),
                 })
             }
-            Step::Unary { op, mode1, groups } => {
+            Step::Unary { op, mode1, condition, groups } => {
                 self.enter(Stage::Fp, 4, Some(Kind::F32))?;
                 let pair = self.context == Context::Group;
                 demand(pair == groups.is_some(), Rule::Context, || {
@@ -247,7 +247,12 @@ impl<'a> Machine<'a> {
                     self.claim(op.alu())?;
                 }
                 for (group, applied) in self.groups.iter_mut().zip(applied) {
-                    for lane in group.lanes.iter_mut().filter(|_| applied) {
+                    let Group { lanes, ids } = group;
+                    for (lane, _) in lanes
+                        .iter_mut()
+                        .zip(ids.iter())
+                        .filter(|(_, id)| applied && matches_id(*condition, **id))
+                    {
                         if let Lane::Is(Number::Real(x)) = lane {
                             *lane = Lane::Is(op.apply(*x));
                         }
@@ -256,6 +261,20 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
             Step::Zip { op, mode } => self.zip(*op, mode.arguments()),
+            Step::Reinterpret => {
+                let to = if self.kind == Kind::F32 { Kind::I32 } else { Kind::F32 };
+                for lane in self.groups.iter_mut().flat_map(|group| &mut group.lanes) {
+                    *lane = match *lane {
+                        // Which NaN arithmetic makes is open, and so are its bits.
+                        Lane::Is(number) if is_made_nan(number) => Lane::Open,
+                        Lane::Is(Number::Real(x)) => Lane::Is(Number::Integer(x.to_bits() as i32)),
+                        Lane::Is(Number::Integer(x)) => Lane::Is(Number::Real(f32::from_bits(x as u32))),
+                        other => other,
+                    };
+                }
+                self.kind = to;
+                Ok(())
+            }
             Step::FxpToFp(width) => {
                 self.enter(Stage::FxpToFp, 8, Some(Kind::I32))?;
                 self.convert(*width, Kind::F32, |number, width| match number {

@@ -24,6 +24,9 @@ fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, T, P]>, y: &HbmTenso
     }
     // Forwarding is a ring of one slice.
     let _ = fetched!(ctx.main).switch_to::<m![A], m![T]>().collect::<m![T], m![P]>().commit::<m![T, P]>(4096);
+    let _ = (fetched!(ctx.sub).switch::<m![A / 2, A % 2], m![T]>(SwitchConfig::Forwarding))
+        .collect::<m![T], m![P]>()
+        .commit::<m![T, P]>(4096);
     let _ = rings(fetched!(ctx.main)).collect::<m![T, A], m![P]>().commit::<m![T, A, P]>(4096);
     let _ = fetched!(ctx.sub)
         .switch::<m![A / 16, T / 2 % 2, A % 8], m![T / 4, T % 2, A / 8 % 2]>(SwitchConfig::InterTranspose {

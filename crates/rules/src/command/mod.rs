@@ -52,13 +52,13 @@ pub use trf_layout::{RegisterType, TrfCell, TrfLayout, bank_part};
 pub use unit_copy::{CopyCall, UnitCopy};
 pub use uses::{Place, Use};
 pub use vector::{
-    BinaryArgMode, BinaryInput, BinaryOperator, Branch, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp,
-    FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp, GROUP_BIT, GroupId, InputCmp,
-    InputCmpF32, InputCmpI32, InterSliceReduce, InterSliceReduceOpF32, InterSliceReduceOpI32,
-    IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop, LogicBinaryOpF32,
-    LogicBinaryOpI32, MovedLoop, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop, RepeatedLoop,
-    RngdAlu, SliceLoop, TOGGLE_DIGITS, TernaryArgMode, TernaryInput, ValidBranchIds, Vector, VectorStep,
-    VrfOperand, nest,
+    BinaryArgMode, BinaryInput, BinaryOperator, BitReq, Branch, ClipBinaryOpF32, ClipBinaryOpI32,
+    ExecutionId, FpBinaryOp, FpDivBinaryOp, FpDivOp, FpMulAlu, FpTernaryOp, FpUnaryOp, FxpBinaryOp,
+    GROUP_BIT, GroupId, InputCmp, InputCmpF32, InputCmpI32, InterSliceReduce, InterSliceReduceOpF32,
+    InterSliceReduceOpI32, IntraSliceReduce, IntraSliceReduceOpF32, IntraSliceReduceOpI32, KeptLoop,
+    LogicBinaryOpF32, LogicBinaryOpI32, MovedLoop, OperandSource, REDUCE_LOOPS, ReduceOperator, ReducedLoop,
+    RepeatedLoop, RngdAlu, SliceLoop, TOGGLE_DIGITS, TagGuard, TernaryArgMode, TernaryInput, ValidBranchIds,
+    Vector, VectorStep, VrfOperand, nest,
 };
 
 /// A command with its place in the kernel.

@@ -29,17 +29,20 @@ pub enum SwitchVariant {
     CustomBroadcast,
     /// The inner one of two slice digits becomes time, and the other one moves inwards.
     TransposedBroadcast1,
+    /// All slices keep their packets.
+    Forwarding,
 }
 
 impl SwitchVariant {
     /// All variants.
-    pub const ALL: [SwitchVariant; 6] = [
+    pub const ALL: [SwitchVariant; 7] = [
         SwitchVariant::Broadcast01,
         SwitchVariant::Broadcast1,
         SwitchVariant::Transpose,
         SwitchVariant::InterTranspose,
         SwitchVariant::CustomBroadcast,
         SwitchVariant::TransposedBroadcast1,
+        SwitchVariant::Forwarding,
     ];
 
     /// The name in `SwitchConfig`.
@@ -51,6 +54,7 @@ impl SwitchVariant {
             SwitchVariant::InterTranspose => "InterTranspose",
             SwitchVariant::CustomBroadcast => "CustomBroadcast",
             SwitchVariant::TransposedBroadcast1 => "TransposedBroadcast1",
+            SwitchVariant::Forwarding => "Forwarding",
         }
     }
 }
@@ -204,9 +208,9 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Forwarding: every slice keeps its packets.
+    /// Forwarding: every slice keeps its packets. A command without a switch does the same.
     pub const fn forwarding(slices: usize, in_time: usize) -> Self {
-        let mut switch = Self::blank(SwitchVariant::Broadcast1, 1, in_time);
+        let mut switch = Self::blank(SwitchVariant::Forwarding, 1, in_time);
         switch.push_digit(1, slices, 1);
         switch.push_time(in_time, 0, 1);
         switch

@@ -59,6 +59,7 @@ fn digits(config: &SwitchConfig, slices: usize, in_time: usize) -> String {
             format!("slice2 {}, slice1 {slice1}, slice0 {slice0}; time0 {in_time}", outer(slice1 * slice0))
         }
         SwitchConfig::CustomBroadcast { .. } => format!("as the mappings have them; time0 {in_time}"),
+        SwitchConfig::Forwarding => format!("slice2 {slices}; time0 {in_time}"),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::command::{
     AccumulationKind, Cast, Collect, CommitNarrowing, Contraction, Fetch, Interleave, MaskConfig, Operation,
-    Region, Sink, StreamShape, Switch, Table, TensorUnit, Transpose, TrfRegion, Vector, VectorStep,
-    shapes_before_vector,
+    Region, Sink, StreamShape, Switch, SwitchVariant, Table, TensorUnit, Transpose, TrfRegion, Vector,
+    VectorStep, shapes_before_vector,
 };
 use crate::engine::collect::CollectConfig;
 use crate::engine::contraction::{AccumulateConfig, AlignConfig, ContractConfig};
@@ -93,9 +93,12 @@ impl Pass {
         Ok(())
     }
 
-    /// Adds a redistribution over the slices.
+    /// Adds a redistribution over the slices. The routers forward by themselves.
     pub fn switch(&mut self, switch: Switch) {
-        self.switch = Some(switch);
+        self.switch = match switch.variant {
+            SwitchVariant::Forwarding => None,
+            _ => Some(switch),
+        };
     }
 
     /// Adds the cut into flits.

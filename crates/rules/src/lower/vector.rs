@@ -71,7 +71,8 @@ impl Stream {
         StashRead { stashed: self.stashed.map(read) }.operand(self.kind(OPERATION)?)
     }
 
-    /// Adds a step of the Vector Engine that leaves the mappings as they are: an operator, a conversion, the stash.
+    /// Adds a step of the Vector Engine that leaves the mappings as they are: an operator, a conversion, the stash, a
+    /// reinterpretation.
     /// `operation` is the call, for messages.
     ///
     /// # Errors
@@ -86,6 +87,7 @@ impl Stream {
                 | VectorStep::Ternary { .. }
                 | VectorStep::FxpToFp { .. }
                 | VectorStep::FpToFxp { .. }
+                | VectorStep::Reinterpret
         );
         if !keeps_mappings {
             refuse!(

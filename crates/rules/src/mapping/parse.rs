@@ -20,7 +20,7 @@ use super::normal::factorize;
 use super::term::{Axis, Ident, Pool};
 use crate::error::PlanError;
 use crate::text::distance;
-use furiosa_visa_grammar::{Mapping, Operator, parse_str};
+use furiosa_visa_grammar::{Mapping, Number, Operator, parse_str};
 use std::fmt;
 use std::ops::Range;
 
@@ -275,13 +275,14 @@ impl Reader<'_> {
             ),
             Mapping::Operation { operator, inner, n, span, n_span } => {
                 let (inner, size) = self.expr(inner)?;
+                let n = self.number(n, n_span)?;
                 let expr = match operator {
-                    Operator::Stride => Expr::Stride(inner, *n),
-                    Operator::Modulo => Expr::Modulo(inner, *n),
-                    Operator::Resize => Expr::Resize(inner, *n),
-                    Operator::Padding => Expr::Padding(inner, *n),
+                    Operator::Stride => Expr::Stride(inner, n),
+                    Operator::Modulo => Expr::Modulo(inner, n),
+                    Operator::Resize => Expr::Resize(inner, n),
+                    Operator::Padding => Expr::Padding(inner, n),
                 };
-                match expr.checked_step(size, *n) {
+                match expr.checked_step(size, n) {
                     Ok(size) => {
                         self.limit(size, &(span.start..n_span.end))?;
                         Ok((leaked(expr), size))
@@ -291,9 +292,10 @@ impl Reader<'_> {
             }
             Mapping::Margin { lead, inner, trail, span } => {
                 let (inner, size) = self.expr(inner)?;
-                let expr = Expr::Margin(inner, *lead, *trail);
+                let (lead, trail) = (self.number(lead, span)?, self.number(trail, span)?);
+                let expr = Expr::Margin(inner, lead, trail);
                 let place = place_of(tree);
-                match expr.checked_margin(size, *lead, *trail) {
+                match expr.checked_margin(size, lead, trail) {
                     Ok(size) => {
                         self.limit(size, &place)?;
                         Ok((leaked(expr), size))
@@ -323,6 +325,16 @@ impl Reader<'_> {
                 }
                 Ok(found.unwrap_or((&Expr::Identity, 1)))
             }
+        }
+    }
+
+    fn number(&self, number: &Number<String>, place: &Range<usize>) -> Result<usize, ParseError> {
+        match number {
+            Number::Plain(n) => Ok(*n),
+            Number::Braced(content) => self.refuse(
+                format!("the constant `{{ {content} }}` has a value only while compiling; write the number in its place"),
+                place,
+            ),
         }
     }
 
@@ -359,7 +371,7 @@ fn place_of(tree: &Tree) -> Range<usize> {
         Mapping::Operation { inner, n_span, .. } => place_of(inner).start..n_span.end,
         Mapping::Margin { lead, inner, span, .. } => {
             let inner = place_of(inner);
-            if *lead > 0 { span.start..inner.end } else { inner.start..span.end }
+            if lead.is_none() { inner.start..span.end } else { span.start..inner.end }
         }
         Mapping::Pair { items } => match (items.first(), items.last()) {
             (Some(first), Some(last)) => place_of(first).start..place_of(last).end,
@@ -383,6 +395,7 @@ mod tests {
         axes![N = 4, C = 3, W = 8];
         let read = |text| parse_mapping(text, &self::axes()).expect("is a mapping");
         assert_eq!(read("N, [C, W / 2] # 16 = 3"), <m![N, [C, W / 2] # 16 = 3]>::EXPR);
+        assert_eq!(read("N #{!} 8, C #{*} { 4 },"), <m![N # 8, C # 4]>::EXPR);
         assert_eq!(read("1"), <m![1]>::EXPR);
         assert_eq!(read("[N, C], W"), <m![[N, C], W]>::EXPR);
         assert_eq!(index_at(read("W / 4, W % 4"), 5).map(|index| index.to_string()), Some("i![W: 5]".into()));
@@ -406,6 +419,12 @@ mod tests {
         refused("N * 2", "`*` is not a mapping operator", 2..3);
         refused("W, N / 3", "3 does not divide 4", 5..8);
         refused("{ Other }", "exists only while compiling", 0..9);
+        refused(
+            "N # { ROWS }, C",
+            "the constant `{ ROWS }` has a value only while compiling; write the number",
+            4..12,
+        );
+        refused("C + # { ROWS }", "has a value only while compiling", 2..3);
         refused("N # 18446744073709551616", "is too large", 4..24);
         refused("1 # 4294967296", "4294967296 positions are too many", 2..14);
         refused("C, N # 18446744073709551615", "positions are too many", 5..27);

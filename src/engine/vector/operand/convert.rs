@@ -4,7 +4,7 @@ use super::derive::OperandPlan;
 use super::{
     OPERATION, Operands, Stash, TernaryOperand, TernaryOperands, VeBranchOperand, VeRhs, check_always,
 };
-use crate::command::{GroupId, ValidBranchIds};
+use crate::command::{GroupId, TagGuard, ValidBranchIds};
 use crate::engine::vector::array_vec::ArrayVec;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -264,6 +264,7 @@ pub trait BranchIds: Into<ValidBranchIds> {}
 
 impl BranchIds for ValidBranchIds {}
 impl BranchIds for GroupId {}
+impl BranchIds for TagGuard {}
 
 impl<TargetMapping: M, R: IntoRhs<f32, TargetMapping>> From<(R, f32)> for TernaryOperand<TargetMapping> {
     #[track_caller]

@@ -12,6 +12,7 @@
 //! register file: for each slice of the stream the tensor must have one, with the same coordinates of axes that both
 //! name.
 
+mod branched;
 mod convert;
 
 mod derive;
@@ -29,6 +30,7 @@ use crate::runtime::late::planned;
 use crate::scalar::VeScalar;
 use crate::spec::VECTOR_BRANCHES;
 use crate::tensor::VrfTensor;
+pub use branched::{Branched, Slots, slots};
 pub use convert::{
     GroupOperand, GroupTernaryOperand, IntoGroupOperand, IntoGroupTernaryOperand, IntoOperands, IntoRhs,
     IntoTernaryOperands,
@@ -36,6 +38,7 @@ pub use convert::{
 use core::marker::PhantomData;
 pub use derive::{OperandPlan, OperandRequest, derive_operand, derive_stash};
 pub(crate) use furiosa_visa_rules::engine::vector::operand::OPERATION;
+pub(super) use furiosa_visa_rules::engine::vector::operand::check_admits;
 pub use furiosa_visa_rules::engine::vector::operand::check_always;
 pub(super) use stash::StashPlan;
 pub use stash::{HasTensor, NoTensor, StashRead, TensorState};
@@ -186,6 +189,7 @@ pub(super) fn binary_inputs<D: VeScalar, TargetMapping: M>(
     held: &mut Vec<Lease>,
 ) -> Result<Vec<BinaryInput>, PlanError> {
     let input = |operand: VeBranchOperand<D, TargetMapping>| {
+        check_admits(OPERATION, operand.valid_branch_ids)?;
         Ok(BinaryInput { ids: operand.valid_branch_ids, source: operand.operand.source(stash, held)? })
     };
     operands.into_iter().map(input).collect()
@@ -198,6 +202,7 @@ pub(super) fn ternary_inputs<TargetMapping: M>(
     held: &mut Vec<Lease>,
 ) -> Result<Vec<TernaryInput>, PlanError> {
     let input = |operand: TernaryOperand<TargetMapping>| {
+        check_admits(OPERATION, operand.valid_branch_ids)?;
         let source = operand.operand0.source(stash, held)?;
         Ok(TernaryInput { ids: operand.valid_branch_ids, source, constant: operand.operand1 })
     };

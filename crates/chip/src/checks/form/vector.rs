@@ -140,6 +140,7 @@ fn check(step: &VectorStep, shape: StreamShape, progress: &mut Progress, form: F
             }
             Ok(())
         }
+        VectorStep::Reinterpret => Ok(()),
         VectorStep::Split | VectorStep::Trim => needs(None, BEAT_LANES),
         VectorStep::Pad => needs(None, VECTOR_NARROW_LANES),
         VectorStep::Concat => {

@@ -81,6 +81,9 @@ fn steps_in_their_places() {
         I32,
         &[VectorStep::FxpToFp { int_width: 31 }, Split, EXP, Concat, VectorStep::FpToFxp { int_width: 0 }],
     );
+    accepted(I32, &[VectorStep::Reinterpret, Split, EXP, VectorStep::Reinterpret, Concat]);
+    refused(F32, &[VectorStep::Reinterpret, Split, EXP, Concat], "is to work on packets of 4 i32");
+    refused(F32, &[VectorStep::Reinterpret, binary(ADD)], "is to work on packets of 8 i32");
     refused(I8, &[], "packets of 32 i8 are no flits of 8 i32 or f32");
     refused(F32, &[EXP], "`FpUnaryOp::Exp` is to work on packets of 8 f32");
     refused(I32, &[binary(ADD)], "is to work on packets of 8 i32");

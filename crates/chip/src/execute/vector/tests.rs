@@ -6,9 +6,9 @@ mod operators;
 
 use super::*;
 use furiosa_visa_rules::command::{
-    BinaryInput, ClipBinaryOpF32, ClipBinaryOpI32, FillId, Footprint, FpBinaryOp, FpMulAlu, FxpBinaryOp,
-    GroupId, InputCmpF32, IntraSliceReduce, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32, Memory,
-    ReduceOperator, ReducedLoop, Step, TernaryInput, Transfer, TransferLoop, VrfOperand,
+    BinaryInput, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, FillId, Footprint, FpBinaryOp, FpMulAlu,
+    FxpBinaryOp, GroupId, InputCmpF32, IntraSliceReduce, KeptLoop, LogicBinaryOpF32, LogicBinaryOpI32,
+    Memory, ReduceOperator, ReducedLoop, Step, TagGuard, TernaryInput, Transfer, TransferLoop, VrfOperand,
 };
 use furiosa_visa_rules::mapping::Guard;
 use rand::rngs::SmallRng;
@@ -106,7 +106,8 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
                 };
                 groups.iter_mut().flatten().for_each(|cell| cell.0 = cell.0.map(change));
             }
-            VectorStep::Split | VectorStep::Concat => {}
+            // Cells hold bits.
+            VectorStep::Split | VectorStep::Concat | VectorStep::Reinterpret => {}
             VectorStep::Trim => {
                 groups[0] = groups[0].chunks(8).flat_map(|packet| packet[..4].to_vec()).collect();
             }
@@ -250,10 +251,16 @@ fn operator(random: &mut SmallRng, shape: StreamShape) -> BinaryOperator {
     }
 }
 
-const IDS: [ValidBranchIds; 3] = [
+const IDS: [ValidBranchIds; 5] = [
     ValidBranchIds::ValidAlways,
     ValidBranchIds::ValidGroup { id: GroupId::Zero },
     ValidBranchIds::ValidGroup { id: GroupId::One },
+    ValidBranchIds::ValidTags {
+        guard: TagGuard::matches([BitReq::One, BitReq::Ignore, BitReq::Zero, BitReq::Ignore]),
+    },
+    ValidBranchIds::ValidTags {
+        guard: TagGuard::not_matches([BitReq::Zero, BitReq::One, BitReq::Ignore, BitReq::One]),
+    },
 ];
 
 fn branch(random: &mut SmallRng) -> Branch {
@@ -297,7 +304,8 @@ fn program(random: &mut SmallRng, time: usize) -> Vector {
     }
     for _ in 0..random.random_range(1..9) {
         let float = shape.element == ElementType::F32;
-        let step = match random.random_range(0..12) {
+        let step = match random.random_range(0..13) {
+            12 => VectorStep::Reinterpret,
             0 if shape.lanes == 8 => VectorStep::Split,
             0 if shape.time.is_multiple_of(2) => VectorStep::Concat,
             1 if shape.lanes == 8 && !paired => VectorStep::Trim,

@@ -3,6 +3,7 @@
 //! Every element has an execution id of four bits. Bit 3 is its group. An operand may apply to one group only; the
 //! operator passes elements of the other group on unchanged.
 
+use super::guard::TagGuard;
 use crate::list::List;
 use crate::mapping::GuardDigit;
 use core::fmt;
@@ -40,6 +41,12 @@ pub enum ValidBranchIds {
         /// The group.
         id: GroupId,
     },
+    /// Elements whose execution ids a guard admits. `ValidBranchIds::from(guard)` uses the other variants where they say
+    /// the same.
+    ValidTags {
+        /// The guard.
+        guard: TagGuard,
+    },
     /// All elements.
     #[default]
     ValidAlways,
@@ -50,7 +57,27 @@ impl ValidBranchIds {
     pub const fn holds(&self, id: u8) -> bool {
         match self {
             ValidBranchIds::ValidGroup { id: group } => (id & GROUP_BIT != 0) == (group.bit_value() == 1),
+            ValidBranchIds::ValidTags { guard } => guard.admits_raw(id),
             ValidBranchIds::ValidAlways => true,
+        }
+    }
+
+    /// The same condition as a guard.
+    pub const fn guard(&self) -> TagGuard {
+        match self {
+            ValidBranchIds::ValidGroup { id } => TagGuard::group(*id),
+            ValidBranchIds::ValidTags { guard } => *guard,
+            ValidBranchIds::ValidAlways => TagGuard::all(),
+        }
+    }
+}
+
+impl From<TagGuard> for ValidBranchIds {
+    fn from(guard: TagGuard) -> Self {
+        match guard.as_group() {
+            Some(id) => ValidBranchIds::ValidGroup { id },
+            None if guard.admits_all() => ValidBranchIds::ValidAlways,
+            None => ValidBranchIds::ValidTags { guard },
         }
     }
 }
@@ -66,6 +93,7 @@ impl fmt::Display for ValidBranchIds {
         f.pad(match self {
             ValidBranchIds::ValidGroup { id: GroupId::Zero } => "group 0",
             ValidBranchIds::ValidGroup { id: GroupId::One } => "group 1",
+            ValidBranchIds::ValidTags { guard } => return guard.fmt(f),
             ValidBranchIds::ValidAlways => "always",
         })
     }
@@ -222,6 +250,24 @@ mod tests {
             assert_eq!((zero.holds(id), one.holds(id)), (id < 8, id >= 8));
             assert!(ValidBranchIds::default().holds(id));
         }
+    }
+
+    /// A guard keeps the ids that it admits, and has the shorter form where there is one.
+    #[test]
+    fn guards_are_conditions() {
+        use super::super::guard::BitReq::{Ignore, One, Zero};
+        let tags = TagGuard::not_matches([One, Zero, Ignore, Ignore]);
+        let (all, group) = (TagGuard::all(), TagGuard::group(GroupId::One));
+        let pairs = [
+            (tags, ValidBranchIds::ValidTags { guard: tags }),
+            (all, ValidBranchIds::ValidAlways),
+            (group, GroupId::One.into()),
+        ];
+        for (guard, ids) in pairs {
+            assert_eq!((ValidBranchIds::from(guard), ids.guard()), (ids, guard));
+            (0..16).for_each(|id| assert_eq!(ids.holds(id), guard.admits_raw(id), "{guard} {id}"));
+        }
+        assert_eq!(pairs[0].1.to_string(), "TagGuard::not_matches([One, Zero, Ignore, Ignore])");
     }
 
     /// At its boundary only `Equal` holds, and each comparison has bits of its type.

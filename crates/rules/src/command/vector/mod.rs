@@ -11,6 +11,7 @@
 
 mod arguments;
 mod branch;
+mod guard;
 mod operators;
 mod print;
 mod reduce;
@@ -19,6 +20,7 @@ pub use arguments::{BinaryArgMode, TernaryArgMode};
 pub use branch::{
     Branch, GROUP_BIT, GroupId, InputCmp, InputCmpF32, InputCmpI32, TOGGLE_DIGITS, ValidBranchIds,
 };
+pub use guard::{BitReq, ExecutionId, TagGuard};
 pub use operators::{
     BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpDivOp, FpMulAlu,
     FpTernaryOp, FpUnaryOp, FxpBinaryOp, IntraSliceReduceOpF32, IntraSliceReduceOpI32, LogicBinaryOpF32,
@@ -130,6 +132,8 @@ pub enum VectorStep {
         /// Bits before the binary point, 0 to 31.
         int_width: u32,
     },
+    /// Reads the 32 bits of each element as the other type. It takes no unit and no time.
+    Reinterpret,
     /// Cuts each packet of 8 lanes into two of 4.
     Split,
     /// Removes the upper 4 of 8 lanes, which are padding.
@@ -181,6 +185,11 @@ impl VectorStep {
         match self {
             VectorStep::FxpToFp { .. } => StreamShape { element: ElementType::F32, ..before },
             VectorStep::FpToFxp { .. } => StreamShape { element: ElementType::I32, ..before },
+            VectorStep::Reinterpret => {
+                let other =
+                    if matches!(element, ElementType::F32) { ElementType::I32 } else { ElementType::F32 };
+                StreamShape { element: other, ..before }
+            }
             VectorStep::Unzip { .. } => StreamShape { element, time: time / 2, lanes },
             VectorStep::Split => StreamShape { element, time: time.saturating_mul(2), lanes: lanes / 2 },
             VectorStep::Concat => StreamShape { element, time: time / 2, lanes: lanes.saturating_mul(2) },
@@ -233,9 +242,9 @@ impl Vector {
     /// True if a step computes with elements. Otherwise the engine passes them on.
     pub fn computes(&self) -> bool {
         let passes = |step: &VectorStep| {
-            use VectorStep::{Branch, Concat, Pad, Split, Stash, Trim};
+            use VectorStep::{Branch, Concat, Pad, Reinterpret, Split, Stash, Trim};
             matches!(step, Branch(self::Branch::Unconditional | self::Branch::AxisToggle { .. }) | Stash)
-                || matches!(step, Split | Concat | Trim | Pad)
+                || matches!(step, Reinterpret | Split | Concat | Trim | Pad)
         };
         !self.steps.iter().all(passes)
     }

@@ -71,6 +71,7 @@ impl fmt::Display for VectorStep {
             }
             VectorStep::FxpToFp { int_width } => write!(f, "fxp_to_fp {int_width}"),
             VectorStep::FpToFxp { int_width } => write!(f, "fp_to_fxp {int_width}"),
+            VectorStep::Reinterpret => f.write_str("reinterpret"),
             VectorStep::Split => f.write_str("split"),
             VectorStep::Trim => f.write_str("trim_way4"),
             VectorStep::Concat => f.write_str("concat"),

@@ -122,6 +122,7 @@ fn of(steps: impl IntoIterator<Item = VectorStep>) -> Vector {
 fn steps_print() {
     let zip = |mode| VectorStep::Zip { op: BinaryOperator::Fp(FpBinaryOp::SubF), mode };
     let unary = |ids| VectorStep::Unary { op: FpUnaryOp::Tanh, ids };
+    let tags = TagGuard::matches([BitReq::One, BitReq::Ignore, BitReq::Zero, BitReq::Ignore]);
     for (step, text) in [
         (VectorStep::Unzip { step: 16 }, "unzip 16"),
         (zip(BinaryArgMode::Mode01), "zip FpBinaryOp::SubF"),
@@ -136,6 +137,8 @@ fn steps_print() {
         ),
         (unary(ValidBranchIds::ValidAlways), "FpUnaryOp::Tanh"),
         (unary(GroupId::One.into()), "FpUnaryOp::Tanh for group 1"),
+        (unary(tags.into()), "FpUnaryOp::Tanh for TagGuard::matches([One, Ignore, Zero, Ignore])"),
+        (VectorStep::Reinterpret, "reinterpret"),
         (VectorStep::FxpToFp { int_width: 7 }, "fxp_to_fp 7"),
         (VectorStep::FpToFxp { int_width: 9 }, "fp_to_fxp 9"),
         (VectorStep::Split, "split"),
@@ -160,6 +163,7 @@ fn steps_change_the_stream() {
         (VectorStep::Trim, shape(ElementType::F32, 6, 4)),
         (VectorStep::FpToFxp { int_width: 31 }, shape(ElementType::I32, 6, 8)),
         (VectorStep::Stash, floats),
+        (VectorStep::Reinterpret, shape(ElementType::I32, 6, 8)),
         (taking(BinaryArgMode::Mode01), floats),
         (across(), shape(ElementType::F32, 3, 8)),
     ] {
@@ -171,6 +175,7 @@ fn steps_change_the_stream() {
         (VectorStep::Concat, shape(ElementType::I32, 3, 8)),
         (VectorStep::Pad, shape(ElementType::I32, 6, 8)),
         (VectorStep::Stash, integers),
+        (VectorStep::Reinterpret, shape(ElementType::F32, 6, 4)),
     ] {
         assert_eq!(step.shape(integers), behind, "{step}");
     }

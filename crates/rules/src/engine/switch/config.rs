@@ -17,6 +17,7 @@ use core::fmt;
 /// | `InterTranspose` | `s2, t1, s0` | `time2, time0, s1` | one of `slice1 * slice0` |
 /// | `TransposedBroadcast1` | `s2, x, s1` | `time, s0` | one of `slice1` |
 /// | `CustomBroadcast` | any digits, in any order | `time`, and moved digits innermost | those that it needs |
+/// | `Forwarding` | `s2, s1, s0` | `time` | its own |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchConfig {
     /// All slices of a sub-ring get all of its packets.
@@ -64,6 +65,8 @@ pub enum SwitchConfig {
         /// Values of the slice digit that becomes time.
         slice0: usize,
     },
+    /// Slices and time stay as they are: the same as a `collect` without a switch.
+    Forwarding,
 }
 
 impl SwitchConfig {
@@ -76,6 +79,7 @@ impl SwitchConfig {
             SwitchConfig::InterTranspose { .. } => SwitchVariant::InterTranspose,
             SwitchConfig::CustomBroadcast { .. } => SwitchVariant::CustomBroadcast,
             SwitchConfig::TransposedBroadcast1 { .. } => SwitchVariant::TransposedBroadcast1,
+            SwitchConfig::Forwarding => SwitchVariant::Forwarding,
         }
     }
 
@@ -86,8 +90,13 @@ impl SwitchConfig {
 
     /// Appends the configuration without the name of its type.
     pub const fn sizes(&self, text: Text) -> Text {
-        let text = text.str(self.variant().name()).str(" { ");
+        let text = text.str(self.variant().name());
+        if let SwitchConfig::Forwarding = self {
+            return text;
+        }
+        let text = text.str(" { ");
         let text = match self {
+            SwitchConfig::Forwarding => text,
             SwitchConfig::CustomBroadcast { ring_size } => text.str("ring_size: ").number(*ring_size),
             SwitchConfig::Broadcast01 { slice1, slice0, .. }
             | SwitchConfig::Broadcast1 { slice1, slice0 }

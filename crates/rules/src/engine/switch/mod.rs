@@ -184,8 +184,31 @@ pub const fn derive(pool: &mut Pool, mappings: &Mappings, config: &SwitchConfig)
         SwitchConfig::CustomBroadcast { ring_size } => {
             custom::derive_custom(pool, mappings, Some(*ring_size))
         }
+        SwitchConfig::Forwarding => derive_forwarding(mappings),
         _ => regular::derive_regular(pool, mappings, config),
     }
+}
+
+/// Checks that neither slices nor time change.
+const fn derive_forwarding(mappings: &Mappings) -> Result<Switch, Reason> {
+    let request = &mappings.request;
+    if !same(&mappings.in_slice, &mappings.out_slice) {
+        broken!(
+            "switch forwarded slices",
+            "write `OutSlice` as `InSlice`",
+            "slices keep their packets, but `OutSlice` {} is not `InSlice` {}",
+            (request.out_slice, request.in_slice),
+        );
+    }
+    if !same(&mappings.in_time, &mappings.out_time) {
+        broken!(
+            "switch forwarded time",
+            "write `OutTime` as `InTime`",
+            "packets keep their order, but `OutTime` {} is not `InTime` {}",
+            (request.out_time, request.in_time),
+        );
+    }
+    Ok(Switch::forwarding(mappings.in_slice.size(), mappings.in_time.size()))
 }
 
 /// Checks the mappings of a switch against a configuration, and derives the settings of the routers.

@@ -22,8 +22,10 @@ impl Sizes {
             SwitchConfig::Broadcast1 { slice1, slice0 }
             | SwitchConfig::Transpose { slice1, slice0 }
             | SwitchConfig::TransposedBroadcast1 { slice1, slice0 } => Self { slice1, slice0, time0: 1 },
-            // This variant has rules of its own.
-            SwitchConfig::CustomBroadcast { .. } => Self { slice1: 1, slice0: 1, time0: 1 },
+            // These variants have rules of their own.
+            SwitchConfig::CustomBroadcast { .. } | SwitchConfig::Forwarding => {
+                Self { slice1: 1, slice0: 1, time0: 1 }
+            }
         }
     }
 }
@@ -70,7 +72,7 @@ pub const fn derive_regular(
             let (kept, moved) = (("slice1", &before.slice1), ("`[time0, slice0]`", &before.slice0));
             attempt!(check_one_moved(pool, mappings, &before.slice2, (slice0, slice1), kept, moved));
         }
-        SwitchVariant::CustomBroadcast => {}
+        SwitchVariant::CustomBroadcast | SwitchVariant::Forwarding => {}
     }
     Ok(routes(config.variant(), mappings.in_slice.size(), mappings.in_time.size(), &sizes))
 }
@@ -375,8 +377,8 @@ const fn routes(variant: SwitchVariant, slices: usize, in_time: usize, sizes: &S
             switch.push_time(in_time, 0, 1);
             switch.push_time(slice0, 1, 0);
         }
-        // This variant has routes of its own.
-        SwitchVariant::CustomBroadcast => {}
+        // These variants have routes of their own.
+        SwitchVariant::CustomBroadcast | SwitchVariant::Forwarding => {}
     }
     switch
 }

@@ -231,7 +231,7 @@ const fn closest(mappings: &Mappings, kept: &Kept, variant: SwitchVariant) -> Sw
         SwitchVariant::InterTranspose => {
             SwitchConfig::InterTranspose { slice1: ring / slice0, slice0, time0: 1 }
         }
-        SwitchVariant::Transpose | SwitchVariant::CustomBroadcast => {
+        SwitchVariant::Transpose | SwitchVariant::CustomBroadcast | SwitchVariant::Forwarding => {
             let slice1 = if ring > 1 { 2 } else { 1 };
             SwitchConfig::Transpose { slice1, slice0: ring / slice1 }
         }
@@ -273,7 +273,7 @@ const fn refusal(pool: &Pool, mappings: &Mappings, kept: &Kept, custom: &Reason)
     );
     each!(k < SwitchVariant::ALL.len(), {
         let variant = SwitchVariant::ALL[k];
-        if matches!(variant, SwitchVariant::CustomBroadcast) {
+        if matches!(variant, SwitchVariant::CustomBroadcast | SwitchVariant::Forwarding) {
             continue;
         }
         let config = closest(mappings, kept, variant);

@@ -7,6 +7,7 @@ pub mod operand;
 pub mod pair;
 pub mod reduce;
 pub mod rules;
+pub mod tag;
 pub mod time_left;
 pub mod valid_count;
 
@@ -18,5 +19,6 @@ pub use reduce::{ReduceConfig, ReduceRequest, derive_reduce, is_of, loops};
 pub use rules::{
     VectorPacketRequest, check_sizes, derive_concat, derive_pad, derive_split, derive_trim, derive_way8,
 };
+pub use tag::{Cmp, TagMode};
 pub use time_left::TimeLeft;
 pub use valid_count::{Narrowing, derive_valid_count};

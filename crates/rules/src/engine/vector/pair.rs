@@ -1,6 +1,6 @@
 //! Two groups: the two halves of a stream along an axis of 2, side by side, until a zip makes one stream of them.
 
-use crate::command::{GroupId, ValidBranchIds};
+use crate::command::{GROUP_BIT, GroupId, ValidBranchIds};
 use crate::engine::vector::rules::derive_way8;
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{
@@ -116,8 +116,8 @@ const fn check_time(
 /// The elements of a group that an operand is for. `None` if it is for the other group: then it does nothing, but takes
 /// its unit.
 pub fn ids_in_group(group: usize, ids: ValidBranchIds) -> Option<ValidBranchIds> {
-    let of_this = of_group(group);
-    (ids == ValidBranchIds::ValidAlways || ids == of_this).then_some(of_this)
+    let id = if group == 0 { 0 } else { GROUP_BIT };
+    ids.holds(id).then_some(of_group(group))
 }
 
 /// The ids of the elements of a group.

@@ -1,0 +1,21 @@
+//! The slot of a register file is the last one.
+
+use furiosa_visa_std::prelude::*;
+
+axes![S = 256, L = 8];
+
+type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>;
+
+fn kernel(ctx: &mut Context, x: &X, b: &VrfTensor<f32, m![1], m![1 # 2], m![S], m![L]>) -> X {
+    let low = TagGuard::group(GroupId::Zero);
+    (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L]>())
+        .vector_init()
+        .vector_intra_slice_tag(TagMode::Zero)
+        .vector_clip(ClipBinaryOpF32::Add, Branched::rf(low, b).imm(low, 4.0))
+        .vector_final()
+        .commit(AUTO)
+}
+
+fn main() {
+    std::hint::black_box(kernel as fn(_, _, _) -> _);
+}
