@@ -15,9 +15,9 @@ pub use crate::memory::{
 pub use crate::stream::*;
 pub use crate::vector::*;
 pub use crate::visa::command::{
-    BinaryArgMode, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp,
-    FxpBinaryOp, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32, IntraSliceReduceOpI32,
-    LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
+    BinaryArgMode, BitReq, ClipBinaryOpF32, ClipBinaryOpI32, ExecutionId, FpBinaryOp, FpMulAlu, FpTernaryOp,
+    FpUnaryOp, FxpBinaryOp, GroupId, InterSliceReduceOpF32, InterSliceReduceOpI32, IntraSliceReduceOpF32,
+    IntraSliceReduceOpI32, LogicBinaryOpF32, LogicBinaryOpI32, TagGuard, TernaryArgMode,
 };
 pub use crate::visa::engine::lookup_table::TableLookup;
 pub use crate::visa::engine::stream::stage;

@@ -6,7 +6,12 @@ axes![R = 512, C = 64];
 
 type Rows<D, E> = DmTensor<D, m![1], m![R / 256], m![R % 256], E>;
 
-/// `y = x / sqrt(mean(x²) + ε) · w + x`, a row per slice, with the weights in the VRF.
+/// The guard of elements that were negative: the first comparison held.
+fn negative() -> TagGuard {
+    TagGuard::matches([BitReq::One, BitReq::Ignore, BitReq::Ignore, BitReq::Ignore])
+}
+
+/// `y = x / sqrt(mean(x²) + ε) · w`, a row per slice, with the weights in the VRF.
 #[device(chip = 1)]
 fn norm(
     ctx: &mut Context,
@@ -17,7 +22,7 @@ fn norm(
     let w: Rows<f32, m![C]> = w.to_dm(&mut ctx.tdma);
     let w: VrfTensor<f32, m![1], m![R / 256], m![R % 256], m![C]> =
         ctx.sub.begin(w.view()).fetch::<m![C / 8], m![C % 8]>().collect::<m![C / 8], m![C % 8]>().to_vrf();
-    let scale: VrfTensor<f32, m![1], m![R / 256], m![R % 256], m![1 # 8]> = ctx
+    let mean: Rows<f32, m![1 # 8]> = ctx
         .main
         .begin(x.view())
         .fetch::<m![C / 8], m![C % 8]>()
@@ -33,6 +38,19 @@ fn norm(
         .vector_widen_pad::<m![1 # 8]>()
         .vector_clip(ClipBinaryOpF32::Add, 1e-5)
         .vector_final()
+        .commit_trim::<m![1 # 8]>()
+        .commit();
+    let root: VrfTensor<f32, m![1], m![R / 256], m![R % 256], m![1 # 8]> = ctx
+        .sub
+        .begin(mean.view())
+        .fetch::<m![1], m![1 # 8]>()
+        .collect::<m![1], m![1 # 8]>()
+        .vector_init()
+        .vector_intra_slice_tag(TagMode::Zero)
+        .vector_narrow_trim::<m![1 # 4]>()
+        .vector_fp_unary(FpUnaryOp::Sqrt)
+        .vector_widen_pad::<m![1 # 8]>()
+        .vector_final()
         .to_vrf();
     let y: Rows<bf16, m![C]> = ctx
         .main
@@ -41,14 +59,15 @@ fn norm(
         .fetch_cast::<f32>()
         .collect::<m![C / 8], m![C % 8]>()
         .vector_init()
-        .vector_intra_slice_tag(TagMode::Zero)
+        .vector_intra_slice_tag(TagMode::Comparison([Cmp::Less(0.0), Cmp::False, Cmp::False, Cmp::True]))
         .vector_narrow_split::<m![C / 4], m![C % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &w)
-        .vector_stash()
-        .vector_fp_ternary(FpTernaryOp::FmaF, (0.0, 0.0))
-        .vector_fp_binary_with_mode(FpBinaryOp::AddF, BinaryArgMode::Mode01, &scale)
-        .vector_fp_unary(FpUnaryOp::Sqrt)
-        .vector_fp_div_with_mode(BinaryArgMode::Mode10, Stash)
+        .vector_fp_ternary(FpTernaryOp::FmaF, (2.0, 0.0))
+        .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode10, &w)
+        .vector_fp_binary(
+            FpBinaryOp::MulF(FpMulAlu::Mul1),
+            Branched::imm(negative(), 0.5).imm(TagGuard::all(), 0.5),
+        )
+        .vector_fp_div_with_mode(BinaryArgMode::Mode01, &root)
         .vector_widen_concat::<m![C / 8], m![C % 8]>()
         .vector_final()
         .cast::<bf16, m![C % 8 # 16]>()

@@ -1,0 +1,173 @@
+//! Refusals of the compiler in the words of the later surface: once, at the line of the call.
+//!
+//! Each program is given to `rustc` with the library that this test was built with.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A call in the middle of a kernel, and what the compiler says of it.
+struct Case {
+    name: &'static str,
+    /// Follows `let _ =`, on a line of its own.
+    call: &'static str,
+    message: &'static str,
+}
+
+/// Begins streams of `a`, 16 rows, and of weights.
+const BEFORE: &str = "use furiosa_opt_std::prelude::*;
+axes![T = 16, N = 8, K = 64, L = 8, Z = 262144];
+type Unit<D, E> = DmTensor<D, m![1], m![1 # 2], m![1 # 256], E>;
+#[device]
+fn kernel(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![T, K]>, b: &HbmTensor<bf16, m![1], m![N, K]>, f: &HbmTensor<f32, m![1], m![T, L]>) {
+    let a: Unit<bf16, m![T, K]> = a.to_dm(&mut ctx.tdma);
+    let b: Unit<bf16, m![N, K]> = b.to_dm(&mut ctx.tdma);
+    let f: Unit<f32, m![T, L]> = f.to_dm(&mut ctx.tdma);
+    let w = ctx.sub.begin(b.view()).fetch::<m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>();
+    let w: TrfTensor<bf16, m![1], m![1 # 2], m![1 # 256], m![N], m![K]> = w.to_trf();
+    let x = ctx.main.begin(a.view()).fetch::<m![T], m![K]>();
+    let _ = (&b, &f, &w);
+    let _ =
+";
+
+const AFTER: &str = ";
+}
+fn main() {}
+";
+
+const CASES: &[Case] = &[
+    Case {
+        name: "fetch_of_another_axis",
+        call: "ctx.main.begin(a.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L # 16]>().commit_trim::<m![L]>().commit::<m![T, L]>()",
+        message: "fetch: ",
+    },
+    Case {
+        name: "collect_of_two_flits",
+        call: "x.collect::<m![T], m![K]>()",
+        message: "collect: the packet `m![K]` of bf16 holds 128 bytes, but a flit holds 32",
+    },
+    Case {
+        name: "to_trf_of_three_lanes",
+        call: "ctx.sub.begin(b.view()).fetch::<m![N], m![K]>().collect::<m![N, K / 16], m![K % 16]>().to_trf::<m![N # 12], m![K]>()",
+        message: "to_trf: Lane::SIZE must be 1, 2, 4, or 8, got 12 from `m![N # 12]`",
+    },
+    Case {
+        name: "contract_outer_of_one_flit",
+        call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 16], m![K % 16], _, _, _>(&w)",
+        message: "contract_outer: ",
+    },
+    Case {
+        name: "contract_packet_of_three_columns",
+        call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 32], m![K % 32], _, _, _>(&w).contract_packet::<m![K / 3 % 3]>()",
+        message: "contract_packet: ",
+    },
+    Case {
+        name: "contract_time_that_sums_too_little",
+        call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 32], m![K % 32], _, _, _>(&w).contract_packet::<m![1]>().contract_time::<m![T, K / 32]>().contract_lane::<m![T], m![N]>(LaneMode::Interleaved)",
+        message: "contract_time: OutTime is `m![T, K / 32]`, but contract_lane goes on to OutTime `m![T]`",
+    },
+    Case {
+        name: "contract_lane_of_another_packet",
+        call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 32], m![K % 32], _, _, _>(&w).contract_packet::<m![1]>().contract_time::<m![T]>().contract_lane::<m![T], m![L]>(LaneMode::Interleaved)",
+        message: "contract_lane: ",
+    },
+    Case {
+        name: "narrow_split_without_the_half",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().vector_init().vector_intra_slice_tag(TagMode::Zero).vector_narrow_split::<m![T], m![L % 4]>()",
+        message: "vector_narrow_split: the output time is `m![T]`, but `m![T]` followed by the half of the packet is `m![T, L / 4]`",
+    },
+    Case {
+        name: "stash_that_was_not_written",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().vector_init().vector_intra_slice_tag(TagMode::Zero).vector_clip(ClipBinaryOpF32::Add, Stash)",
+        message: "vector: `Stash` is no operand here",
+    },
+    Case {
+        name: "stash_of_another_way",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().vector_init().vector_intra_slice_tag(TagMode::Zero).vector_stash().vector_narrow_split::<m![T, L / 4], m![L % 4]>().vector_fp_binary(FpBinaryOp::AddF, Stash)",
+        message: "vector: `Stash` is no operand here",
+    },
+    Case {
+        name: "commit_trim_of_twelve_bytes",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().commit_trim::<m![L = 3]>()",
+        message: "commit_trim: OutPacket `m![L = 3]` of f32 keeps 12 bytes",
+    },
+    Case {
+        name: "commit_of_a_stream_that_was_not_trimmed",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().commit::<m![T, L]>()",
+        message: "commit",
+    },
+    Case {
+        name: "tensor_larger_than_a_slice",
+        call: "DmTensor::<f32, m![1], m![1 # 2], m![1 # 256], m![Z]>::new()",
+        message: "524288",
+    },
+    Case {
+        name: "table_that_does_not_follow_from_types",
+        call: "x.fetch_table_lookup::<f8e4m3>()",
+        message: "no table from `bf16` to `f8e4m3` follows from the types",
+    },
+    Case {
+        name: "reshape_to_another_size",
+        call: "unsafe { a.reshape::<m![1], m![1 # 2], m![1 # 256], m![K]>() }",
+        message: "reshape: ",
+    },
+];
+
+/// The libraries beside this test.
+fn folder() -> PathBuf {
+    let program = std::env::current_exe().expect("the test has a path");
+    program.parent().expect("a program is in a folder").to_path_buf()
+}
+
+/// The library of the crate that was built last.
+fn library() -> PathBuf {
+    let entries =
+        folder().read_dir().expect("the folder can be read").map(|entry| entry.expect("an entry").path());
+    let is_library = |path: &PathBuf| {
+        let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+        file.starts_with("libfuriosa_opt_std-") && file.ends_with(".rlib")
+    };
+    let age = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).expect("it has an age");
+    entries.filter(is_library).max_by_key(age).expect("the test depends on the library")
+}
+
+/// Errors of the compiler, of which the first line says what is wrong.
+fn errors(source: &Path, release: bool) -> String {
+    let mut compiler = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    compiler.args(["--edition=2024", "--crate-type=bin", "-Awarnings", "--emit=obj", "-Cdebuginfo=0"]);
+    compiler.arg(if release { "-Copt-level=3" } else { "-Copt-level=0" });
+    compiler.arg("--extern").arg(format!("furiosa_opt_std={}", library().display()));
+    compiler.arg("-L").arg(format!("dependency={}", folder().display()));
+    compiler.arg("--out-dir").arg(source.parent().expect("it is in a folder")).arg(source);
+    let output = compiler.output().expect("rustc starts");
+    assert!(!output.status.success(), "{} is accepted", source.display());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn written(name: &str, text: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("furiosa-opt-std-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for programs");
+    let path = folder.join(format!("{name}.rs"));
+    std::fs::write(&path, text).expect("a program is written");
+    path
+}
+
+#[test]
+fn refusals_are_told_once_at_the_line_of_the_call() {
+    let line = BEFORE.lines().count() + 1;
+    for (case, release) in CASES.iter().flat_map(|case| [(case, false), (case, true)]) {
+        let path = written(&format!("{}_{release}", case.name), &format!("{BEFORE}{}{AFTER}", case.call));
+        let text = errors(&path, release);
+        let told: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
+        // The last one counts the others.
+        assert!(told.len() == 2 && told[0].contains(case.message), "{} ({release}): {text}", case.name);
+        let place = format!("{}:{line}:", path.display());
+        assert!(text.contains(&place), "{} ({release}), {place}: {text}", case.name);
+    }
+}
+
+/// A program without a mistake is compiled: what the cases have around their calls is right.
+#[test]
+#[should_panic(expected = "is accepted")]
+fn what_is_around_the_calls_is_right() {
+    errors(&written("right", &format!("{BEFORE}x.collect::<m![T, K / 16], m![K % 16]>(){AFTER}")), false);
+}
