@@ -144,6 +144,26 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_that_narrows_is_explained() {
+        use crate::engine::commit_stages::{Narrowed, Trimmed};
+        // Of 8 f32 the leading 4 are kept: 16 bytes, which are 8 as bf16.
+        type Plan = CommitPlan<bf16, m![B], m![A = 4], m![B, A = 4], false, Narrowed<Trimmed>>;
+        let text = Plan::explain().to_string();
+        let has = |name: &str, value: &str| {
+            text.lines()
+                .any(|line| line.starts_with(&format!("{name} ")) && line.ends_with(&format!(" {value}")))
+        };
+        assert!(has("commit_in_size", "16 bytes") && has("narrowed", "f32 to bf16, 8 bytes"), "{text}");
+        assert!(has("contiguous run", "128 bytes") && has("commit_size", "8 bytes"), "{text}");
+        let config = Plan::CONFIG;
+        assert_eq!((config.window, config.written, config.cycles), (4, 8, 16));
+        assert_eq!(
+            config.to_string(),
+            "[16 : 4, 4 : 1] : 4, commit_in_size 16 B, commit_size 8 B, 16 cycles"
+        );
+    }
+
+    #[test]
     fn a_move_prints_its_loops() {
         type Move =
             DmaPlan<HbmTensor<i8, m![1], m![A, B]>, DmTensor<i8, m![1], m![1 # 2], m![A # 256], m![B]>>;

@@ -152,6 +152,6 @@ fn unwritten_elements_are_found() {
         });
     });
     // The stream has the odd rows behind the even ones.
-    let part = "commit_cast_relu: uninitialised: time step 2 converts element 32 of the tensor";
+    let part = "commit_cast_relu: uninitialised element: time step 2 converts element 32 of the tensor";
     assert!(message.contains(part), "{message}");
 }
