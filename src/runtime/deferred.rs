@@ -12,9 +12,9 @@
 //! been executed at their calls. A report, a look at a register file, a transfer of the host and another launch need the
 //! commands before them, and have them executed earlier.
 
-use super::context::SystemHandle;
 use super::liveness::Full;
 use super::names::{AllLives, Begin, Maker, is_name};
+use super::shared::SystemHandle;
 use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::command::{Command, Inspection, Memory, Operation, PlaceMut, Region};

@@ -1,8 +1,8 @@
 //! The way of a fault out of a kernel.
 
 use super::Placement;
-use super::context::SystemHandle;
 use super::late::when_late;
+use super::shared::SystemHandle;
 use crate::chip::{Fault, FaultKind, with_origin};
 use crate::clock::KernelCall;
 use crate::error::PlanError;

@@ -17,7 +17,7 @@
 // Other targets have no signals to handle.
 #![cfg_attr(not(any(unix, windows)), allow(dead_code))]
 
-use super::context::Shared;
+use super::shared::Shared;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};

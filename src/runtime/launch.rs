@@ -3,11 +3,12 @@
 #![allow(clippy::needless_lifetimes)] // Compilers name the implementations of `DeviceSend` as they are written.
 
 use super::Placement;
-use super::context::{Context, Dma, DmaContext, MakesTensors as _, SystemHandle, Tu, TuContext};
+use super::context::{Context, Dma, DmaContext, MakesTensors as _, Tu, TuContext};
 use super::fault::{InsideLaunch, next_launch, two_contexts};
 use super::kernel_chips::{self, TensorChips};
 use super::late::when_late;
 use super::needs_await::NeedsAwait;
+use super::shared::SystemHandle;
 use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::scalar::{Opt, Scalar, bf16, f4e2m1, f8e4m3, f8e5m2, f16, i4, i5, i9};

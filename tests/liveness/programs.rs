@@ -300,14 +300,11 @@ impl Model {
         }
         model.ends = vec![Default::default(); steps.len()];
         // A tensor that was made and never read ends when its variable is replaced.
-        let read = |tensor: &Modelled, all: &[Step]| match all[tensor.step] {
-            Step::Load { .. } => false,
-            _ => true,
-        };
+        let read = |tensor: &Modelled| !matches!(steps[tensor.step], Step::Load { .. });
         for (tensor, slot) in model.dm.iter().zip(slots) {
             let made_here = tensor.first == tensor.last
                 || matches!(steps[tensor.step], Step::Fill { to, .. } if to == slot);
-            if read(tensor, steps) && !made_here {
+            if read(tensor) && !made_here {
                 model.ends[tensor.step].0.push(slot);
             }
         }
