@@ -45,7 +45,7 @@ when_late! {
 
 when_late! {
     /// The first refusal of the two.
-    const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
+    pub(super) const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
         attempt!(first);
         second
     }
