@@ -23,6 +23,7 @@ use crate::runtime::{
     Context, Dma, DmaContext, DmaValues as _, MakesTensors, Tu, TuContext, TuValues as _, dma_of_kernel,
 };
 use crate::scalar::Scalar;
+pub use crate::tensor::pad::PadPlan;
 pub use crate::tensor::relabel::RelabelPlan;
 pub use crate::tensor::tile::TilePlan;
 use crate::tensor::{

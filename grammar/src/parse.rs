@@ -95,9 +95,9 @@ impl Parser {
     }
 
     /// `member`. Leaves the not empty `rest` behind the comma after it, if there is one.
-    fn member<'t, S: Clone, E: Clone + fmt::Display>(
+    fn member<S: Clone, E: Clone + fmt::Display>(
         &mut self,
-        rest: &mut &'t [Token<S, E>],
+        rest: &mut &[Token<S, E>],
         depth: usize,
     ) -> Result<Node<S, E>, Error<S>> {
         let first = &rest[0];

@@ -5,7 +5,7 @@
 use crate::memory::{DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut};
 use crate::visa::mapping::{Identity, M};
 use crate::visa::scalar::Scalar;
-use crate::visa::surface::{RelabelPlan, TilePlan};
+use crate::visa::surface::{PadPlan, RelabelPlan, TilePlan};
 use crate::visa::tensor;
 use crate::words::check;
 
@@ -137,4 +137,28 @@ reshapes! {
     HbmTensor of HbmTensor<Chip => Chip2, Element => Element2>;
     HbmTensorView of HbmTensor<'l, Chip => Chip2, Element => Element2>;
     HbmTensorViewMut of HbmTensor<'l, Chip => Chip2, Element => Element2>;
+}
+
+/// Declares another padding of a view.
+macro_rules! pads {
+    ($($(#[$doc:meta])* $call:ident, $plan:ident, $view:ident of $of:ident<$($unit:ident),+>;)*) => { $(
+        impl<'l, D: Scalar, $($unit: M,)+ Element: M> $view<'l, D, $($unit,)+ Element> {
+            $(#[$doc])*
+            #[track_caller]
+            #[inline(never)]
+            pub fn $call<Element2: M>(self) -> $view<'l, D, $($unit,)+ Element2> {
+                check!($plan of PadPlan<tensor::$of<D, $($unit,)+ Element>, tensor::$of<D, $($unit,)+ Element2>>);
+                $view(self.0.$call())
+            }
+        }
+    )* };
+}
+
+pads! {
+    /// The same elements with one outermost padding more: `m![A, B]` as `m![A # 8, B]`.
+    pad, PAD, DmTensorView of DmTensor<Chip, Cluster, Slice>;
+    /// The same elements without an outermost padding: the inverse of `pad`.
+    unpad, UNPAD, DmTensorView of DmTensor<Chip, Cluster, Slice>;
+    /// The same elements with one outermost padding more: `m![A, B]` as `m![A # 8, B]`.
+    pad, PAD, HbmTensorView of HbmTensor<Chip>;
 }

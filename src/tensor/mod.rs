@@ -9,6 +9,7 @@ mod handle;
 
 mod hbm;
 
+pub mod pad;
 pub mod relabel;
 
 pub mod tile;

@@ -41,7 +41,7 @@ pub(crate) use furiosa_visa_rules::tensor::relabel::{Reach, four, part_with};
 pub use furiosa_visa_rules::tensor::relabel::{RelabelDimension, check_relabel, check_reshape};
 
 /// The first refusal of the two.
-const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
+pub(super) const fn both<T: Copy>(first: Refusable<T>, second: Refusable<()>) -> Refusable<()> {
     attempt!(first);
     second
 }

@@ -486,3 +486,38 @@ fn other_axes_for_views() {
                 `m![W / 2, 1 # 2]` has elements up to position 62, which lie behind it";
     assert!(refused.contains(text), "{refused}");
 }
+
+/// Views with one outermost padding more and less: a stream has the steps of the padding, and moves leave them out.
+#[test]
+fn views_are_padded_outermost() {
+    axes![A = 3, E = 32];
+    for address in [4096, (512 << 10) - 96] {
+        let mut ctx = Context::acquire();
+        let values = bytes(256 * 96);
+        let host = HostTensor::<i8, m![S, A, E]>::from_buf(init(&values));
+        let x = block_on(host.to_hbm::<m![1], m![S, A, E]>(&mut ctx.pdma, 0));
+        // At the end of DM there is no room for padding, and no element.
+        let dm = x.to_dm::<Cluster, m![S], m![A, E]>(&mut ctx.tdma, address);
+        let padded = dm.view().pad::<m![A # 4, E]>();
+        assert_eq!(padded.address(), dm.address());
+        let mut z = HbmTensor::<i8, m![1], m![S, A, E]>::new(&mut ctx);
+        padded.clone().unpad::<m![A, E]>().to_hbm_view(&mut ctx.tdma, z.view_mut());
+        assert_same(&block_on(z.to_host::<m![S, A, E]>(&mut ctx.pdma)).to_buf(), &values);
+        if address == 4096 {
+            let y = (ctx.main.begin(padded).fetch::<i8, m![A # 4], m![E]>())
+                .collect::<m![A # 4], m![E]>()
+                .commit::<m![A # 4, E]>(8192);
+            let mut z = HbmTensor::<i8, m![1], m![S, A, E]>::new(&mut ctx);
+            y.view().unpad::<m![A, E]>().to_hbm_view(&mut ctx.tdma, z.view_mut());
+            assert_same(&block_on(z.to_host::<m![S, A, E]>(&mut ctx.pdma)).to_buf(), &values);
+        }
+        // From HBM, and a tile of it: the last row alone.
+        let tile =
+            x.view().pad::<m![[S, A, E] # 32768]>().to_dm::<Cluster, m![S], m![A, E]>(&mut ctx.tdma, 16384);
+        let row = tile.view().tile::<m![A], 1, m![1 # 3, E]>(2).pad::<m![1 # 8, E]>();
+        let mut last = HbmTensor::<i8, m![1], m![S, E]>::new(&mut ctx);
+        row.unpad::<m![1, E]>().to_hbm_view(&mut ctx.tdma, last.view_mut());
+        let expected: Vec<i8> = (0..256 * 32).map(|k| values[k / 32 * 96 + 64 + k % 32]).collect();
+        assert_same(&block_on(last.to_host::<m![S, E]>(&mut ctx.pdma)).to_buf(), &expected);
+    }
+}

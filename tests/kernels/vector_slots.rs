@@ -10,14 +10,11 @@ type Stream<'l, D> = CollectTensor<'l, { Tu::Main }, D, m![1], Cluster, m![S], m
 type Result<'l, D> = VectorFinalTensor<'l, { Tu::Main }, D, m![1], Cluster, m![S], m![W], m![L]>;
 
 /// The elements behind a program, and the cycles of its pass. `b` is in the VRF.
-fn run<D: VeScalar, D2: VeScalar>(
+fn run<D: VeScalar + FetchCast<D>, D2: VeScalar>(
     values: &[D],
     b: &[D],
     program: impl for<'l> FnOnce(Stream<'l, D>, &VrfTensor<D, m![1], Cluster, m![S], m![L]>) -> Result<'l, D2>,
-) -> (Vec<Opt<D2>>, u64)
-where
-    D: FetchCast<D>,
-{
+) -> (Vec<Opt<D2>>, u64) {
     block_on(async {
         let mut ctx = Context::acquire();
         let host = HostTensor::<D, m![S, W, L]>::from_buf(init(values));

@@ -1,5 +1,6 @@
 //! Tensors at rest in the memories of the chip.
 
+pub mod pad;
 pub mod relabel;
 pub mod shape;
 pub mod tile;
