@@ -101,18 +101,23 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M>
 }
 
 /// The check of the time that `contract_time` keeps.
-struct TimePlan<Lane, Kept, Packet, OutTime, OutPacket>(
-    PhantomData<(Lane, Kept, Packet, OutTime, OutPacket)>,
+struct TimePlan<Lane, Time, Kept, Packet, OutTime, OutPacket>(
+    PhantomData<(Lane, Time, Kept, Packet, OutTime, OutPacket)>,
 );
 
-impl<Lane: M, Kept: M, Packet: M, OutTime: M, OutPacket: M> TimePlan<Lane, Kept, Packet, OutTime, OutPacket> {
+impl<Lane: M, Time: M, Kept: M, Packet: M, OutTime: M, OutPacket: M>
+    TimePlan<Lane, Time, Kept, Packet, OutTime, OutPacket>
+{
     /// Refused: a time from which `contract_lane` would still sum, or which lacks what it keeps.
     const CHECK: Result<(), PlanError> = {
         let [interleaved, sequential] =
             [Kept::SIZE * Packet::SIZE, Kept::SIZE * Lane::SIZE * Packet::SIZE.div_ceil(8)];
         let sums = OutTime::SIZE != interleaved && OutTime::SIZE != sequential;
+        let other = AccumulatePlan::<Lane, Time, Packet, OutTime, OutPacket>::check();
         match AccumulatePlan::<Lane, Kept, Packet, OutTime, OutPacket>::check() {
             Ok(()) if !sums => Ok(()),
+            // `contract_lane` refuses it.
+            _ if other.is_err() => Ok(()),
             _ => Err(PlanError::new(
                 "contract time",
                 text!(
@@ -140,7 +145,7 @@ impl<'l, const T: Tu, Lane: M, D: StreamScalar, L: StreamLayout, Kept: M>
     ) -> TuTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
         let () = planned!(CHECK of AccumulatePlan<Lane, L::Time, L::Packet, OutTime, OutPacket>);
         const {
-            if let Err(error) = &TimePlan::<Lane, Kept, L::Packet, OutTime, OutPacket>::CHECK {
+            if let Err(error) = &TimePlan::<Lane, L::Time, Kept, L::Packet, OutTime, OutPacket>::CHECK {
                 error.refuse()
             }
         }

@@ -8,8 +8,8 @@ use crate::visa::PlanError;
 /// Letters of the longest refusal, after the exchange.
 const CAPACITY: usize = 3072;
 
-/// A name of the other surface, and the one of this surface. A `call` is exchanged only where it is written as one: in
-/// front of `:`, `(` or `::<`, or behind `.` or a backtick.
+/// A name of the other surface, and the one of this surface. A `call` is exchanged only where it is written as one: as
+/// the first word, in front of `:`, `(` or `::<`, or behind `.` or a backtick.
 struct Word {
     from: &'static str,
     to: &'static str,
@@ -96,11 +96,11 @@ const fn is_call(text: &[u8], from: usize, to: usize) -> bool {
 }
 
 /// The name in this surface of what stands at `from..to`.
-const fn exchanged(text: &[u8], from: usize, to: usize, of_lanes: bool) -> Option<&'static str> {
+const fn exchanged(text: &[u8], from: usize, to: usize, of_lanes: bool, first: bool) -> Option<&'static str> {
     let mut k = 0;
     while k < WORDS.len() {
         let word = &WORDS[k];
-        if is(text, from, to, word.from) && (!word.call || is_call(text, from, to)) {
+        if is(text, from, to, word.from) && (!word.call || first || is_call(text, from, to)) {
             return Some(word.to);
         }
         k += 1;
@@ -128,6 +128,7 @@ const fn in_words(text: &[u8]) -> Buffer {
             k += 1;
             continue;
         }
+        let is_first = first;
         if first {
             let mut at = 0;
             while at < OF_LANES.len() {
@@ -136,7 +137,7 @@ const fn in_words(text: &[u8]) -> Buffer {
             }
             first = false;
         }
-        match exchanged(text, start, k, of_lanes) {
+        match exchanged(text, start, k, of_lanes, is_first) {
             Some(word) => buffer.push_all(word),
             None => buffer.push(text, start, k),
         }
@@ -205,6 +206,7 @@ mod tests {
         );
         becomes("fetch: rows that align with a contract", "fetch: rows that align with a contract");
         becomes("fault: accumulate: 2 rows", "fault: contract_lane: 2 lanes");
+        becomes("accumulate, Interleaved: rows", "contract_lane, Interleaved: lanes");
         becomes("use `AccumulationKind::Sequential`", "use `LaneMode::Sequential`");
         becomes("vector_split: m![Row_2]", "vector_narrow_split: m![Row_2]");
         becomes("dma_gather: row 7", "dma_gather_scaled: row 7");
