@@ -112,6 +112,11 @@ fn the_command() {
 }
 
 #[test]
+fn the_later_surface() {
+    check("furiosa-opt-std", "opt-std", &["src/lib.rs"]);
+}
+
+#[test]
 fn the_layers() {
     for layer in ["rules", "chip", "clock", "report"] {
         check(&format!("furiosa-visa-{layer}"), &format!("crates/{layer}"), &["src/lib.rs"]);
