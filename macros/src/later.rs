@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn kernels_know_their_device() {
-        let text = device(
+        let text = kernel(
             quote!(pe = 2),
             quote!(
                 pub fn my_kernel(ctx: &mut Context) {}
