@@ -69,10 +69,13 @@ macro_rules! classes {
         impl DeviceSend for Inputs {}
 
         impl Inputs {
-            async fn new(ctx: &mut Context) -> Self {
-                Self { $($class: {
+            /// Tensors of all classes, with elements where `has` says so.
+            async fn new(ctx: &mut Context, has: impl Fn(usize) -> bool) -> Self {
+                Self { $($class: if has($index) {
                     let host = HostTensor::<i32, m![$axis]>::from_buf(init(&input($index)));
                     host.to_hbm(&mut ctx.pdma, AUTO).await
+                } else {
+                    HbmTensor::new(ctx)
                 },)* }
             }
 
@@ -362,7 +365,10 @@ fn steps(random: &mut SmallRng) -> Vec<Step> {
 fn run(placement: Placement, compute: Compute, program: &Program, model: &Model) -> Result<(), String> {
     block_on(async {
         let mut ctx = Context::with(SimOptions { placement, compute, ..SimOptions::default() });
-        let inputs = Inputs::new(&mut ctx).await;
+        // Where no values are computed, nobody looks at them.
+        let loads =
+            |own| program.steps.iter().any(|step| matches!(step, Step::Load { class, .. } if *class == own));
+        let inputs = Inputs::new(&mut ctx, |class| compute == Compute::Values && loads(class)).await;
         let stored = match try_launch(interpreted, (&mut *ctx, program, &inputs)).await {
             Ok(stored) => stored,
             Err(fault) if fault.kind == FaultKind::Capacity => return Err(fault.to_string()),
