@@ -63,10 +63,17 @@ fn features(chain: &Chain) -> BTreeSet<String> {
                         Source::Vrf(_) => "register file",
                         Source::Stash => "stash",
                     };
-                    add(format!("{context} {source} {:?}", operand.condition));
+                    let condition = match operand.condition {
+                        Condition::Tags { negated, .. } => format!("tags, negated: {negated}"),
+                        other => format!("{other:?}"),
+                    };
+                    add(format!("{context} {source} {condition}"));
                 }
             }
-            Step::Unary { op, .. } => add(format!("{op:?}")),
+            Step::Unary { op, condition, .. } => {
+                add(format!("{op:?}"));
+                add(format!("function of all: {}", *condition == Condition::Always));
+            }
             Step::Ternary { mode, .. } => add(format!("{mode:?}")),
             Step::Zip { op, .. } => add(format!("zip in {:?}", op.cluster())),
             Step::IntraReduce { op, axis, packet, .. } => {
