@@ -1,0 +1,251 @@
+//! Mappings as texts: members, trailing padding, what a commit keeps, what a contraction keeps of its time.
+//!
+//! Texts are compared without spaces. Sizes are computed where all axes of a mapping are numbers of the same file.
+
+use super::names::Names;
+use super::source::{Kind, Source};
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use std::collections::BTreeSet;
+
+/// Depth to which aliases are followed.
+const MOST_ALIASES: usize = 16;
+
+/// What stands between the brackets of `m![…]`, behind an alias or not. `None` if it is not in this text.
+pub fn inside(source: &Source<'_>, names: &Names, text: &str) -> Option<String> {
+    let mut text = text.trim().to_string();
+    for _ in 0..MOST_ALIASES {
+        let rest = text.strip_prefix("m!").map(str::trim_start);
+        let inner = rest.and_then(|rest| rest.strip_prefix('[')).and_then(|rest| rest.strip_suffix(']'));
+        if let Some(inner) = inner {
+            return Some(inner.trim().trim_end_matches(',').trim().to_string());
+        }
+        let alias = names.alias_of(&text).filter(|alias| alias.parameters.is_empty())?;
+        text = source.of(&alias.target).trim().to_string();
+    }
+    None
+}
+
+/// The text without spaces.
+pub fn bare(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The members of a mapping: what stands between its outermost commas.
+pub fn members(inside: &str) -> Vec<String> {
+    let (mut members, mut own, mut depth) = (Vec::new(), String::new(), 0usize);
+    for c in inside.chars() {
+        match c {
+            '[' | '(' | '{' => depth += 1,
+            ']' | ')' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                members.push(std::mem::take(&mut own).trim().to_string());
+                continue;
+            }
+            _ => {}
+        }
+        own.push(c);
+    }
+    if !own.trim().is_empty() {
+        members.push(own.trim().to_string());
+    }
+    members
+}
+
+/// `X # n` as `X` and `n`, if the whole mapping is that. Brackets around `X` are dropped.
+pub fn padded(inside: &str) -> Option<(String, usize)> {
+    let [one] = <[String; 1]>::try_from(members(inside)).ok()?;
+    let (kept, size) = one.rsplit_once('#')?;
+    let digits: String = size.trim().chars().filter(|&c| c != '_').collect();
+    let size = digits.parse().ok()?;
+    let kept = kept.trim();
+    // Dead positions before and behind, `# n + X` and `X + # n`, and a `#` inside of a group.
+    if kept.is_empty() || kept.ends_with('+') || depth(kept) != 0 {
+        return None;
+    }
+    let unwrapped = kept.strip_prefix('[').and_then(|kept| kept.strip_suffix(']'));
+    let kept = unwrapped.filter(|kept| depth(kept) == 0 && !kept.contains(']')).unwrap_or(kept);
+    Some((kept.trim().to_string(), size))
+}
+
+fn depth(text: &str) -> i32 {
+    text.chars().fold(0, |depth, c| match c {
+        '[' | '(' | '{' => depth + 1,
+        ']' | ')' | '}' => depth - 1,
+        _ => depth,
+    })
+}
+
+/// The mapping with the aliases in its braces written out. `None` if one is not in this text.
+fn expanded(source: &Source<'_>, names: &Names, text: &str, left: usize) -> Option<String> {
+    let left = left.checked_sub(1)?;
+    let Some(open) = text.find('{') else { return Some(text.to_string()) };
+    let close = open + text[open..].find('}')?;
+    let name = text[open + 1..close].trim();
+    let own = expanded(source, names, &inside(source, names, name)?, left)?;
+    let rest = expanded(source, names, &text[close + 1..], left)?;
+    Some(format!("{}[{own}]{rest}", &text[..open]))
+}
+
+/// The axes that a mapping names. `None` if a part of it is not in this text.
+pub fn axes(source: &Source<'_>, names: &Names, inside: &str) -> Option<BTreeSet<String>> {
+    let text = expanded(source, names, inside, MOST_ALIASES)?;
+    if text.contains(['$', '{']) {
+        return None;
+    }
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    Some(words.filter(|word| word.starts_with(char::is_alphabetic)).map(str::to_string).collect())
+}
+
+/// The size of a mapping, if this text has it.
+pub fn size(source: &Source<'_>, names: &Names, inside: &str) -> Option<usize> {
+    let text = expanded(source, names, inside, MOST_ALIASES)?;
+    let declared: Option<Vec<String>> = axes(source, names, inside)?
+        .into_iter()
+        .map(|axis| names.size_of(&axis).map(|size| format!("{axis}={size}")))
+        .collect();
+    let declared = declared?;
+    let table =
+        if declared.is_empty() { Axes::default() } else { Axes::parse(&declared.join(",")).ok()? };
+    Some(parse_mapping(&text, &table).ok()?.size())
+}
+
+/// The packet that a commit into `element` keeps of `packet`, as a type. `Err` says why it is not known.
+pub fn kept_packet(
+    source: &Source<'_>,
+    names: &Names,
+    [time, packet, element]: [Option<&str>; 3],
+    is_view: bool,
+) -> Result<String, String> {
+    let spelled = packet.ok_or("no call of this chain spells the packet")?;
+    let inner =
+        inside(source, names, spelled).ok_or_else(|| format!("`{spelled}` is not declared in this file"))?;
+    let element =
+        element.ok_or("the Element of the destination is not spelled, in the call or in an annotation")?;
+    let destination =
+        inside(source, names, element).ok_or_else(|| format!("`{element}` is not declared in this file"))?;
+    let time = time.and_then(|time| inside(source, names, time));
+    let sizes = [Some(inner.as_str()), Some(destination.as_str()), time.as_deref()]
+        .map(|mapping| mapping.and_then(|mapping| size(source, names, mapping)));
+    // A view has holes, which its size counts: there, the text alone decides.
+    if let [Some(lanes), Some(positions), Some(steps)] = sizes
+        && !is_view
+        && positions.is_multiple_of(steps)
+        && positions / steps <= lanes
+    {
+        return Ok(cut(source, names, spelled, &inner, (lanes, positions / steps)));
+    }
+    let (own, destination) = (members(&inner), members(&destination));
+    let ends_in = |tail: &[String]| {
+        destination.len() >= tail.len()
+            && destination[destination.len() - tail.len()..]
+                .iter()
+                .zip(tail)
+                .all(|(left, right)| bare(left) == bare(right))
+    };
+    if ends_in(&own) {
+        return Ok(spelled.to_string());
+    }
+    if let Some((kept, _)) = padded(&inner) {
+        if ends_in(&members(&kept)) {
+            return Ok(format!("m![{kept}]"));
+        }
+        // Less padding, as in `m![X # 32]` to `m![X # 8]`.
+        if let Some(last) = destination.last()
+            && padded(last).is_some_and(|(other, _)| bare(&other) == bare(&kept))
+        {
+            return Ok(format!("m![{last}]"));
+        }
+    }
+    Err(format!("it is not known how much of `{spelled}` has a place in `{element}`"))
+}
+
+/// The leading `window` of the `lanes` elements of a packet.
+fn cut(
+    source: &Source<'_>,
+    names: &Names,
+    spelled: &str,
+    inner: &str,
+    (lanes, window): (usize, usize),
+) -> String {
+    if lanes == window {
+        return spelled.to_string();
+    }
+    let list = |text: &str| if members(text).len() > 1 { format!("[{text}]") } else { text.to_string() };
+    if let Some((kept, _)) = padded(inner)
+        && let Some(size) = size(source, names, &kept)
+    {
+        if size == window {
+            return format!("m![{kept}]");
+        }
+        if size < window {
+            return format!("m![{} # {window}]", list(&kept));
+        }
+        return format!("m![{} = {window}]", list(&kept));
+    }
+    format!("m![{} = {window}]", list(inner))
+}
+
+/// The stages of a contraction, as they are spelled.
+#[derive(Debug)]
+pub struct Contraction<'t> {
+    pub is_interleaved: bool,
+    /// Time of the two operands, if it is spelled.
+    pub time: Option<&'t str>,
+    /// The columns that leave the tree.
+    pub columns: &'t str,
+    pub out_time: &'t str,
+    pub out_packet: &'t str,
+}
+
+/// The time that is left before lanes and columns are folded into it, as a type. `Err` says why it is not known.
+pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> Result<String, String> {
+    let of = |text: &str| {
+        inside(source, names, text).ok_or_else(|| format!("`{text}` is not spelled in this file"))
+    };
+    if own.out_time == "_" {
+        return Err("OutTime is not spelled".to_string());
+    }
+    let columns = of(own.columns);
+    if own.is_interleaved && columns.as_deref().is_ok_and(|columns| bare(columns) == "1") {
+        return Ok(own.out_time.to_string());
+    }
+    let columns = columns?;
+    let time = own.time.ok_or("the call before does not spell the time of both operands")?;
+    let (steps, results) = (members(&of(time)?), members(&of(own.out_time)?));
+    let mut left: BTreeSet<String> = BTreeSet::new();
+    for text in [own.out_time, own.out_packet] {
+        let names = axes(source, names, &of(text)?);
+        left.extend(names.ok_or_else(|| format!("the axes of `{text}` are not known"))?);
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for step in steps.iter().filter(|step| bare(step) != "1") {
+        if results.get(kept.len()).is_some_and(|result| bare(result) == bare(step)) {
+            kept.push(step);
+            continue;
+        }
+        let summed = axes(source, names, step).filter(|axes| !axes.is_empty());
+        if !summed.is_some_and(|axes| axes.is_disjoint(&left)) {
+            return Err(format!("`{step}` of `{time}` is neither a part of `{}` nor summed", own.out_time));
+        }
+    }
+    let rest: Vec<String> = results[kept.len()..].iter().map(|member| bare(member)).collect();
+    let tail: Vec<String> = members(&columns).iter().map(|member| bare(member)).collect();
+    if own.is_interleaved && rest != tail {
+        return Err(format!("`{}` does not end in the columns `{}`", own.out_time, own.columns));
+    }
+    if !own.is_interleaved && rest.is_empty() {
+        return Err(format!("`{}` has no place for the lanes", own.out_time));
+    }
+    Ok(match kept.as_slice() {
+        [] => "m![1]".to_string(),
+        kept => format!("m![{}]", kept.join(", ")),
+    })
+}
+
+/// The bytes of the `#` of a text of `m![…]` that pads `1`, or a tile `X = len`, if there is exactly one.
+pub fn hole(source: &Source<'_>, tokens: &super::source::Tokens) -> Option<usize> {
+    let own: Vec<usize> = tokens.clone().filter(|&token| source.is(token, '#')).collect();
+    let [hash] = own.as_slice() else { return None };
+    let is_plain = source.kind(hash + 1) == Some(Kind::Literal);
+    is_plain.then(|| source.tokens[*hash].end)
+}
