@@ -154,8 +154,13 @@ impl<'t> Context<'_, 't> {
             binding.value.as_ref().is_some_and(|value| {
                 value.contains(&own.close) && self.calls.last_call(self.source, value) == Some(call)
             })
-        })?;
-        self.value_of_annotation(binding).element
+        });
+        if let Some(binding) = binding {
+            return self.value_of_annotation(binding).element;
+        }
+        // The result of the function.
+        let result = self.names.result_of(self.source, own.start, own.close)?;
+        self.value_of_type(result).element
     }
 
     /// Reports calls between the start and the end of a stream that are none of the library. `own` are those of one
@@ -245,7 +250,8 @@ impl<'t> Context<'_, 't> {
 
     /// True if the value of an expression depends on nothing but variables, so that it may be left out.
     pub fn is_plain(&self, expression: &Tokens) -> bool {
-        const PURE: [&str; 7] = ["is_multiple_of", "min", "max", "div_ceil", "pow", "len", "into"];
+        const PURE: [&str; 9] =
+            ["is_multiple_of", "min", "max", "div_ceil", "pow", "len", "into", "size", "address"];
         expression.clone().all(|token| match self.source.kind(token) {
             Some(Kind::Open('(')) => {
                 let before = token.checked_sub(1).filter(|before| *before >= expression.start);

@@ -132,7 +132,7 @@ pub fn difference(file: &str, text: &str, edits: &[Edit]) -> String {
         Some(*end)
     }));
     let line_of = |byte: usize| starts[1..].partition_point(|&end| end <= byte).min(old.len());
-    // The lines of each change, and its edits. Edits in one line are one change.
+    // The lines of each change, and its edits. Edits in one line, and in lines behind each other, are one change.
     let mut changed: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for (k, Edit { bytes, .. }) in edits.iter().enumerate() {
         let first = line_of(bytes.start);
@@ -142,7 +142,7 @@ pub fn difference(file: &str, text: &str, edits: &[Edit]) -> String {
         let last = if is_end { line_of(bytes.end - 1) } else { line_of(bytes.end) };
         let behind = (last + 1).min(old.len().max(first));
         match changed.last_mut() {
-            Some((lines, own)) if first < lines.end => {
+            Some((lines, own)) if first <= lines.end => {
                 (lines.end, own.end) = (behind.max(lines.end), k + 1);
             }
             _ => changed.push((first..behind, k..k + 1)),

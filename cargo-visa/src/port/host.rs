@@ -114,7 +114,37 @@ impl Context<'_, '_> {
                 return self.remove(attempt, source.tokens[mapped.close].end..end);
             }
         }
+        if self.is_list(argument) && self.list_of_opts(argument, attempt) {
+            return;
+        }
         attempt.problem(source.bytes(argument), "values have no `Opt`", "pass the values to `from_vec`, as any iterator");
+    }
+
+    /// `vec![Opt::Init(x); n]` to `vec![x; n]`. False if an element is written in another way.
+    fn list_of_opts(&self, list: &Tokens, attempt: &mut Attempt) -> bool {
+        let source = self.source;
+        let close = list.end - 1;
+        let mut start = source.tokens[close].mate + 1;
+        let mut found = Vec::new();
+        while start < close {
+            let open = start + 4;
+            let is_init = source.word(start) == Some("Opt")
+                && source.word(start + 3) == Some("Init")
+                && source.kind(open) == Some(Kind::Open('('));
+            if !is_init {
+                return false;
+            }
+            let end = source.tokens[open].mate;
+            found.push([source.tokens[start].start..source.tokens[open].end, source.bytes(&(end..end + 1))]);
+            // The number of elements behind a semicolon.
+            start = match source.kind(end + 1) {
+                Some(Kind::Punct(',')) => end + 2,
+                Some(Kind::Punct(';')) | Some(Kind::Close(_)) => close,
+                _ => return false,
+            };
+        }
+        found.into_iter().flatten().for_each(|bytes| self.remove(attempt, bytes));
+        true
     }
 
     /// `from_vec` to `from_slice`.
@@ -152,8 +182,12 @@ impl Context<'_, '_> {
         } else if self.is_list(argument) || is_vector {
             attempt.insert(all.start, "&");
         } else {
-            attempt.insert(all.start, "&Vec::from_iter(");
-            attempt.insert(all.end, ")");
+            // A range has parentheses of its own.
+            let first = source.tokens[argument.start];
+            let is_group = first.kind == Kind::Open('(') && first.mate + 1 == argument.end;
+            let [open, close] = if is_group { ["", ""] } else { ["(", ")"] };
+            attempt.insert(all.start, format!("&Vec::from_iter{open}"));
+            attempt.insert(all.end, close);
         }
     }
 

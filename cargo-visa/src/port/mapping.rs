@@ -4,8 +4,12 @@
 
 use super::names::Names;
 use super::source::{Kind, Source};
-use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::parse::{Axes, index_at, parse_mapping};
 use std::collections::BTreeSet;
+
+/// The most positions of which two mappings are compared.
+const MOST_COMPARED: usize = 1 << 20;
 
 /// Depth to which aliases are followed.
 const MOST_ALIASES: usize = 16;
@@ -98,6 +102,22 @@ pub fn axes(source: &Source<'_>, names: &Names, inside: &str) -> Option<BTreeSet
 
 /// The size of a mapping, if this text has it.
 pub fn size(source: &Source<'_>, names: &Names, inside: &str) -> Option<usize> {
+    Some(expression(source, names, inside)?.size())
+}
+
+/// True if two mappings have the same coordinates at each position, as far as this text tells.
+fn is_same(source: &Source<'_>, names: &Names, [left, right]: [&str; 2]) -> bool {
+    let [Some(left), Some(right)] = [left, right].map(|text| expression(source, names, text)) else {
+        return false;
+    };
+    let size = left.size();
+    size == right.size()
+        && size <= MOST_COMPARED
+        && (0..size).all(|position| index_at(left, position) == index_at(right, position))
+}
+
+/// A mapping as a value.
+fn expression(source: &Source<'_>, names: &Names, inside: &str) -> Option<&'static Expr> {
     let text = expanded(source, names, inside, MOST_ALIASES)?;
     let declared: Option<Vec<String>> = axes(source, names, inside)?
         .into_iter()
@@ -106,7 +126,7 @@ pub fn size(source: &Source<'_>, names: &Names, inside: &str) -> Option<usize> {
     let declared = declared?;
     let table =
         if declared.is_empty() { Axes::default() } else { Axes::parse(&declared.join(",")).ok()? };
-    Some(parse_mapping(&text, &table).ok()?.size())
+    parse_mapping(&text, &table).ok()
 }
 
 /// The packet that a commit into `element` keeps of `packet`, as a type. `Err` says why it is not known.
@@ -134,7 +154,7 @@ pub fn kept_packet(
     {
         return Ok(cut(source, names, spelled, &inner, (lanes, positions / steps)));
     }
-    let (own, destination) = (members(&inner), members(&destination));
+    let destination = members(&destination);
     let ends_in = |tail: &[String]| {
         destination.len() >= tail.len()
             && destination[destination.len() - tail.len()..]
@@ -142,11 +162,14 @@ pub fn kept_packet(
                 .zip(tail)
                 .all(|(left, right)| bare(left) == bare(right))
     };
-    if ends_in(&own) {
+    let ends = |text: &str| {
+        ends_in(&members(text)) || destination.last().is_some_and(|last| is_low_digit(text, last))
+    };
+    if ends(&inner) {
         return Ok(spelled.to_string());
     }
     if let Some((kept, _)) = padded(&inner) {
-        if ends_in(&members(&kept)) {
+        if ends(&kept) {
             return Ok(format!("m![{kept}]"));
         }
         // Less padding, as in `m![X # 32]` to `m![X # 8]`.
@@ -157,6 +180,19 @@ pub fn kept_packet(
         }
     }
     Err(format!("it is not known how much of `{spelled}` has a place in `{element}`"))
+}
+
+/// True if a packet is `X % n`, and the last member of a destination is `X`, or `X % m` for a multiple `m` of `n`.
+fn is_low_digit(packet: &str, last: &str) -> bool {
+    let (packet, last) = (bare(packet), bare(last));
+    let Some((whole, digit)) = packet.rsplit_once('%') else { return false };
+    let Some(digit) = digit.parse::<usize>().ok().filter(|&digit| digit > 0) else { return false };
+    let rest = last.strip_prefix(whole);
+    !whole.contains(',')
+        && rest.is_some_and(|rest| match rest.strip_prefix('%') {
+            Some(size) => size.parse::<usize>().is_ok_and(|size| size.is_multiple_of(digit)),
+            None => rest.is_empty(),
+        })
 }
 
 /// The leading `window` of the `lanes` elements of a packet.
@@ -217,24 +253,36 @@ pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> R
         let names = axes(source, names, &of(text)?);
         left.extend(names.ok_or_else(|| format!("the axes of `{text}` are not known"))?);
     }
+    // A step is kept, or its axes are summed: then no result names one of them.
     let mut kept: Vec<&str> = Vec::new();
     for step in steps.iter().filter(|step| bare(step) != "1") {
-        if results.get(kept.len()).is_some_and(|result| bare(result) == bare(step)) {
+        let is_result = results.get(kept.len()).is_some_and(|result| bare(result) == bare(step));
+        let own = axes(source, names, step).filter(|axes| !axes.is_empty());
+        if is_result || !own.is_some_and(|axes| axes.is_disjoint(&left)) {
             kept.push(step);
-            continue;
-        }
-        let summed = axes(source, names, step).filter(|axes| !axes.is_empty());
-        if !summed.is_some_and(|axes| axes.is_disjoint(&left)) {
-            return Err(format!("`{step}` of `{time}` is neither a part of `{}` nor summed", own.out_time));
         }
     }
-    let rest: Vec<String> = results[kept.len()..].iter().map(|member| bare(member)).collect();
+    let is_kept = results.len() >= kept.len() && kept.iter().zip(&results).all(|(left, right)| bare(left) == bare(right));
+    let rest: Vec<String> = results.iter().skip(kept.len()).map(|member| bare(member)).collect();
     let tail: Vec<String> = members(&columns).iter().map(|member| bare(member)).collect();
-    if own.is_interleaved && rest != tail {
-        return Err(format!("`{}` does not end in the columns `{}`", own.out_time, own.columns));
-    }
-    if !own.is_interleaved && rest.is_empty() {
-        return Err(format!("`{}` has no place for the lanes", own.out_time));
+    // Read as texts, or else as values: digits of one axis may have become one.
+    let reads = match own.is_interleaved {
+        true => is_kept && rest == tail,
+        false => is_kept && !rest.is_empty(),
+    };
+    if !reads {
+        let outer = if kept.is_empty() { "1".to_string() } else { kept.join(", ") };
+        let inner = match own.is_interleaved {
+            true => columns.clone(),
+            false => format!("[{columns}] / 8"),
+        };
+        let whole = format!("{outer}, {inner}");
+        if !is_same(source, names, [&whole, &of(own.out_time)?]) {
+            return Err(format!(
+                "`{}` is not known to be what is left of `{time}`, with the columns `{}` behind it",
+                own.out_time, own.columns
+            ));
+        }
     }
     Ok(match kept.as_slice() {
         [] => "m![1]".to_string(),

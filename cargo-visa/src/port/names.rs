@@ -25,12 +25,21 @@ pub struct Alias {
     pub target: Tokens,
 }
 
+/// The body of a function, and the type of its result.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// The tokens inside of its braces.
+    pub tokens: Tokens,
+    pub result: Tokens,
+}
+
 /// The names of a source. A name that is declared twice, in two ways, is none of both.
 #[derive(Debug, Default)]
 pub struct Names {
     bindings: HashMap<String, Vec<Binding>>,
     aliases: HashMap<String, Option<Alias>>,
     axes: HashMap<String, Option<String>>,
+    bodies: Vec<Body>,
 }
 
 impl Names {
@@ -78,6 +87,15 @@ impl Names {
         self.axes.get(axis)?.as_deref()
     }
 
+    /// The type of the function whose last expression ends with a token, or that returns it.
+    pub fn result_of(&self, source: &Source<'_>, start: usize, last: usize) -> Option<&Tokens> {
+        let inner = self.bodies.iter().filter(|body| body.tokens.contains(&last));
+        let body = inner.max_by_key(|body| body.tokens.start)?;
+        let is_last = last + 1 == body.tokens.end;
+        let is_returned = start > 0 && source.word(start - 1) == Some("return");
+        (is_last || is_returned).then_some(&body.result)
+    }
+
     /// All variables.
     pub fn variables(&self) -> impl Iterator<Item = &Binding> {
         self.bindings.values().flatten()
@@ -116,16 +134,21 @@ impl Names {
             return;
         }
         let close = source.tokens[open].mate;
-        let mut body = close + 1;
+        let (mut body, mut bounds) = (close + 1, None);
         while source.kind(body) != Some(Kind::Open('{')) {
             match source.kind(body) {
                 None | Some(Kind::Punct(';') | Kind::Close(_)) => return,
                 Some(Kind::Open(_)) => body = source.tokens[body].mate,
+                Some(Kind::Word) if source.word(body) == Some("where") => bounds = bounds.or(Some(body)),
                 _ => {}
             }
             body += 1;
         }
         let seen = body..source.tokens[body].mate;
+        if source.is(close + 1, '-') && source.is(close + 2, '>') {
+            let result = close + 3..bounds.unwrap_or(body);
+            self.bodies.push(Body { tokens: body + 1..seen.end, result });
+        }
         for parameter in source.parts(open + 1..close, true) {
             let mut start = parameter.start;
             while source.is(start, '#') {

@@ -32,9 +32,12 @@ const OWN: [&str; 18] = [
 ];
 
 /// Calls of streams that are spelled the seed-era way already.
-const DONE: [&str; 11] = [
+const DONE: [&str; 14] = [
     "fetch_with_table",
     "fetch_with_zero_point",
+    "fetch_with_zero_points",
+    "switch_to",
+    "vector_fp_unary_with_mode",
     "align",
     "contract",
     "accumulate",
@@ -359,7 +362,7 @@ impl Context<'_, '_> {
             && matches!(source.word(argument.start + 3), Some("imm" | "rf"))
             && source.tokens.get(open).is_some_and(|open| open.mate + 1 == argument.end)
             && let [guard, operand] = source.parts(open + 1..argument.end - 1, false).as_slice()
-            && guard.len() == 10 - 1
+            && guard.len() == 10
             && source.of(&(guard.start..guard.start + 4)) == "TagGuard::group"
             && source.word(guard.start + 5) == Some("GroupId")
             && !source.has_comment(&bytes)

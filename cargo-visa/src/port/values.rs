@@ -108,7 +108,12 @@ impl<'t> Context<'_, 't> {
 
     /// What the annotation of a variable says.
     pub fn value_of_annotation(&self, binding: &Binding) -> Value {
-        let written = binding.annotation.as_ref().and_then(|own| self.written(own, MOST_STEPS));
+        binding.annotation.as_ref().map_or_else(Value::default, |own| self.value_of_type(own))
+    }
+
+    /// What a type says.
+    pub fn value_of_type(&self, tokens: &Tokens) -> Value {
+        let written = self.written(tokens, MOST_STEPS);
         written.map_or_else(Value::default, |written| Self::of_type(&written))
     }
 
