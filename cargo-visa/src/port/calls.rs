@@ -95,10 +95,7 @@ impl Calls {
         }
         let (generics, path) = generics(source, of + 1);
         let (name, open) = (path + 2, path + 3);
-        if source.is_path(path)
-            && source.word(name).is_some()
-            && source.kind(open) == Some(Kind::Open('('))
-        {
+        if source.is_path(path) && source.word(name).is_some() && source.kind(open) == Some(Kind::Open('(')) {
             let close = source.tokens[open].mate;
             let arguments = source.parts(open + 1..close, false);
             self.associated_by_close.insert(close, self.associated.len());

@@ -263,8 +263,12 @@ impl<'t> Context<'_, 't> {
                     _ => true,
                 }
             }
-            Some(Kind::Punct(character)) => !matches!(character, '!' | '?' | ';' | '$') && !self.is_assigned(token),
-            Some(Kind::Word) => !matches!(self.source.word(token), Some("await" | "return" | "break" | "loop")),
+            Some(Kind::Punct(character)) => {
+                !matches!(character, '!' | '?' | ';' | '$') && !self.is_assigned(token)
+            }
+            Some(Kind::Word) => {
+                !matches!(self.source.word(token), Some("await" | "return" | "break" | "loop"))
+            }
             _ => true,
         })
     }

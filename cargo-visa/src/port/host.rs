@@ -13,10 +13,14 @@ impl Context<'_, '_> {
     /// Why it is not known that a mapping has no padding. `None` if it has none.
     fn padding(&self, element: Option<&str>) -> Option<&'static str> {
         let Some(inner) = element.and_then(|text| inside(self.source, self.names, text)) else {
-            return Some("padding positions are counted in the later spelling alone, and this text does not tell the mapping");
+            return Some(
+                "padding positions are counted in the later spelling alone, and this text does not tell the mapping",
+            );
         };
         if inner.contains(['#', '=']) {
-            return Some("padding positions are counted in the later spelling alone, and this mapping has some");
+            return Some(
+                "padding positions are counted in the later spelling alone, and this mapping has some",
+            );
         }
         // Aliases in braces, each with its own text.
         let mut rest = inner.as_str();
@@ -79,7 +83,12 @@ impl Context<'_, '_> {
     /// True for `vec![…]` and `[…]`.
     fn is_list(&self, expression: &Tokens) -> bool {
         let source = self.source;
-        let skipped = if source.word(expression.start) == Some("vec") && source.is(expression.start + 1, '!') { 2 } else { 0 };
+        let skipped = if source.word(expression.start) == Some("vec") && source.is(expression.start + 1, '!')
+        {
+            2
+        } else {
+            0
+        };
         let open = expression.start + skipped;
         source.kind(open) == Some(Kind::Open('[')) && source.tokens[open].mate + 1 == expression.end
     }
@@ -89,7 +98,8 @@ impl Context<'_, '_> {
         let source = self.source;
         let collected = self.calls.last_call(source, argument).filter(|&call| self.name(call) == "collect");
         let mapped = collected.and_then(|call| self.calls.methods[call].before);
-        if let (Some(collected), Some(mapped)) = (collected, mapped.filter(|&call| self.name(call) == "map")) {
+        if let (Some(collected), Some(mapped)) = (collected, mapped.filter(|&call| self.name(call) == "map"))
+        {
             let (collected, mapped) = (&self.calls.methods[collected], &self.calls.methods[mapped]);
             let end = source.tokens[collected.close].end;
             let function = mapped.arguments.clone();
@@ -117,7 +127,11 @@ impl Context<'_, '_> {
         if self.is_list(argument) && self.list_of_opts(argument, attempt) {
             return;
         }
-        attempt.problem(source.bytes(argument), "values have no `Opt`", "pass the values to `from_vec`, as any iterator");
+        attempt.problem(
+            source.bytes(argument),
+            "values have no `Opt`",
+            "pass the values to `from_vec`, as any iterator",
+        );
     }
 
     /// `vec![Opt::Init(x); n]` to `vec![x; n]`. False if an element is written in another way.
@@ -173,7 +187,8 @@ impl Context<'_, '_> {
         let copied = self.calls.last_call(source, argument).filter(|&call| self.name(call) == "copied");
         let iterated = copied.and_then(|call| self.calls.methods[call].before);
         let iterated = iterated.filter(|&call| {
-            self.name(call) == "iter" && self.calls.methods[call].before.is_none_or(|before| self.name(before) != "map")
+            self.name(call) == "iter"
+                && self.calls.methods[call].before.is_none_or(|before| self.name(before) != "map")
         });
         if let Some(iterated) = iterated {
             let dot = source.tokens[self.calls.methods[iterated].dot];

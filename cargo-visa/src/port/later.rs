@@ -55,26 +55,81 @@ const DONE: [&str; 18] = [
 
 /// Calls that the later spelling has in no way that follows from the text: name, fewest generics, reason, edit.
 const GONE: [(&str, usize, &str, &str); 22] = [
-    ("fetch_with_table", 0, "tables are chosen by types", "write `.fetch::<T, P>().fetch_table_lookup::<D>()` if one of its tables is yours"),
-    ("fetch_with_zero_points", 0, "one zero point is all that a fetch subtracts", "split the tensor, or subtract in the Vector Engine"),
+    (
+        "fetch_with_table",
+        0,
+        "tables are chosen by types",
+        "write `.fetch::<T, P>().fetch_table_lookup::<D>()` if one of its tables is yours",
+    ),
+    (
+        "fetch_with_zero_points",
+        0,
+        "one zero point is all that a fetch subtracts",
+        "split the tensor, or subtract in the Vector Engine",
+    ),
     ("pad_value", 0, "padding has no value of its own", "write the padding into memory"),
     ("on", 1, "there is one kind of chip", "remove `.on::<…>()`"),
     ("switch_to", 0, "configurations of the switch are given", "write `.switch::<S, T>(SwitchConfig::…)`"),
     ("windows", 5, "there are no windows", "copy the windows side by side first"),
-    ("split_tiles_mut", 2, "tiles to write are taken one by one", "write `.view_mut().tile::<I, N, E>(start)` in the loop"),
+    (
+        "split_tiles_mut",
+        2,
+        "tiles to write are taken one by one",
+        "write `.view_mut().tile::<I, N, E>(start)` in the loop",
+    ),
     ("tiles", 3, "tiles are taken one by one", "write `.tile::<I, N, E>(start)` in the loop"),
-    ("relabel", 0, "axes are renamed by an unsafe call", "write `unsafe { x.reshape::<…>() }` if the positions keep their order"),
+    (
+        "relabel",
+        0,
+        "axes are renamed by an unsafe call",
+        "write `unsafe { x.reshape::<…>() }` if the positions keep their order",
+    ),
     ("vector_fp_unary_with_mode", 0, "functions have no mode", "write `.vector_fp_unary(op)`"),
-    ("to_dm_pcopy", 0, "the copy is returned", "write `let y = x.to_dm_pcopy(&mut ctx.sub);` with the type of `y`"),
-    ("dm_cluster_shuffle", 0, "shuffles are calls of views", "write `view.dm_cluster_shuffle(&mut ctx.tdma, &pattern)`"),
-    ("dm_chip_shuffle", 0, "shuffles are calls of views", "write `view.dm_chip_shuffle(&mut ctx.tdma, &pattern)`"),
-    ("hbm_chip_shuffle", 0, "shuffles are calls of views", "write `view.hbm_chip_shuffle(&mut ctx.tdma, &pattern)`"),
+    (
+        "to_dm_pcopy",
+        0,
+        "the copy is returned",
+        "write `let y = x.to_dm_pcopy(&mut ctx.sub);` with the type of `y`",
+    ),
+    (
+        "dm_cluster_shuffle",
+        0,
+        "shuffles are calls of views",
+        "write `view.dm_cluster_shuffle(&mut ctx.tdma, &pattern)`",
+    ),
+    (
+        "dm_chip_shuffle",
+        0,
+        "shuffles are calls of views",
+        "write `view.dm_chip_shuffle(&mut ctx.tdma, &pattern)`",
+    ),
+    (
+        "hbm_chip_shuffle",
+        0,
+        "shuffles are calls of views",
+        "write `view.hbm_chip_shuffle(&mut ctx.tdma, &pattern)`",
+    ),
     ("hbm_cluster_shuffle", 0, "HBM has no part per cluster", "shuffle the tensor in DM"),
     ("dma_gather_view", 0, "a gather makes a tensor", "write `.dma_gather_scaled(&index)`"),
     ("dma_gather_rows_view", 0, "a gather makes a tensor", "write `.dma_gather_unscaled(&index)`"),
-    ("dma_scatter_view", 0, "a scatter is a call of a tensor", "write `.dma_scatter::<K, _, _>(&index, &mut output)`"),
-    ("dma_scatter_rows", 0, "a scatter has byte offsets", "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`"),
-    ("dma_scatter_rows_view", 0, "a scatter has byte offsets", "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`"),
+    (
+        "dma_scatter_view",
+        0,
+        "a scatter is a call of a tensor",
+        "write `.dma_scatter::<K, _, _>(&index, &mut output)`",
+    ),
+    (
+        "dma_scatter_rows",
+        0,
+        "a scatter has byte offsets",
+        "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`",
+    ),
+    (
+        "dma_scatter_rows_view",
+        0,
+        "a scatter has byte offsets",
+        "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`",
+    ),
     ("alloc_dm", 0, "tensors have no address", "write `DmTensor::<D, …>::new()` where the tensor is made"),
     ("alloc_hbm", 0, "tensors have no address", "write `HbmTensor::<D, …>::new()` where the tensor is made"),
 ];
@@ -120,7 +175,8 @@ impl Context<'_, '_> {
             "fetch_with_zero_point" => self.zero_point(call, attempt),
             "align" if is_library => {
                 self.rename(attempt, call, "contract_outer");
-                if let Some(own) = self.calls.methods[call].generics.as_ref().filter(|own| own.parts.len() == 4)
+                if let Some(own) =
+                    self.calls.methods[call].generics.as_ref().filter(|own| own.parts.len() == 4)
                 {
                     attempt.insert(self.source.bytes(&own.parts[3]).end, ", _");
                 }
@@ -297,13 +353,18 @@ impl Context<'_, '_> {
             Some("Sequential") => false,
             _ => return Err("its kind is not spelled".to_string()),
         };
-        let [out_time, out_packet] = <[&str; 2]>::try_from(self.generics(call)).map_err(|_| "its generics are not spelled")?;
-        let columns = self.before(call).filter(|&before| matches!(self.name(before), "contract" | "contract_packet"));
+        let [out_time, out_packet] =
+            <[&str; 2]>::try_from(self.generics(call)).map_err(|_| "its generics are not spelled")?;
+        let columns =
+            self.before(call).filter(|&before| matches!(self.name(before), "contract" | "contract_packet"));
         let columns = columns.ok_or("the call before, `contract`, is not in this text")?;
         let packet = self.generics(columns);
         let packet = packet.first().ok_or("the columns that `contract` leaves are not spelled")?;
-        let operands = self.before(columns).filter(|&before| matches!(self.name(before), "align" | "contract_outer"));
-        let time = operands.and_then(|operands| self.generics(operands).first().copied()).filter(|time| *time != "_");
+        let operands =
+            self.before(columns).filter(|&before| matches!(self.name(before), "align" | "contract_outer"));
+        let time = operands
+            .and_then(|operands| self.generics(operands).first().copied())
+            .filter(|time| *time != "_");
         let known = Contraction { is_interleaved, time, columns: packet, out_time, out_packet };
         kept_time(source, self.names, &known).map(|time| (word, time))
     }
@@ -342,12 +403,15 @@ impl Context<'_, '_> {
             }
             // InputCmp :: I32 ( InputCmpI32 :: Less { boundary : x } )
             let open = token + 4;
-            let Some(close) = source.tokens.get(open).map(|own| own.mate).filter(|&close| close > open + 4) else {
+            let Some(close) = source.tokens.get(open).map(|own| own.mate).filter(|&close| close > open + 4)
+            else {
                 continue;
             };
             let (variant, group) = (source.word(open + 4), open + 5);
             let value = match source.kind(group) {
-                Some(Kind::Open('{')) if source.word(group + 1) == Some("boundary") && source.is(group + 2, ':') => {
+                Some(Kind::Open('{'))
+                    if source.word(group + 1) == Some("boundary") && source.is(group + 2, ':') =>
+                {
                     let end = source.tokens[group].mate;
                     let end = if source.is(end - 1, ',') { end - 1 } else { end };
                     format!("({})", source.of(&(group + 3..end)))
@@ -435,7 +499,8 @@ impl Context<'_, '_> {
         let is_in_dm = own.arguments.get(1).is_some_and(|index| self.value(index).tensor == Some("DmTensor"));
         if own.arguments.len() != 3 || !is_in_dm {
             let why = "the index of an unscaled gather is in DM, and this one is not known to be";
-            let edit = "bring the index to DM, or make byte offsets of it and write `.dma_gather_scaled(&offsets)`";
+            let edit =
+                "bring the index to DM, or make byte offsets of it and write `.dma_gather_scaled(&offsets)`";
             return attempt.problem(self.call_bytes(call), why, edit);
         }
         self.rename(attempt, call, "dma_gather_unscaled");
@@ -447,7 +512,11 @@ impl Context<'_, '_> {
         }
         if !self.is_plain(&own.arguments[0]) {
             let edit = "write `&mut ctx.tdma`";
-            attempt.problem(self.source.bytes(&own.arguments[0]), "the context is dropped, but this one is computed by calls", edit);
+            attempt.problem(
+                self.source.bytes(&own.arguments[0]),
+                "the context is dropped, but this one is computed by calls",
+                edit,
+            );
         }
         self.remove_argument(attempt, call, 0);
         self.drop_address(call, 2, ADDRESSES, attempt);
@@ -455,7 +524,8 @@ impl Context<'_, '_> {
 
     /// Marks the hole of a tile to write: `1 # n` to `1 #{!} n`.
     fn hole(&self, call: usize, attempt: &mut Attempt) {
-        let Some(generics) = self.calls.methods[call].generics.as_ref().filter(|_| self.is_written(call)) else {
+        let Some(generics) = self.calls.methods[call].generics.as_ref().filter(|_| self.is_written(call))
+        else {
             return;
         };
         let mapping = &generics.parts[2];
@@ -486,16 +556,19 @@ impl Context<'_, '_> {
         }
         let binding = self.variable(&self.calls.methods[at].root);
         let annotation = binding.and_then(|binding| binding.annotation.as_ref());
-        annotation.is_some_and(|own| own.clone().any(|token| {
-            self.source.word(token).is_some_and(|word| word.ends_with("TensorViewMut"))
-        }))
+        annotation.is_some_and(|own| {
+            own.clone()
+                .any(|token| self.source.word(token).is_some_and(|word| word.ends_with("TensorViewMut")))
+        })
     }
 
     /// `(x, GroupId::One)` to `Branched`.
     fn guard(&self, call: usize, argument: &Tokens, attempt: &mut Attempt) {
         let source = self.source;
         let names = |word: &str| argument.clone().any(|token| source.word(token) == Some(word));
-        let has_guard = ["GroupId", "ValidBranchIds", "VeBranchOperand", "VeRhs", "TernaryOperand"].iter().any(|word| names(word));
+        let has_guard = ["GroupId", "ValidBranchIds", "VeBranchOperand", "VeRhs", "TernaryOperand"]
+            .iter()
+            .any(|word| names(word));
         if !has_guard || names("Branched") || names("TagGuard") {
             return;
         }

@@ -124,8 +124,7 @@ fn expression(source: &Source<'_>, names: &Names, inside: &str) -> Option<&'stat
         .map(|axis| names.size_of(&axis).map(|size| format!("{axis}={size}")))
         .collect();
     let declared = declared?;
-    let table =
-        if declared.is_empty() { Axes::default() } else { Axes::parse(&declared.join(",")).ok()? };
+    let table = if declared.is_empty() { Axes::default() } else { Axes::parse(&declared.join(",")).ok()? };
     parse_mapping(&text, &table).ok()
 }
 
@@ -152,7 +151,12 @@ pub fn kept_packet(
         && positions.is_multiple_of(steps)
         && positions / steps <= lanes
     {
-        return Ok(cut(source, names, spelled, &inner, (lanes, positions / steps)));
+        let window = positions / steps;
+        let kept = cut(source, names, spelled, &inner, (lanes, window));
+        let place = format!("[{destination}] % {window}");
+        if inside(source, names, &kept).is_some_and(|kept| is_same(source, names, [&kept, &place])) {
+            return Ok(kept);
+        }
     }
     let destination = members(&destination);
     let ends_in = |tail: &[String]| {
@@ -262,7 +266,8 @@ pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> R
             kept.push(step);
         }
     }
-    let is_kept = results.len() >= kept.len() && kept.iter().zip(&results).all(|(left, right)| bare(left) == bare(right));
+    let is_kept = results.len() >= kept.len()
+        && kept.iter().zip(&results).all(|(left, right)| bare(left) == bare(right));
     let rest: Vec<String> = results.iter().skip(kept.len()).map(|member| bare(member)).collect();
     let tail: Vec<String> = members(&columns).iter().map(|member| bare(member)).collect();
     // Read as texts, or else as values: digits of one axis may have become one.

@@ -88,7 +88,10 @@ pub fn ported(text: &str, to: Option<Spelling>) -> Result<Ported, String> {
             [true, false] => Spelling::Later,
             [false, true] => Spelling::Seed,
             [true, true] => {
-                return Err(format!("it names the preludes of `{}` and `{}`; say `--to later` or `--to seed`", CRATES[0], CRATES[1]));
+                return Err(format!(
+                    "it names the preludes of `{}` and `{}`; say `--to later` or `--to seed`",
+                    CRATES[0], CRATES[1]
+                ));
             }
         },
     };
@@ -179,9 +182,9 @@ fn combined(attempts: Vec<(Option<Range<usize>>, Attempt)>) -> Ported {
             continue;
         }
         ported.reports.extend(attempt.remarks);
-        ported.notes.extend(attempt.notes.into_iter().filter(|note| {
-            !blocked.iter().any(|own| own.contains(&note.byte))
-        }));
+        ported.notes.extend(
+            attempt.notes.into_iter().filter(|note| !blocked.iter().any(|own| own.contains(&note.byte))),
+        );
         ported.edits.extend(attempt.edits.into_iter().filter(|edit| !is_inside(edit)));
     }
     ported.edits = apart(std::mem::take(&mut ported.edits), &mut ported.reports);

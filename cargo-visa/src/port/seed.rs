@@ -6,7 +6,8 @@ use super::edits::Attempt;
 use super::source::{Kind, Tokens};
 use super::values::Context;
 
-pub const AUTOMATIC: &str = "places are left to the library (`AUTO`): bytes are free at the end of a scope, not after the last use";
+pub const AUTOMATIC: &str =
+    "places are left to the library (`AUTO`): bytes are free at the end of a scope, not after the last use";
 pub const FULL: &str = "each load takes the whole tensor register file (`TrfAddress::Full`)";
 
 /// Calls of streams that have a later spelling.
@@ -58,7 +59,11 @@ const GONE: [(&str, &str, &str); 9] = [
     ("dm_cluster_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_cluster_shuffle(…)`"),
     ("dm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_chip_shuffle(…)`"),
     ("hbm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.hbm_chip_shuffle(…)`"),
-    ("dma_scatter_unscaled", "it has another name and more arguments", "write `.dma_scatter_rows(&mut ctx.tdma, …)`"),
+    (
+        "dma_scatter_unscaled",
+        "it has another name and more arguments",
+        "write `.dma_scatter_rows(&mut ctx.tdma, …)`",
+    ),
     ("to_dm_pcopy", "the copy goes into a tensor that exists", "write `x.to_dm_pcopy(&mut ctx.sub, &mut y)`"),
 ];
 
@@ -107,13 +112,17 @@ impl Context<'_, '_> {
                 attempt.note(start, FULL);
                 self.add_argument(attempt, call, "TrfAddress::Full");
             }
-            "commit_trim" if !matches!(next.map(|next| self.name(next)), Some("commit_cast" | "commit_cast_relu")) => {
+            "commit_trim"
+                if !matches!(next.map(|next| self.name(next)), Some("commit_cast" | "commit_cast_relu")) =>
+            {
                 self.remove_call(call, attempt);
             }
             "fetch" if generics.len() == 2 => self.join_fetch(call, next, attempt),
             "contract_outer" => {
                 self.rename(attempt, call, "align");
-                if let Some(own) = self.calls.methods[call].generics.as_ref().filter(|own| own.parts.len() == 5) {
+                if let Some(own) =
+                    self.calls.methods[call].generics.as_ref().filter(|own| own.parts.len() == 5)
+                {
                     self.remove_part(attempt, &own.parts, 4);
                 }
             }
@@ -154,7 +163,8 @@ impl Context<'_, '_> {
             _ => {}
         }
         for argument in arguments.iter().filter(|_| name.starts_with("vector_")) {
-            if argument.clone().any(|token| matches!(self.source.word(token), Some("Branched" | "TagGuard"))) {
+            if argument.clone().any(|token| matches!(self.source.word(token), Some("Branched" | "TagGuard")))
+            {
                 self.guarded(argument, attempt);
             }
         }
@@ -172,7 +182,8 @@ impl Context<'_, '_> {
         let gap = self.source.gap(own.dot);
         let end = tokens[own.close].end;
         // A comment before the call stays.
-        let start = tokens[own.dot].start - if gap.trim().is_empty() { gap.len() } else { self.separator(call).len() };
+        let start = tokens[own.dot].start
+            - if gap.trim().is_empty() { gap.len() } else { self.separator(call).len() };
         self.remove(attempt, start..end);
     }
 
@@ -243,7 +254,9 @@ impl Context<'_, '_> {
                 let scalar = self.value_before(call).scalar;
                 self.input_comparisons(&(word + 4..mode.end), scalar.as_deref(), attempt);
             }
-            _ => attempt.problem(source.bytes(mode), "the mode is not spelled in the call", "write a variant"),
+            _ => {
+                attempt.problem(source.bytes(mode), "the mode is not spelled in the call", "write a variant")
+            }
         }
     }
 
@@ -260,11 +273,17 @@ impl Context<'_, '_> {
             _ if has_point => "F32",
             _ => {
                 let edit = "fetch with `.fetch_cast::<…>()`, or annotate the tensor";
-                return attempt.problem(source.bytes(tokens), "this text does not tell the type of the stream", edit);
+                return attempt.problem(
+                    source.bytes(tokens),
+                    "this text does not tell the type of the stream",
+                    edit,
+                );
             }
         };
         let mut found = 0;
-        for token in tokens.clone().filter(|&token| source.word(token) == Some("Cmp") && source.is_path(token + 1)) {
+        for token in
+            tokens.clone().filter(|&token| source.word(token) == Some("Cmp") && source.is_path(token + 1))
+        {
             let Some(variant) = source.word(token + 3) else { continue };
             let open = token + 4;
             let (value, end) = match source.kind(open) {
@@ -290,12 +309,15 @@ impl Context<'_, '_> {
     fn add_division(&self, call: usize, attempt: &mut Attempt) {
         const DIVISION: &str = "FpDivBinaryOp::DivF";
         let (source, own) = (self.source, &self.calls.methods[call]);
-        let Some(first) = own.arguments.first().filter(|first| !source.of(first).starts_with(DIVISION)) else {
+        let Some(first) = own.arguments.first().filter(|first| !source.of(first).starts_with(DIVISION))
+        else {
             return;
         };
         let start = source.bytes(first);
         match (self.name(call), own.arguments.len()) {
-            ("vector_fp_div", 1) => attempt.insert(start.start, format!("{DIVISION}.with_mode(BinaryArgMode::Mode01), ")),
+            ("vector_fp_div", 1) => {
+                attempt.insert(start.start, format!("{DIVISION}.with_mode(BinaryArgMode::Mode01), "))
+            }
             ("vector_fp_div_with_mode", 2) => {
                 self.rename(attempt, call, "vector_fp_div");
                 attempt.insert(start.start, format!("{DIVISION}.with_mode("));
@@ -327,7 +349,11 @@ impl Context<'_, '_> {
         };
         if parts[removed.clone()].iter().any(|part| source.of(part) != "_") {
             let why = "chips and clusters are those of the source";
-            return attempt.problem(self.call_bytes(call), why, "write `_` for them, or leave the generics out");
+            return attempt.problem(
+                self.call_bytes(call),
+                why,
+                "write `_` for them, or leave the generics out",
+            );
         }
         let start = source.bytes(&parts[removed.start]).start;
         self.remove(attempt, start..source.bytes(&parts[removed.end]).start);
@@ -411,11 +437,9 @@ impl Context<'_, '_> {
                 let borrowed = if is_guard { "&mut " } else { "" };
                 attempt.insert(source.tokens[own.open].end, format!("{borrowed}{name}"));
             }
-            None => attempt.problem(
-                bytes,
-                "the context of this function is not known",
-                "pass it: `new(ctx)`",
-            ),
+            None => {
+                attempt.problem(bytes, "the context of this function is not known", "pass it: `new(ctx)`")
+            }
         }
     }
 }

@@ -45,12 +45,19 @@ pub struct Source<'t> {
 impl<'t> Source<'t> {
     /// Reads a text. `Err` says why it is no Rust.
     pub fn new(text: &'t str) -> Result<Self, String> {
+        let tokens = Self::read(text);
+        // The places of tokens are numbers now: the texts that the crate keeps for them may go.
+        proc_macro2::extra::invalidate_current_thread_spans();
+        Ok(Self { text, tokens: tokens? })
+    }
+
+    fn read(text: &str) -> Result<Vec<Token>, String> {
         let base = start_of_code(text);
         let stream = TokenStream::from_str(&text[base..]).map_err(|error| {
             let (line, column) = position(text, base + error.span().byte_range().start);
             format!("{line}:{column}: it is no Rust that can be read: {error}")
         })?;
-        let mut tokens = Vec::new();
+        let mut tokens: Vec<Token> = Vec::new();
         // What is left of each group that is open, and where it was opened.
         let mut open = vec![(stream.into_iter(), None::<(usize, Range<usize>)>)];
         // Where the comment starts whose tokens are skipped.
@@ -97,7 +104,7 @@ impl<'t> Source<'t> {
             let mate = tokens.len();
             tokens.push(Token { kind, start: place.start, end: place.end, mate });
         }
-        Ok(Self { text, tokens })
+        Ok(tokens)
     }
 
     /// The kind of a token, if there is one.
@@ -133,12 +140,15 @@ impl<'t> Source<'t> {
         &self.text[start..end]
     }
 
-    /// The bytes from the first to the last of some tokens.
+    /// The bytes from the first to the last of some tokens. Of none, there are none, before the next token.
     pub fn bytes(&self, tokens: &Tokens) -> Range<usize> {
         match self.tokens.get(tokens.clone()) {
             Some([first, .., last]) => first.start..last.end,
             Some([one]) => one.start..one.end,
-            _ => 0..0,
+            _ => {
+                let start = self.tokens.get(tokens.start).map_or(self.text.len(), |token| token.start);
+                start..start
+            }
         }
     }
 

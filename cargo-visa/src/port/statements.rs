@@ -74,7 +74,9 @@ impl Context<'_, '_> {
                     let all = token..(token + 4).min(source.tokens.len());
                     let bytes = source.bytes(&if module.is_some() { all } else { token..token + 1 });
                     let edit = match (to_later, source.kind(token + 3)) {
-                        (_, Some(Kind::Open(_))) => format!("name `{from}::prelude::*` in a `use` of its own"),
+                        (_, Some(Kind::Open(_))) => {
+                            format!("name `{from}::prelude::*` in a `use` of its own")
+                        }
                         (true, _) => format!("keep `{from}` as a dependency beside `{to}`, or do without"),
                         (false, _) => "do without".to_string(),
                     };
@@ -130,14 +132,15 @@ impl Context<'_, '_> {
             let Some(arguments) = source.parts(token + 2..close, false).into_iter().nth(1) else { continue };
             let first = arguments.start + usize::from(source.kind(arguments.start) == Some(Kind::Open('(')));
             let name = first + 2;
-            let is_guard = source.word(name).and_then(|word| self.names.at(word, name)).is_some_and(|binding| {
-                binding.value.as_ref().is_some_and(|value| {
-                    let call = source.word(value.start + 3);
-                    source.word(value.start) == Some("Context")
-                        && source.is_path(value.start + 1)
-                        && matches!(call, Some("acquire" | "with"))
-                })
-            });
+            let is_guard =
+                source.word(name).and_then(|word| self.names.at(word, name)).is_some_and(|binding| {
+                    binding.value.as_ref().is_some_and(|value| {
+                        let call = source.word(value.start + 3);
+                        source.word(value.start) == Some("Context")
+                            && source.is_path(value.start + 1)
+                            && matches!(call, Some("acquire" | "with"))
+                    })
+                });
             let is_whole = source.is(name + 1, ',') || matches!(source.kind(name + 1), Some(Kind::Close(_)));
             if source.is(first, '&') && source.word(first + 1) == Some("mut") && is_guard && is_whole {
                 attempt.insert(source.tokens[name].start, "*");
@@ -170,7 +173,8 @@ impl Context<'_, '_> {
     /// True for the first token of a statement.
     fn starts_statement(&self, token: usize) -> bool {
         token.checked_sub(1).is_some_and(|before| {
-            self.source.is(before, ';') || matches!(self.source.kind(before), Some(Kind::Open('{') | Kind::Close('{')))
+            self.source.is(before, ';')
+                || matches!(self.source.kind(before), Some(Kind::Open('{') | Kind::Close('{')))
         })
     }
 
@@ -209,7 +213,8 @@ impl Context<'_, '_> {
             let value = self.variable(part).map(|_| self.value(part));
             value.is_some_and(|value| matches!(value.tensor, Some("DmTensor" | "TrfTensor" | "VrfTensor")))
         };
-        (!parts.is_empty() && parts.iter().all(is_tensor) && source.is(close + 1, ';')).then(|| token..close + 2)
+        (!parts.is_empty() && parts.iter().all(is_tensor) && source.is(close + 1, ';'))
+            .then(|| token..close + 2)
     }
 
     /// `let mark = ctx.dm_mark();` where the mark is named in the statements alone that are removed.
@@ -261,7 +266,8 @@ impl Context<'_, '_> {
                 }
                 Some("device") if source.kind(name + 1) == Some(Kind::Open('(')) => {
                     let parts = source.parts(name + 2..close - 1, false);
-                    let named = |word: &str| parts.iter().position(|part| source.word(part.start) == Some(word));
+                    let named =
+                        |word: &str| parts.iter().position(|part| source.word(part.start) == Some(word));
                     match (named("chip"), named("pe")) {
                         (Some(_), Some(pe)) => self.remove_part(attempt, &parts, pe),
                         (None, Some(pe)) => {

@@ -44,9 +44,8 @@ impl<'t> Context<'_, 't> {
     }
 
     fn texts(&self, generics: Option<&Generics>) -> Vec<&'t str> {
-        generics.map_or(Vec::new(), |generics| {
-            generics.parts.iter().map(|part| self.source.of(part)).collect()
-        })
+        generics
+            .map_or(Vec::new(), |generics| generics.parts.iter().map(|part| self.source.of(part)).collect())
     }
 
     /// The call before, also that of the variable on which this one is called.
@@ -134,7 +133,8 @@ impl<'t> Context<'_, 't> {
     fn of_type(written: &Written) -> Value {
         let name = written.name.as_str();
         let base = name.strip_suffix("ViewMut").or_else(|| name.strip_suffix("View")).unwrap_or(name);
-        let tensors = [("HostTensor", 1), ("HbmTensor", 2), ("DmTensor", 4), ("TrfTensor", 5), ("VrfTensor", 4)];
+        let tensors =
+            [("HostTensor", 1), ("HbmTensor", 2), ("DmTensor", 4), ("TrfTensor", 5), ("VrfTensor", 4)];
         let Some((tensor, element)) = tensors.into_iter().find(|(tensor, _)| *tensor == base) else {
             return Value::default();
         };
@@ -194,9 +194,16 @@ impl<'t> Context<'_, 't> {
                 stream(view.scalar)
             }
             "fetch" if generics.len() == 3 => stream(given(0)),
-            "fetch_with_table" | "fetch_with_zero_point" | "fetch_with_zero_points" | "fetch_table_lookup"
-            | "fetch_cast" | "fetch_zero_point_sub" | "vector_reinterpret" | "commit_cast"
-            | "commit_cast_relu" | "cast" => stream(given(0)),
+            "fetch_with_table"
+            | "fetch_with_zero_point"
+            | "fetch_with_zero_points"
+            | "fetch_table_lookup"
+            | "fetch_cast"
+            | "fetch_zero_point_sub"
+            | "vector_reinterpret"
+            | "commit_cast"
+            | "commit_cast_relu"
+            | "cast" => stream(given(0)),
             "contract" | "contract_packet" => stream(match before()?.scalar?.as_str() {
                 "i4" | "i5" | "i8" | "i9" => Some("i32".to_string()),
                 "bf16" | "f8e4m3" | "f8e5m2" => Some("f32".to_string()),
@@ -239,7 +246,9 @@ trait Inferred {
 
 impl Inferred for Option<Tokens> {
     fn is_none_or_inferred(&self, source: &Source<'_>) -> bool {
-        self.as_ref().is_none_or(|own| own.clone().any(|token| source.word(token) == Some("_") || source.is(token, '_')))
+        self.as_ref().is_none_or(|own| {
+            own.clone().any(|token| source.word(token) == Some("_") || source.is(token, '_'))
+        })
     }
 }
 

@@ -33,7 +33,9 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         Some("seed") => Some(Spelling::Seed),
         Some(other) => {
             let other = shown(OsStr::new(other));
-            return Err(format!("--to: `{other}` is no spelling; the spellings are `later` and `seed`").into());
+            return Err(
+                format!("--to: `{other}` is no spelling; the spellings are `later` and `seed`").into()
+            );
         }
     };
     if writes && checks {

@@ -7,12 +7,12 @@ axes![A = 256, B = 64, T = 4, R = 1024, N = 16];
 type Chip = m![1];
 type Cluster = m![1 # 2];
 type Slice = m![A];
-type Blocks = HbmTensor<i8, Chip, m![T, A, B]>;
+type Images = HbmTensor<i8, Chip, m![T, A, B]>;
 type Buffer = DmTensor<i8, Chip, Cluster, Slice, m![T, B]>;
 
-/// Blocks into the tiles of a tensor that starts empty.
+/// Images into the tiles of a tensor that starts empty.
 #[device(chip = 1)]
-pub fn blocks(ctx: &mut Context, x: &Blocks, y: &mut Blocks) {
+pub fn blocks(ctx: &mut Context, x: &Images, y: &mut Images) {
     let mut buffer: Buffer = DmTensor::new(ctx);
     let mut other = HbmTensor::<i8, Chip, m![T, A, B]>::new(ctx);
     for block in 0..T::SIZE {
@@ -37,7 +37,7 @@ pub fn rows(
 ) {
     let own = table.dma_gather::<Cluster, m![N # 256], m![B], _>(offsets, AUTO);
     own.dma_scatter::<m![N], _, _>(offsets, table, true);
-    let index: DmTensor<i32, Chip, Cluster, m![N # 256], m![1 # 2]> = offsets.to_dm(&mut ctx.tdma, AUTO);
+    let index: DmTensor<i32, Chip, Cluster, m![1 # 256], m![N]> = offsets.to_dm(&mut ctx.tdma, AUTO);
     let same = table.dma_gather_rows::<Cluster, m![N # 256], m![B], _>(&mut ctx.tdma, &index, AUTO);
     same.dma_scatter::<m![N], _, _>(offsets, table, true);
 }
