@@ -186,7 +186,11 @@ impl<'t> Context<'_, 't> {
         let given = |place: usize| generics.get(place).filter(|text| **text != "_").map(ToString::to_string);
         let stream = |scalar: Option<String>| Some(Value { tensor: None, scalar, element: None });
         let tensor = |tensor: &'static str, element: usize| {
-            Some(Value { tensor: Some(tensor), scalar: before()?.scalar, element: given(element) })
+            Some(Value {
+                tensor: Some(tensor),
+                scalar: before().and_then(|before| before.scalar),
+                element: given(element),
+            })
         };
         match name {
             "begin" | "begin_interleaved" => {
