@@ -4,7 +4,7 @@ use super::calls::Associated;
 use super::edits::Attempt;
 use super::mapping::inside;
 use super::source::{Kind, Tokens};
-use super::values::Context;
+use super::values::{Context, Value};
 
 /// Values of a vector as an iterator, as the later spelling takes them.
 const COPIED: &str = ".iter().copied()";
@@ -222,6 +222,9 @@ impl Context<'_, '_> {
         if value.tensor != Some("HostTensor") {
             return;
         }
+        if to_later && name == "to_buf" && self.unwrapped(call, &value, attempt) {
+            return;
+        }
         if to_later && matches!(name, "to_buf" | "as_slice") {
             let edit = "write `.into_vec()`, whose values have no `Opt`";
             return attempt.problem(self.call_bytes(call), "elements of host tensors are plain values", edit);
@@ -240,6 +243,37 @@ impl Context<'_, '_> {
         self.rename(attempt, call, names[1]);
     }
 
+    /// `to_buf().iter().map(|x| x.unwrap())` to `into_vec().into_iter()`. False if it is another chain.
+    fn unwrapped(&self, call: usize, value: &Value, attempt: &mut Attempt) -> bool {
+        let next = |call: usize, names: &[&str]| {
+            let mut all =
+                (0..self.calls.methods.len()).filter(|&next| self.calls.methods[next].before == Some(call));
+            all.find(|&next| names.contains(&self.name(next)))
+        };
+        let iterated = next(call, &["iter", "into_iter"]);
+        let Some((iterated, mapped)) = iterated.and_then(|call| Some((call, next(call, &["map"])?))) else {
+            return false;
+        };
+        let source = self.source;
+        let own = &self.calls.methods[mapped];
+        // | x | x . unwrap ( )
+        let function = own.open + 1..own.close;
+        let start = function.start;
+        let is_unwrap = function.len() == 8
+            && source.is(start, '|')
+            && source.word(start + 1).is_some()
+            && source.word(start + 1) == source.word(start + 3)
+            && source.word(start + 5) == Some("unwrap");
+        if !is_unwrap || self.padding(value.element.as_deref()).is_some() || self.is_named_later(call) {
+            return false;
+        }
+        self.rename(attempt, call, "into_vec");
+        self.rename(attempt, iterated, "into_iter");
+        let dot = source.tokens[own.dot];
+        self.remove(attempt, dot.start - self.separator(mapped).len()..source.tokens[own.close].end);
+        true
+    }
+
     /// True if the variable on which a call is made is borrowed, or named again.
     fn is_named_later(&self, call: usize) -> bool {
         let own = &self.calls.methods[call];
@@ -249,11 +283,28 @@ impl Context<'_, '_> {
         let Some(binding) = self.variable(&own.root) else { return true };
         let is_borrowed = binding.annotation.as_ref().is_some_and(|own| self.source.is(own.start, '&'));
         // In a loop or a closure, the call is made again.
-        let is_inside = (binding.seen.start..own.root.start).any(|token| {
-            self.source.kind(token) == Some(Kind::Open('{')) && self.source.tokens[token].mate > own.close
-                || self.source.is(token, '|')
+        let is_inside = (binding.seen.start..own.root.start).any(|token| match self.source.kind(token) {
+            Some(Kind::Open('{')) => self.source.tokens[token].mate > own.close,
+            Some(Kind::Punct('|')) => self.is_open_until(token, own.root.start),
+            _ => false,
         });
         let again = (own.close..binding.seen.end).any(|token| self.source.word(token) == Some(&binding.name));
         is_borrowed || is_inside || again
+    }
+
+    /// True if the group and the statement of a token go on to another one.
+    fn is_open_until(&self, from: usize, to: usize) -> bool {
+        let mut token = from;
+        while token < to {
+            match self.source.kind(token) {
+                Some(Kind::Close(_) | Kind::Punct(';')) => return false,
+                Some(Kind::Open(_)) if self.source.tokens[token].mate < to => {
+                    token = self.source.tokens[token].mate
+                }
+                _ => {}
+            }
+            token += 1;
+        }
+        true
     }
 }

@@ -161,7 +161,12 @@ impl Context<'_, '_> {
         if let Some((_, later)) = RENAMED.iter().find(|(seed, _)| *seed == name) {
             return self.rename(attempt, call, later);
         }
-        let is_library = !generics.is_empty() || self.is_stream(call);
+        // `commit` and `align` may be calls of others, too.
+        let names_library = arguments
+            .iter()
+            .flat_map(Clone::clone)
+            .any(|token| matches!(self.source.word(token), Some("AUTO" | "AccumulationKind")));
+        let is_library = !generics.is_empty() || names_library || self.is_stream(call);
         match name {
             "to_dm" | "to_hbm" if arguments.len() == 2 => self.drop_address(call, 1, ADDRESSES, attempt),
             "to_vrf" if arguments.len() == 1 => self.drop_address(call, 0, ADDRESSES, attempt),
@@ -170,8 +175,8 @@ impl Context<'_, '_> {
                 self.drop_address(call, 0, ADDRESSES, attempt);
                 self.trim(call, attempt);
             }
-            "commit_view" if is_library => self.trim(call, attempt),
-            "fetch" if generics.len() == 3 => self.split_fetch(call, attempt),
+            "commit_view" => self.trim(call, attempt),
+            "fetch" if generics.len() == 3 && arguments.is_empty() => self.split_fetch(call, attempt),
             "fetch_with_zero_point" => self.zero_point(call, attempt),
             "align" if is_library => {
                 self.rename(attempt, call, "contract_outer");
@@ -532,7 +537,8 @@ impl Context<'_, '_> {
         if self.source.of(mapping).contains("#{") {
             return;
         }
-        match hole(self.source, mapping) {
+        let len = self.source.of(&generics.parts[1]);
+        match hole(self.source, mapping, len) {
             Some(at) => attempt.insert(at, "{!}"),
             None if self.source.of(mapping).starts_with("m!") && !self.source.of(mapping).contains('#') => {}
             None => attempt.remark(

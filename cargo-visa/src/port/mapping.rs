@@ -3,13 +3,16 @@
 //! Texts are compared without spaces. Sizes are computed where all axes of a mapping are numbers of the same file.
 
 use super::names::Names;
-use super::source::{Kind, Source};
+use super::source::{Kind, Source, Tokens};
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::mapping::parse::{Axes, index_at, parse_mapping};
 use std::collections::BTreeSet;
 
 /// The most positions of which two mappings are compared.
 const MOST_COMPARED: usize = 1 << 20;
+
+/// The elements that leave a contraction at once.
+const BEAT: usize = 8;
 
 /// Depth to which aliases are followed.
 const MOST_ALIASES: usize = 16;
@@ -250,6 +253,15 @@ pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> R
         return Ok(own.out_time.to_string());
     }
     let columns = columns?;
+    if let Some((_, padding)) = padded(&columns)
+        && !own.is_interleaved
+        && padding > BEAT
+    {
+        let columns = own.columns;
+        return Err(format!(
+            "OutTime has a place for all of `{columns}`, padding too, in the later spelling alone"
+        ));
+    }
     let time = own.time.ok_or("the call before does not spell the time of both operands")?;
     let (steps, results) = (members(&of(time)?), members(&of(own.out_time)?));
     let mut left: BTreeSet<String> = BTreeSet::new();
@@ -295,10 +307,18 @@ pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> R
     })
 }
 
-/// The bytes of the `#` of a text of `m![…]` that pads `1`, or a tile `X = len`, if there is exactly one.
-pub fn hole(source: &Source<'_>, tokens: &super::source::Tokens) -> Option<usize> {
-    let own: Vec<usize> = tokens.clone().filter(|&token| source.is(token, '#')).collect();
+/// The byte behind the `#` of the hole of a tile of `len`: `1 # n`, or `X = len # n`. `None` if it is not one place.
+pub fn hole(source: &Source<'_>, tokens: &Tokens, len: &str) -> Option<usize> {
+    let text = |token: usize| source.of(&(token..token + 1));
+    let all = tokens.clone().filter(|&hash| {
+        let is_hash = source.is(hash, '#') && source.kind(hash + 1) == Some(Kind::Literal);
+        is_hash && hash > tokens.start + 1 && text(hash - 1) == len
+    });
+    let own: Vec<usize> = match len {
+        // A member of its own.
+        "1" => all.filter(|&hash| matches!(text(hash - 2), "," | "[" | "(")).collect(),
+        _ => all.filter(|&hash| text(hash - 2) == "=").collect(),
+    };
     let [hash] = own.as_slice() else { return None };
-    let is_plain = source.kind(hash + 1) == Some(Kind::Literal);
-    is_plain.then(|| source.tokens[*hash].end)
+    Some(source.tokens[*hash].end)
 }

@@ -5,13 +5,14 @@ use super::edits::{Attempt, Edit};
 use super::later::{DROPS, MARKS};
 use super::source::{Kind, Tokens};
 use super::values::Context;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The crates: seed-era, later.
 pub const CRATES: [&str; 2] = ["furiosa_visa_std", "furiosa_opt_std"];
 
 /// Names of the seed-era prelude that the later one lacks, each with what to write.
-const SEED_NAMES: [(&str, &str); 25] = [
+const SEED_NAMES: [(&str, &str); 51] = [
     ("AUTO", "leave the address out"),
     ("Address", "leave the parameter and its arguments out"),
     ("TrfAddress", "leave the parameter and its arguments out"),
@@ -36,6 +37,32 @@ const SEED_NAMES: [(&str, &str); 25] = [
     ("ContractionTensor", "write `ContractPacketTensor`"),
     ("f16", "write `bf16` or `f32`"),
     ("try_launch", "write `launch`"),
+    ("VectorBranchTensor", "write `VectorTensor`"),
+    ("VectorLogicTensor", "write `VectorTensor`"),
+    ("VectorFxpTensor", "write `VectorTensor`"),
+    ("VectorFxpToFpTensor", "write `VectorTensor`"),
+    ("VectorNarrowTensor", "write `VectorTensor`"),
+    ("VectorFpTensor", "write `VectorTensor`"),
+    ("VectorIntraSliceReduceTensor", "write `VectorTensor`"),
+    ("VectorFpDivTensor", "write `VectorTensor`"),
+    ("VectorWidenTensor", "write `VectorTensor`"),
+    ("VectorFpToFxpTensor", "write `VectorTensor`"),
+    ("VectorClipTensor", "write `VectorTensor`"),
+    ("VectorInterSliceReduceTensor", "write `VectorTensor`"),
+    ("NoTensor", "write `VectorTensor`"),
+    ("HasTensor", "write `VectorTensor`"),
+    ("FetchPlan", "name it of `furiosa_visa_std`"),
+    ("CollectPlan", "name it of `furiosa_visa_std`"),
+    ("SwitchPlan", "name it of `furiosa_visa_std`"),
+    ("AlignPlan", "name it of `furiosa_visa_std`"),
+    ("ContractPlan", "name it of `furiosa_visa_std`"),
+    ("AccumulatePlan", "name it of `furiosa_visa_std`"),
+    ("CastPlan", "name it of `furiosa_visa_std`"),
+    ("TransposePlan", "name it of `furiosa_visa_std`"),
+    ("CommitPlan", "name it of `furiosa_visa_std`"),
+    ("DmaPlan", "name it of `furiosa_visa_std`"),
+    ("HostPlan", "name it of `furiosa_visa_std`"),
+    ("StreamCast", "leave it out"),
     ("alloc_dm", "write `DmTensor::new()`"),
 ];
 
@@ -94,6 +121,9 @@ impl Context<'_, '_> {
             (Some("new"), [context]) if is_memory => {
                 if self.is_plain(context) {
                     self.remove_part(attempt, &own.arguments, 0);
+                } else {
+                    let why = "the context is dropped, but this one is computed";
+                    attempt.problem(source.bytes(context), why, "write `new()`");
                 }
             }
             (Some("from_addr"), [address]) => {
@@ -316,16 +346,21 @@ impl Context<'_, '_> {
     pub fn leftovers(&self, to_later: bool, edits: &[Edit], known: &[Range<usize>], attempt: &mut Attempt) {
         let source = self.source;
         let names: &[(&str, &str)] = if to_later { &SEED_NAMES } else { &LATER_NAMES };
+        let mut all: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (token, own) in source.tokens.iter().enumerate() {
+            let is_field = token > 0 && (source.is(token - 1, '.') || source.is(token - 1, '$'));
+            let is_covered = |bytes: &Range<usize>| bytes.start <= own.start && own.end <= bytes.end;
+            if let Some(word) = source.word(token)
+                && names.iter().any(|(name, _)| *name == word)
+                && !is_field
+                && !edits.iter().any(|edit| is_covered(&edit.bytes))
+                && !known.iter().any(is_covered)
+            {
+                all.entry(word).or_default().push(token);
+            }
+        }
         for (name, edit) in names {
-            let places = (0..source.tokens.len()).filter(|&token| {
-                let own = source.tokens[token];
-                let is_covered = |bytes: &Range<usize>| bytes.start <= own.start && own.end <= bytes.end;
-                source.word(token) == Some(*name)
-                    && !(token > 0 && (source.is(token - 1, '.') || source.is(token - 1, '$')))
-                    && !edits.iter().any(|edit| is_covered(&edit.bytes))
-                    && !known.iter().any(is_covered)
-            });
-            let places: Vec<usize> = places.collect();
+            let Some(places) = all.get(name) else { continue };
             let Some(&first) = places.first() else { continue };
             let more = match places.len() - 1 {
                 0 => String::new(),

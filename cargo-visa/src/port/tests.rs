@@ -145,6 +145,7 @@ fn times_that_contractions_keep() {
         (true, "m![B, A / 8]", "m![R]", ["m![B, R]", "m![1 # 8]"], "m![B]"),
         (true, "m![A / 8]", "m![R]", ["m![R]", "m![B # 8]"], "m![1]"),
         (true, "m![B, A / 8]", "m![R]", ["m![B, A / 8, R]", "m![1 # 8]"], "m![B, A / 8]"),
+        (false, "m![A]", "m![B # 8]", ["m![R]", "m![B # 8]"], "m![1]"),
         // Between two that stay.
         (false, "m![B, A, R]", "Lanes", ["m![B, R, 1 # 2]", "m![1 # 8]"], "m![B, R]"),
         // Two digits have become one.
@@ -159,6 +160,7 @@ fn times_that_contractions_keep() {
         (true, "m![A]", "m![B, R]", ["m![R, B]", "m![1 # 8]"]),
         (true, "m![A, B]", "m![R]", ["m![B, A, R]", "m![1 # 8]"]),
         (false, "m![A / 8]", "m![R]", ["m![A / 16]", "m![R]"]),
+        (false, "m![A]", "m![B # 16]", ["m![R]", "m![B # 8]"]),
         // Nothing is known of the weights' lanes.
         (false, "m![A]", "m![R]", ["m![A]", "m![R % 8]"]),
         // A name that may hold any axis.
