@@ -2,6 +2,7 @@
 
 use super::chain::RENAMED;
 use super::edits::Attempt;
+use super::gone::SEED_ONLY;
 use super::mapping::{Contraction, hole, kept_packet, kept_time};
 use super::source::{Kind, Tokens};
 use super::values::Context;
@@ -53,93 +54,12 @@ const DONE: [&str; 18] = [
     "commit_valid_count_pack",
 ];
 
-/// Calls that the later spelling has in no way that follows from the text: name, fewest generics, reason, edit.
-const GONE: [(&str, usize, &str, &str); 22] = [
-    (
-        "fetch_with_table",
-        0,
-        "tables are chosen by types",
-        "write `.fetch::<T, P>().fetch_table_lookup::<D>()` if one of its tables is yours",
-    ),
-    (
-        "fetch_with_zero_points",
-        0,
-        "one zero point is all that a fetch subtracts",
-        "split the tensor, or subtract in the Vector Engine",
-    ),
-    ("pad_value", 0, "padding has no value of its own", "write the padding into memory"),
-    ("on", 1, "there is one kind of chip", "remove `.on::<…>()`"),
-    ("switch_to", 0, "configurations of the switch are given", "write `.switch::<S, T>(SwitchConfig::…)`"),
-    ("windows", 5, "there are no windows", "copy the windows side by side first"),
-    (
-        "split_tiles_mut",
-        2,
-        "tiles to write are taken one by one",
-        "write `.view_mut().tile::<I, N, E>(start)` in the loop",
-    ),
-    ("tiles", 3, "tiles are taken one by one", "write `.tile::<I, N, E>(start)` in the loop"),
-    (
-        "relabel",
-        0,
-        "axes are renamed by an unsafe call",
-        "write `unsafe { x.reshape::<…>() }` if the positions keep their order",
-    ),
-    ("vector_fp_unary_with_mode", 0, "functions have no mode", "write `.vector_fp_unary(op)`"),
-    (
-        "to_dm_pcopy",
-        0,
-        "the copy is returned",
-        "write `let y = x.to_dm_pcopy(&mut ctx.sub);` with the type of `y`",
-    ),
-    (
-        "dm_cluster_shuffle",
-        0,
-        "shuffles are calls of views",
-        "write `view.dm_cluster_shuffle(&mut ctx.tdma, &pattern)`",
-    ),
-    (
-        "dm_chip_shuffle",
-        0,
-        "shuffles are calls of views",
-        "write `view.dm_chip_shuffle(&mut ctx.tdma, &pattern)`",
-    ),
-    (
-        "hbm_chip_shuffle",
-        0,
-        "shuffles are calls of views",
-        "write `view.hbm_chip_shuffle(&mut ctx.tdma, &pattern)`",
-    ),
-    ("hbm_cluster_shuffle", 0, "HBM has no part per cluster", "shuffle the tensor in DM"),
-    ("dma_gather_view", 0, "a gather makes a tensor", "write `.dma_gather_scaled(&index)`"),
-    ("dma_gather_rows_view", 0, "a gather makes a tensor", "write `.dma_gather_unscaled(&index)`"),
-    (
-        "dma_scatter_view",
-        0,
-        "a scatter is a call of a tensor",
-        "write `.dma_scatter::<K, _, _>(&index, &mut output)`",
-    ),
-    (
-        "dma_scatter_rows",
-        0,
-        "a scatter has byte offsets",
-        "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`",
-    ),
-    (
-        "dma_scatter_rows_view",
-        0,
-        "a scatter has byte offsets",
-        "write `.dma_scatter::<K, _, _>(&offsets, &mut output)`",
-    ),
-    ("alloc_dm", 0, "tensors have no address", "write `DmTensor::<D, …>::new()` where the tensor is made"),
-    ("alloc_hbm", 0, "tensors have no address", "write `HbmTensor::<D, …>::new()` where the tensor is made"),
-];
-
 impl Context<'_, '_> {
     /// Rewrites the chain that ends with a call.
-    pub fn to_later(&self, head: usize) -> Attempt {
+    pub fn later_chain(&self, head: usize) -> Attempt {
         let mut attempt = Attempt::default();
         let chain = self.chain(head);
-        let gone: Vec<&str> = GONE.iter().map(|(name, ..)| *name).collect();
+        let gone: Vec<&str> = SEED_ONLY.iter().map(|(name, ..)| *name).collect();
         self.unknown_calls(&chain, &[OWN.as_slice(), DONE.as_slice(), &gone].concat(), &mut attempt);
         for &call in &chain {
             self.later_call(call, &mut attempt);
@@ -150,7 +70,7 @@ impl Context<'_, '_> {
     fn later_call(&self, call: usize, attempt: &mut Attempt) {
         let (name, generics) = (self.name(call), self.generics(call));
         let arguments = &self.calls.methods[call].arguments;
-        if let Some((_, fewest, why, edit)) = GONE.iter().find(|(own, ..)| *own == name)
+        if let Some((_, fewest, why, edit)) = SEED_ONLY.iter().find(|(own, ..)| *own == name)
             && generics.len() >= *fewest
             && !self.is_address_of_new(call)
             && !(name == "to_dm_pcopy" && arguments.len() == 1)
@@ -509,11 +429,11 @@ impl Context<'_, '_> {
             return attempt.problem(self.call_bytes(call), why, edit);
         }
         self.rename(attempt, call, "dma_gather_unscaled");
-        if let Some(generics) = &own.generics {
-            if let [first, _, last, index] = generics.parts.as_slice() {
-                attempt.insert(self.source.bytes(first).start, "_, _, _, ");
-                self.remove(attempt, self.source.bytes(last).end..self.source.bytes(index).end);
-            }
+        if let Some(generics) = &own.generics
+            && let [first, _, last, index] = generics.parts.as_slice()
+        {
+            attempt.insert(self.source.bytes(first).start, "_, _, _, ");
+            self.remove(attempt, self.source.bytes(last).end..self.source.bytes(index).end);
         }
         if !self.is_plain(&own.arguments[0]) {
             let edit = "write `&mut ctx.tdma`";

@@ -7,6 +7,7 @@
 mod calls;
 mod chain;
 mod edits;
+mod gone;
 mod host;
 mod later;
 mod mapping;
@@ -122,7 +123,7 @@ fn rewritten(context: &Context<'_, '_>, to: Spelling) -> Ported {
     let mut is_head = vec![true; calls.methods.len()];
     calls.methods.iter().filter_map(|call| call.before).for_each(|before| is_head[before] = false);
     for head in (0..calls.methods.len()).filter(|&head| is_head[head]) {
-        let mut attempt = if to_later { context.to_later(head) } else { context.to_seed(head) };
+        let mut attempt = if to_later { context.later_chain(head) } else { context.seed_chain(head) };
         for call in context.chain(head) {
             context.host_values(call, to_later, &mut attempt);
         }

@@ -3,6 +3,7 @@
 use super::calls::Associated;
 use super::chain::RENAMED;
 use super::edits::Attempt;
+use super::gone::LATER_ONLY;
 use super::source::{Kind, Tokens};
 use super::values::Context;
 
@@ -50,29 +51,12 @@ const DONE: [&str; 14] = [
     "pad_value",
 ];
 
-/// Calls that the seed-era spelling has in no way that follows from the text.
-const GONE: [(&str, &str, &str); 9] = [
-    ("bind", "contexts have all chips that a kernel needs", "remove `.bind(…)`"),
-    ("fetch_mask", "padding is masked by the mappings of the fetch", "remove it"),
-    ("fetch_table_lookup", "tables are values", "write `.fetch_with_table::<D, T, P>(&table)`"),
-    ("vector_filter", "there is no filter", "do without"),
-    ("dm_cluster_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_cluster_shuffle(…)`"),
-    ("dm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_chip_shuffle(…)`"),
-    ("hbm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.hbm_chip_shuffle(…)`"),
-    (
-        "dma_scatter_unscaled",
-        "it has another name and more arguments",
-        "write `.dma_scatter_rows(&mut ctx.tdma, …)`",
-    ),
-    ("to_dm_pcopy", "the copy goes into a tensor that exists", "write `x.to_dm_pcopy(&mut ctx.sub, &mut y)`"),
-];
-
 impl Context<'_, '_> {
     /// Rewrites the chain that ends with a call.
-    pub fn to_seed(&self, head: usize) -> Attempt {
+    pub fn seed_chain(&self, head: usize) -> Attempt {
         let mut attempt = Attempt::default();
         let chain = self.chain(head);
-        let gone: Vec<&str> = GONE.iter().map(|(name, ..)| *name).collect();
+        let gone: Vec<&str> = LATER_ONLY.iter().map(|(name, ..)| *name).collect();
         self.unknown_calls(&chain, &[OWN.as_slice(), DONE.as_slice(), &gone].concat(), &mut attempt);
         for (k, &call) in chain.iter().enumerate() {
             self.seed_call(call, chain.get(k + 1).copied(), &mut attempt);
@@ -84,7 +68,7 @@ impl Context<'_, '_> {
     fn seed_call(&self, call: usize, next: Option<usize>, attempt: &mut Attempt) {
         let (name, generics) = (self.name(call), self.generics(call));
         let arguments = &self.calls.methods[call].arguments;
-        if let Some((_, why, edit)) = GONE.iter().find(|(own, ..)| *own == name) {
+        if let Some((_, why, edit)) = LATER_ONLY.iter().find(|(own, ..)| *own == name) {
             let is_done = match name {
                 "to_dm_pcopy" => arguments.len() == 2,
                 "dm_cluster_shuffle" | "dm_chip_shuffle" | "hbm_chip_shuffle" => {

@@ -23,7 +23,7 @@ pub fn difference(ctx: &mut Context, x: &Codes<i8>, zero: i8) {
 }
 
 /// To the chip and back.
-pub async fn run(values: &Vec<i8>) -> Vec<i8> {
+pub async fn run(values: Vec<i8>) -> Vec<i8> {
     let mut ctx = Context::acquire();
     let x: Codes<i8> = HostTensor::<i8, m![A, B]>::from_vec(values.iter().copied()).to_hbm(&mut ctx.pdma).await;
     let ones = HostTensor::<i8, m![A, B]>::from_vec(vec![1; A::SIZE * B::SIZE]);
