@@ -3,11 +3,12 @@
 //! * `visa check` shows refusals of the library at the user's line, in the user's notation. Editors use it in the place of
 //!   `cargo check`, which does not see sizes.
 //! * `visa new` makes a crate with a kernel that runs.
+//! * `visa port` rewrites kernels in the spelling of `furiosa-opt-std`, and back.
 //! * The other commands read mappings as `m![…]` does, show the configurations that follow from them, compare traces, and
 //!   print the guide: [`tool`].
 //!
 //! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
-//! written, 2 if the input is refused.
+//! written, or if `port --check` finds a change, 2 if the input is refused.
 
 #![deny(clippy::unwrap_used)]
 
@@ -16,6 +17,7 @@ mod check;
 mod guide;
 mod new;
 mod notation;
+mod port;
 pub mod tool;
 
 use std::ffi::OsString;
@@ -47,12 +49,12 @@ pub fn main() -> ExitCode {
 
 fn printed(output: tool::Output) -> ExitCode {
     let mut code = output.code;
-    if let Some((path, content)) = &output.file
-        && let Err(error) = std::fs::write(path, content)
-    {
-        // A message that cannot be printed has no reader, so the error is ignored.
-        let _ = writeln!(std::io::stderr(), "error: `{}` cannot be written: {error}", path.display());
-        code = 1;
+    for (path, content) in output.file.iter().chain(&output.rewritten) {
+        if let Err(error) = std::fs::write(path, content) {
+            // A message that cannot be printed has no reader, so the error is ignored.
+            let _ = writeln!(std::io::stderr(), "error: `{}` cannot be written: {error}", path.display());
+            code = 1;
+        }
     }
     // The reader of a pipe may close it early, as `head` does, which is no mistake of this program.
     let _ = std::io::stdout().write_all(output.stdout.as_bytes());

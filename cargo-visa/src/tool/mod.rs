@@ -9,6 +9,7 @@ mod help;
 mod html;
 mod map;
 mod plain;
+mod port;
 mod svg;
 mod table;
 mod traces;
@@ -23,10 +24,12 @@ pub struct Output {
     pub stdout: String,
     /// Message of a refusal.
     pub stderr: String,
-    /// Exit code: 0, or 2 if the input is refused.
+    /// Exit code: 0, 1 if a check fails, or 2 if the input is refused.
     pub code: u8,
     /// A file to write.
     pub file: Option<(PathBuf, String)>,
+    /// Files that exist, with their new content.
+    pub rewritten: Vec<(PathBuf, String)>,
 }
 
 /// The message of a refusal, without `error: `.
@@ -64,6 +67,7 @@ Usage: visa COMMAND, or cargo visa COMMAND
   visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
   visa diff BEFORE AFTER          two traces, line by line
   visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
+  visa port FILE… [OPTIONS]       kernels in the later spelling of `furiosa-opt-std`, and back
   visa help [TOPIC]               a command, or a chapter of the guide
   visa --version
 
@@ -173,8 +177,25 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
+const PORT_HELP: &str = "\
+visa port: kernels in the later spelling of `furiosa-opt-std`, and back
+
+  visa port FILE… [--to later|seed] [--write | --check]
+
+  --to SPELLING  `later` or `seed` (this library); default: the one whose prelude a file does not name
+  --write        changes the files; by default the changes are printed as a difference
+  --check        names the files that would change, with exit code 1
+
+Edits names, generics, arguments and stages; all else stays byte for byte. A chain of calls is rewritten as a whole, or stays
+with a message: place, text, reason, edit. What follows from the text of the file alone is known: annotate a handle, or
+spell a mapping, and more is rewritten. Texts of documentation and calls of macros stay. Addresses are dropped, with a note.
+Files without a prelude stay. Messages are on the standard error.
+Exit codes: 0 done, 1 a file would change (with --check) or cannot be written, 2 a file is no Rust or cannot be read: then
+none is written.
+";
+
 /// Help of each command.
-const HELP: [(&str, &str); 7] = [
+const HELP: [(&str, &str); 8] = [
     ("check", CHECK_HELP),
     ("new", NEW_HELP),
     ("explain", EXPLAIN_HELP),
@@ -182,6 +203,7 @@ const HELP: [(&str, &str); 7] = [
     ("html", HTML_HELP),
     ("diff", DIFF_HELP),
     ("calibrate", CALIBRATE_HELP),
+    ("port", PORT_HELP),
 ];
 
 /// Runs a command that answers with text. `arguments` are the arguments after the name of the program.
@@ -206,13 +228,14 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("explain") => explain::command(parser),
             Some("html") => html::command(parser),
             Some("map") => map::command(parser),
+            Some("port") => port::command(parser),
             Some("help") => help::command(parser),
             // These commands are run by `main`; here is their help alone.
             Some("check") => Ok(Output::text(CHECK_HELP)),
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate` and `help`";
+                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `port` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

@@ -6,6 +6,7 @@ mod corpus;
 mod help;
 #[cfg(unix)]
 mod interrupted;
+mod port;
 mod refusals;
 mod run;
 mod traces;

@@ -1,0 +1,51 @@
+//! Moves, views, tiles, and rows by an index.
+
+use furiosa_visa_std::prelude::*;
+
+axes![A = 256, B = 64, T = 4, R = 1024, N = 16];
+
+type Chip = m![1];
+type Cluster = m![1 # 2];
+type Slice = m![A];
+type Images = HbmTensor<i8, Chip, m![T, A, B]>;
+type Buffer = DmTensor<i8, Chip, Cluster, Slice, m![T, B]>;
+
+/// Images into the tiles of a tensor that starts empty.
+#[device(chip = 1)]
+pub fn blocks(ctx: &mut Context, x: &Images, y: &mut Images) {
+    let mut buffer: Buffer = DmTensor::new(ctx);
+    let mut other = HbmTensor::<i8, Chip, m![T, A, B]>::new(ctx);
+    for block in 0..T::SIZE {
+        let own = x.view().tile::<m![T], 1, m![1 # 4, A, B]>(block);
+        let there = buffer.view_mut().tile::<m![T], 1, m![1 # 4, B]>(block);
+        own.to_dm_view::<Cluster, Slice, m![1 # 4, B]>(&mut ctx.tdma, there);
+    }
+    let tail = buffer.view_mut().tile::<m![T], 2, m![T = 2 # 4, B]>(2);
+    x.view().tile::<m![T], 2, m![T = 2 # 4, A, B]>(0).to_dm_view(&mut ctx.tdma, tail);
+    buffer.view().to_hbm_view::<m![T, A, B]>(&mut ctx.tdma, y.view_mut());
+    x.view().to_hbm_view::<{ Dma::Tensor }, m![T, A, B]>(&mut ctx.tdma, other.view_mut());
+    let copy: Buffer = buffer.to_dm::<Slice, m![T, B]>(&mut ctx.tdma, AUTO);
+    copy.view().to_dm_view::<Slice, m![T, B]>(&mut ctx.tdma, buffer.view_mut());
+}
+
+/// Rows out of a table, and into it.
+#[device(chip = 1)]
+pub fn rows(
+    ctx: &mut Context,
+    table: &mut HbmTensor<bf16, Chip, m![R, B]>,
+    offsets: &HbmTensor<i32, Chip, m![N]>,
+) {
+    let own = table.dma_gather::<Cluster, m![N # 256], m![B], _>(offsets, AUTO);
+    own.dma_scatter::<m![N], _, _>(offsets, table, true);
+    let index: DmTensor<i32, Chip, Cluster, m![1 # 256], m![N]> = offsets.to_dm(&mut ctx.tdma, AUTO);
+    let same = table.dma_gather_rows::<Cluster, m![N # 256], m![B], _>(&mut ctx.tdma, &index, AUTO);
+    same.dma_scatter::<m![N], _, _>(offsets, table, true);
+}
+
+/// What a commit writes into a tile.
+pub fn into_tile(ctx: &mut Context, x: &DmTensor<i8, Chip, Cluster, Slice, m![B]>, y: &mut Buffer) {
+    let there = y.view_mut().tile::<m![T], 1, m![1 # 4, B]>(3);
+    (ctx.main.begin(x.view()).fetch::<i8, m![B / 32], m![B % 32]>())
+        .collect::<m![B / 32], m![B % 32]>()
+        .commit_view(there);
+}
