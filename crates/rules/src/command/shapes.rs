@@ -287,7 +287,7 @@ mod tests {
         unit.switch = Some(switch);
         assert_eq!(unit.shapes().transposed, shape(Bf16, 24, 20), "time grows in the switch");
         assert!(
-            unit.to_string().contains("; switch Broadcast1, ring 1, snoop[s'] = s', emission "),
+            unit.to_string().contains("; switch Forwarding, ring 1, snoop[s'] = s', emission "),
             "{unit}"
         );
         let Place::Region(destination) = unit.writes().place else { panic!("a commit writes a region") };
