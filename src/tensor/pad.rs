@@ -93,6 +93,9 @@ call! {
 call! {
     /// The same elements without an outermost padding: `m![A # 8, B]` as `m![A, B]`, which [`pad`](Self::pad) adds.
     ///
+    /// Leave out padding before a [tile](crate::tensor::tile): the view of a tile behind the first one is as large as its
+    /// tensor, and a call refuses it without its padding.
+    ///
     /// Refused while compiling: more positions than before, and any other mapping.
     unpad, UNPAD, check_unpad, DmTensorView of DmTensor<Chip, Cluster, Slice>
 }

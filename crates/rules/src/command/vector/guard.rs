@@ -47,6 +47,7 @@ pub struct ExecutionId(u8);
 
 impl ExecutionId {
     /// The id of this number. Refused while compiling: 16 and more.
+    #[inline(never)] // The compiler names the line of a call that it did not inline.
     pub const fn new<const RAW: u8>() -> Self {
         const {
             assert!(RAW < IDS, "execution id: ids have four bits, 0 to 15; help: use a smaller number");
