@@ -18,7 +18,7 @@ macro_rules! at_size {
     (
         $name:ident: o $o:tt, i $i:tt, part $part:tt, flits $flits:tt, pairs $pairs:tt;
         plain: own $own:tt, turns $turns:tt, tile $tile:tt, groups $groups:tt;
-        tuned: rows $rows:tt, spaced $spaced:tt, first $first:tt, last $last:tt
+        tuned: rows $rows:tt, first $first:tt, last $last:tt
     ) => {
         mod $name {
             use super::*;
@@ -96,7 +96,7 @@ macro_rules! at_size {
 
                 pub type Outputs = m![C, R, Q];
                 type W = HbmTensor<bf16, m![1], Weights>;
-                pub type Weights = m![C, R, Q # $spaced, I];
+                pub type Weights = m![Q, C, R, I];
                 type Y = HbmTensor<bf16, m![1], Outputs>;
                 type Cluster = m![C];
                 type Slice = m![R # 16, I / $part];
@@ -110,7 +110,7 @@ macro_rules! at_size {
                     ($ctx:ident, $w:ident, $count:literal from $start:literal) => {{
                         let tile = $w
                             .view()
-                            .tile::<m![Q], $count, m![C, R, Q = $count # $spaced, I]>($start);
+                            .tile::<m![Q], $count, m![Q = $count # $rows, C, R, I]>($start);
                         let tile: DmTensor<bf16, m![1], Cluster, Slice, m![Q = $count, I % $part]> =
                             tile.to_dm(&mut $ctx.tdma);
                         tile
@@ -224,13 +224,13 @@ macro_rules! at_size {
 at_size! {
     full: o 3840, i 4096, part 256, flits 16, pairs 8;
     plain: own 240, turns 5, tile 48, groups 6;
-    tuned: rows 128, spaced 136, first 112, last 16
+    tuned: rows 128, first 112, last 16
 }
 
 at_size! {
     small: o 1920, i 1024, part 64, flits 4, pairs 2;
     plain: own 120, turns 5, tile 24, groups 3;
-    tuned: rows 64, spaced 72, first 56, last 8
+    tuned: rows 64, first 56, last 8
 }
 
 fn main() {

@@ -22,7 +22,6 @@ macro_rules! parts {
         axes![Z = 256, T = 2, I = 2];
 
         type X = HbmTensor<bf16, m![1], m![K]>;
-        pub type Weights = m![C, G, F, S, E, K];
         pub type Angles = m![C, G, S, T, E];
         pub type Heads = m![C, G, F, S, E];
         type Table = HbmTensor<f32, m![1], Angles>;
@@ -174,6 +173,7 @@ macro_rules! at_size {
                 axes![C = 2, G = 16, F = 2, S = 8, E = 16];
                 type Cluster = m![1 # 2];
                 type Slice = m![C, G, S];
+                pub type Weights = m![C, G, F, S, E, K];
                 parts!();
 
                 #[device(chip = 1)]
@@ -206,6 +206,7 @@ macro_rules! at_size {
                 axes![C = 2, G = 16, F = 2, S = 16, E = 8];
                 type Cluster = m![C];
                 type Slice = m![G, S];
+                pub type Weights = m![F, E, C, G, S, K];
                 parts!();
 
                 #[device(chip = 1)]
@@ -218,9 +219,9 @@ macro_rules! at_size {
                 ) -> Y {
                     let x = normed(ctx, x, gamma);
                     let first: DmTensor<bf16, m![1], Cluster, Slice, m![F, E = 7, K]> =
-                        w.view().tile::<m![E], 7, m![C, G, F, S, E = 7 # 8, K]>(0).to_dm(&mut ctx.tdma);
+                        w.view().tile::<m![E], 7, m![F, E = 7 # 8, C, G, S, K]>(0).to_dm(&mut ctx.tdma);
                     let last: DmTensor<bf16, m![1], Cluster, Slice, m![F, E = 1, K]> =
-                        w.view().tile::<m![E], 1, m![C, G, F, S, E = 1 # 8, K]>(7).to_dm(&mut ctx.tdma);
+                        w.view().tile::<m![E], 1, m![F, E = 1 # 8, C, G, S, K]>(7).to_dm(&mut ctx.tdma);
                     let x: DmTensor<bf16, m![1], Cluster, Slice, m![K / 16 # 256, K % 16]> = ctx
                         .main
                         .begin(x.view())
@@ -283,7 +284,7 @@ macro_rules! at_size {
                 work.print();
                 macro_rules! cycles {
                     ($kernel:ident) => {{
-                        use $kernel::{Angles, E, S, Weights};
+                        use $kernel::{Angles, E, Heads, S, Weights};
                         let mut table = Vec::with_capacity(2 * 32 * 128);
                         for block in 0..32 * S::SIZE {
                             for function in [f64::cos, f64::sin] {
@@ -293,7 +294,7 @@ macro_rules! at_size {
                         }
                         let mut ctx = Context::acquire().bind($kernel::qkv.device());
                         pollster::block_on(async {
-                            let w = HostTensor::<bf16, Weights>::from_vec(w.iter().copied());
+                            let w = HostTensor::<bf16, m![{ Heads }, K]>::from_vec(w.iter().copied());
                             let w = w.to_hbm::<m![1], Weights>(&mut ctx.pdma).await;
                             let token = HostTensor::<bf16, m![K]>::from_vec(x.iter().copied());
                             let token = token.to_hbm::<m![1], m![K]>(&mut ctx.pdma).await;
