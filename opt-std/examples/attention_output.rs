@@ -66,7 +66,7 @@ macro_rules! at_size {
                             .fetch_cast::<f32>()
                             .collect::<Group, m![O % 8]>()
                             .to_vrf();
-                        let y = y.view_mut().tile::<m![O / $tile % $turns], 1, m![1 # $turns, O % $tile]>(turn);
+                        let y = y.view_mut().tile::<m![O / $tile % $turns], 1, m![1 #{!} $turns, O % $tile]>(turn);
                         ctx.main
                             .begin(x.view())
                             .fetch::<m![1], m![I % $part]>()
@@ -122,7 +122,7 @@ macro_rules! at_size {
                     ($ctx:ident, $w:ident, $x:ident, $sums:ident, $count:literal from $start:literal) => {{
                         let sums = $sums
                             .view_mut()
-                            .tile::<m![Q], $count, m![Q = $count # $rows, 1 # 2]>($start);
+                            .tile::<m![Q], $count, m![Q = $count #{!} $rows, 1 # 2]>($start);
                         $ctx.main
                             .begin($w.view())
                             .fetch::<m![Q = $count], m![I % $part]>()

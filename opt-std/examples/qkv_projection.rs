@@ -136,8 +136,8 @@ macro_rules! parts {
             };
             let (cos, sin) = (function(0), function(1));
             let mut y: Rotated = DmTensor::new();
-            half!(ctx, sums, &cos, &sin, SubF into y.view_mut().tile::<m![F], 1, m![1 # 2, E]>(0));
-            half!(ctx, sums, &sin, &cos, AddF into y.view_mut().tile::<m![F], 1, m![1 # 2, E]>(1));
+            half!(ctx, sums, &cos, &sin, SubF into y.view_mut().tile::<m![F], 1, m![1 #{!} 2, E]>(0));
+            half!(ctx, sums, &sin, &cos, AddF into y.view_mut().tile::<m![F], 1, m![1 #{!} 2, E]>(1));
             y
         }
 
@@ -237,8 +237,8 @@ macro_rules! at_size {
                         .collect::<m![K / 16], m![K % 16]>()
                         .to_trf();
                     let mut sums: Sums = DmTensor::new();
-                    multiply!(ctx, first, x, sums.view_mut().tile::<m![E], 7, m![F, E = 7 # 8, 1 # 2]>(0), m![E = 7]);
-                    multiply!(ctx, last, x, sums.view_mut().tile::<m![E], 1, m![F, E = 1 # 8, 1 # 2]>(7), m![E = 1]);
+                    multiply!(ctx, first, x, sums.view_mut().tile::<m![E], 7, m![F, E = 7 #{!} 8, 1 # 2]>(0), m![E = 7]);
+                    multiply!(ctx, last, x, sums.view_mut().tile::<m![E], 1, m![F, E = 1 #{!} 8, 1 # 2]>(7), m![E = 1]);
                     let y = rotated(ctx, &sums, table);
                     // A head in one slice: 512 bytes side by side.
                     let y: DmTensor<bf16, m![1], Cluster, m![G, 1 # 16], m![F, S, E]> = ctx
