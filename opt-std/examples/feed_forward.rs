@@ -35,16 +35,17 @@ macro_rules! matrix {
             type Stored = m![$($stored)*];
             type Steps = m![$($steps)*];
             type Lanes = m![$($lanes)*];
-            pub type Tile = DmTensor<f4e2m1, m![1], Cluster, Slice, m![{ Rows }, $col % $part]>;
+            /// A tile of the weights.
+            pub type Tile<'l, Element> = DmTensorView<'l, f4e2m1, m![1], Cluster, Slice, Element>;
             pub type TileScales<'l> = DmTensorView<'l, f8e4m3, m![1], Cluster, Slice, m![1 # $turns, { Stored }]>;
             pub type Token = TrfTensor<f8e4m3, m![1], Cluster, Slice, m![1], m![$col % $part]>;
             /// A sum in every 8 bytes.
             pub type Sums = DmTensor<f32, m![1], Cluster, First, m![$row % $rows, 1 # 2]>;
 
             /// A tile of the rows times the token.
-            pub fn multiply(
+            pub fn multiply<Element: M>(
                 ctx: &mut Context,
-                w: &Tile,
+                w: Tile<'_, Element>,
                 scales: TileScales<'_>,
                 x: &Token,
                 sums: &mut Sums,
@@ -59,7 +60,7 @@ macro_rules! matrix {
                     .to_vrf();
                 let w: DmTensor<f8e4m3, m![1], Cluster, Slice, m![{ Rows }, $col % $part]> = ctx
                     .main
-                    .begin(w.view())
+                    .begin(w)
                     .fetch::<m![{ Rows }, { Flits }], m![$col % 32]>()
                     .fetch_table_lookup::<f8e4m3>()
                     .collect::<m![{ Rows }, { Flits }], m![$col % 32]>()
@@ -152,7 +153,7 @@ macro_rules! at_size {
     (
         $name:ident: k $k:tt, h $h:tt, half $half:tt, rows $rows:tt, quads $quads:tt, step $step:tt, steps $steps:tt;
         plain: part $plain_part:tt, tile $plain_tile:tt, turns $plain_turns:tt, flits $plain_flits:tt, packets $plain_packets:tt, blocks $plain_blocks:tt, eighths $plain_eighths:tt;
-        tuned: part $part:tt, tile $tile:tt, turns $turns:tt, octets $octets:tt, each $each:tt, flits $flits:tt, packets $packets:tt, pairs $pairs:tt
+        tuned: part $part:tt, tile $tile:tt, turns $turns:tt, octets $octets:tt, each $each:tt, flits $flits:tt, packets $packets:tt, fours $fours:tt, front $front:tt
     ) => {
         mod $name {
             use super::*;
@@ -183,7 +184,7 @@ macro_rules! at_size {
                     ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $w:ident, $scales:ident, $x:ident) => {{
                         let mut sums: $matrix::Sums = DmTensor::new();
                         for turn in 0..$plain_turns {
-                            let tile: $matrix::Tile = $w
+                            let tile: DmTensor<f4e2m1, m![1], Cluster, $matrix::Slice, m![$row % $plain_tile, $col % $plain_part]> = $w
                                 .view()
                                 .tile::<m![$row / $plain_tile % $plain_turns], 1, m![$row / $rows, 1 # $plain_turns, $row % $plain_tile, $col]>(turn)
                                 .to_dm(&mut $ctx.tdma);
@@ -191,7 +192,7 @@ macro_rules! at_size {
                                 .view()
                                 .tile::<m![$row / $plain_tile % $plain_turns], 1, m![$row / $rows, 1 # $plain_turns, $row % $plain_tile, $col / 16]>(turn)
                                 .to_dm(&mut $ctx.tdma);
-                            $matrix::multiply($ctx, &tile, scales.view(), &$x, &mut sums, turn);
+                            $matrix::multiply($ctx, tile.view(), scales.view(), &$x, &mut sums, turn);
                         }
                         sums
                     }};
@@ -259,45 +260,55 @@ macro_rules! at_size {
                 axes![C = 2, H = $half];
                 pub type Gates = m![C, H];
                 pub type Wide = m![H / 8 % $octets, C, H / $rows, K / $part, H % 8, K % $part];
-                pub type WideScales = m![C, H / $rows, K / $part, H / $tile % $turns, K / 64 % $packets, H % $tile, K / 16 % 4];
+                pub type WideScales = m![C, H / $rows, K / $part, H / 4 % $quads, [K / 64 % $packets, H % 4, K / 16 % 4] # 256];
                 pub type Narrow = m![O / 8 % $octets, C, O / $rows, H / $part, O % 8, H % $part];
-                pub type NarrowScales = m![C, O / $rows, H / $part, O / $tile % $turns, H / 64 % $packets, O % $tile, H / 16 % 4];
+                pub type NarrowScales = m![C, O / $rows, H / $part, O / 4 % $quads, [H / 64 % $packets, O % 4, H / 16 % 4] # 256];
                 type Cluster = m![C];
 
                 matrix!(gate: row H, col K, rows $rows, tile $tile, turns $turns, part $part,
                     flits $flits, packets $packets, ways 4,
-                    scales [K / 64 % $packets, { Rows }, K / 16 % 4] [K / 64 % $packets, H / 2 % $pairs] [H % 2, K / 16 % 4]);
+                    scales [H / 4 % $fours, K / 64 % $packets, H % 4, K / 16 % 4]
+                        [H / 4 % $fours, K / 64 % $packets, H / 2 % 2] [H % 2, K / 16 % 4]);
                 matrix!(down: row O, col H, rows $rows, tile $tile, turns $turns, part $part,
                     flits $flits, packets $packets, ways 8,
-                    scales [H / 64 % $packets, { Rows }, H / 16 % 4] [H / 64 % $packets, O / 2 % $pairs] [O % 2, H / 16 % 4]);
+                    scales [O / 4 % $fours, H / 64 % $packets, O % 4, H / 16 % 4]
+                        [O / 4 % $fours, H / 64 % $packets, O / 2 % 2] [O % 2, H / 16 % 4]);
                 activation!(rows $rows, eights $octets, quads $quads, f8e4m3, 32);
 
-                /// Brings the scales and all tiles of a matrix.
-                macro_rules! load {
-                    ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $w:ident, $scales:ident) => {{
-                        let scales: DmTensor<f8e4m3, m![1], Cluster, $matrix::Slice, m![$row / $tile % $turns, $col / 64 % $packets, $row % $tile, $col / 16 % 4]> =
+                /// Brings the scales of a matrix.
+                macro_rules! load_scales {
+                    ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $scales:ident) => {{
+                        let scales: DmTensor<f8e4m3, m![1], Cluster, $matrix::Slice, m![$row / 4 % $quads, $col / 64 % $packets, $row % 4, $col / 16 % 4]> =
                             $scales.to_dm(&mut $ctx.tdma);
-                        let mut tiles: Vec<$matrix::Tile> = Vec::new();
-                        for turn in 0..$turns {
-                            let tile = $w
-                                .view()
-                                .tile::<m![$row / $tile % $turns], 1, m![1 # $turns, $row / 8 % $each, C, $row / $rows, $col / $part, $row % 8, $col % $part]>(turn);
-                            tiles.push(tile.to_dm(&mut $ctx.tdma));
-                        }
-                        (scales, tiles)
+                        scales
                     }};
                 }
 
-                /// The products of all tiles.
+                /// The products of a tile of `$w`, which has so many `$tiles`, from `$start` on.
                 macro_rules! project {
-                    ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $loaded:ident, $x:ident) => {{
-                        let (scales, tiles) = $loaded;
-                        let mut sums: $matrix::Sums = DmTensor::new();
-                        for (turn, tile) in tiles.iter().enumerate() {
-                            let own = scales.view().tile::<m![$row / $tile % $turns], 1, m![1 # $turns, $col / 64 % $packets, $row % $tile, $col / 16 % 4]>(turn);
-                            $matrix::multiply($ctx, tile, own, &$x, &mut sums, turn);
+                    ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $w:ident has $tiles:tt from $start:expr, $scales:ident, $x:ident into $sums:ident) => {
+                        for own in 0..$tiles {
+                            let tile = $w
+                                .view()
+                                .tile::<m![$row / $tile % $turns = $tiles], 1, m![1 # $tiles, $row % $tile, $col % $part]>(own);
+                            let scales = $scales
+                                .view()
+                                .tile::<m![$row / $tile % $turns], 1, m![1 # $turns, $row / 4 % $fours, $col / 64 % $packets, $row % 4, $col / 16 % 4]>($start + own);
+                            $matrix::multiply($ctx, tile, scales, &$x, &mut $sums, $start + own);
                         }
-                        sums
+                    };
+                }
+
+                /// A matrix of which a slice has all rows, with its scales.
+                type Whole = DmTensor<f4e2m1, m![1], Cluster, gate::Slice, m![H % $rows, K % $part]>;
+                /// Some tiles of `down`.
+                macro_rules! load_down {
+                    ($ctx:ident, $w:ident, $tiles:tt from $start:expr) => {{
+                        let tiles: DmTensor<f4e2m1, m![1], Cluster, down::Slice, m![O / $tile % $turns = $tiles, O % $tile, H % $part]> = $w
+                            .view()
+                            .tile::<m![O / $tile % $turns], $tiles, m![O / $tile % $turns = $tiles # $turns, O / 8 % $each, C, O / $rows, H / $part, O % 8, H % $part]>($start)
+                            .to_dm(&mut $ctx.tdma);
+                        tiles
                     }};
                 }
 
@@ -314,9 +325,14 @@ macro_rules! at_size {
                 ) -> HbmTensor<bf16, m![1], m![O]> {
                     type Spread = m![K / 32 % $flits # 64, K / $part];
                     let x: DmTensor<bf16, m![1], Cluster, Spread, m![K % 32]> = x.to_dm(&mut ctx.tdma);
-                    let gate = load!(ctx, gate, H, K, gate, gate_scales);
-                    let up = load!(ctx, gate, H, K, up, up_scales);
-                    let down = load!(ctx, down, O, H, down, down_scales);
+                    let gate_scales = load_scales!(ctx, gate, H, K, gate_scales);
+                    let gate_tiles: Whole = gate.to_dm(&mut ctx.tdma);
+                    let up_scales = load_scales!(ctx, gate, H, K, up_scales);
+                    let up_tiles: Whole = up.to_dm(&mut ctx.tdma);
+                    let down_scales = load_scales!(ctx, down, O, H, down_scales);
+                    let front = load_down!(ctx, down, $front from 0);
+                    let middle = load_down!(ctx, down, 1 from $front);
+                    let back = load_down!(ctx, down, 1 from $front + 1);
                     let x: DmTensor<f8e4m3, m![1], Cluster, Spread, m![K % 32]> = ctx
                         .main
                         .begin(x.view())
@@ -340,10 +356,12 @@ macro_rules! at_size {
                         .fetch::<m![1], m![K % $part]>()
                         .collect::<m![K / 32 % $flits], m![K % 32]>()
                         .to_trf();
-                    let gate = project!(ctx, gate, H, K, gate, x);
-                    let gate = packed(ctx, &gate);
-                    let up = project!(ctx, gate, H, K, up, x);
-                    let up = packed(ctx, &up);
+                    let mut sums: gate::Sums = DmTensor::new();
+                    project!(ctx, gate, H, K, gate_tiles has $turns from 0, gate_scales, x into sums);
+                    let gate = packed(ctx, &sums);
+                    let mut sums: gate::Sums = DmTensor::new();
+                    project!(ctx, gate, H, K, up_tiles has $turns from 0, up_scales, x into sums);
+                    let up = packed(ctx, &sums);
                     let h = activation(ctx, &gate, &up);
                     // Each of the 32 groups of slices that share rows of `down` gets all gates of the cluster.
                     type Steps = m![H / $step % $steps, H / $rows % 8, 1 # 4];
@@ -361,7 +379,10 @@ macro_rules! at_size {
                         .fetch::<m![1], m![H % $part]>()
                         .collect::<m![H / 32 % $flits], m![H % 32]>()
                         .to_trf();
-                    let y = project!(ctx, down, O, H, down, h);
+                    let mut y: down::Sums = DmTensor::new();
+                    project!(ctx, down, O, H, front has $front from 0, down_scales, h into y);
+                    project!(ctx, down, O, H, middle has 1 from $front, down_scales, h into y);
+                    project!(ctx, down, O, H, back has 1 from $front + 1, down_scales, h into y);
                     // Each cluster has the sums of its gates.
                     type Eights = m![O / 8 % $octets];
                     let y: DmTensor<f32, m![1], Cluster, down::First, m![O % $rows]> = ctx
@@ -494,13 +515,13 @@ fn rounded(x: f64) -> f64 {
 at_size! {
     full: k 3840, h 15360, half 7680, rows 120, quads 30, step 24, steps 5;
     plain: part 1920, tile 12, turns 10, flits 60, packets 30, blocks 120, eighths 240;
-    tuned: part 960, tile 24, turns 5, octets 15, each 3, flits 30, packets 15, pairs 12
+    tuned: part 960, tile 24, turns 5, octets 15, each 3, flits 30, packets 15, fours 6, front 3
 }
 
 at_size! {
     small: k 768, h 3072, half 1536, rows 24, quads 6, step 24, steps 1;
     plain: part 384, tile 4, turns 6, flits 12, packets 6, blocks 24, eighths 48;
-    tuned: part 192, tile 8, turns 3, octets 3, each 1, flits 6, packets 3, pairs 4
+    tuned: part 192, tile 8, turns 3, octets 3, each 1, flits 6, packets 3, fours 2, front 1
 }
 
 fn main() {
