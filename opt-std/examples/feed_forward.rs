@@ -260,9 +260,9 @@ macro_rules! at_size {
                 axes![C = 2, H = $half];
                 pub type Gates = m![C, H];
                 pub type Wide = m![H / 8 % $octets, C, H / $rows, K / $part, H % 8, K % $part];
-                pub type WideScales = m![C, H / $rows, K / $part, H / 4 % $quads, [K / 64 % $packets, H % 4, K / 16 % 4] # 256];
+                pub type WideScales = m![H / 4 % $quads, C, H / $rows, K / $part, [K / 64 % $packets, H % 4, K / 16 % 4] # 256];
                 pub type Narrow = m![O / 8 % $octets, C, O / $rows, H / $part, O % 8, H % $part];
-                pub type NarrowScales = m![C, O / $rows, H / $part, O / 4 % $quads, [H / 64 % $packets, O % 4, H / 16 % 4] # 256];
+                pub type NarrowScales = m![O / 4 % $quads, C, O / $rows, H / $part, [H / 64 % $packets, O % 4, H / 16 % 4] # 256];
                 type Cluster = m![C];
 
                 matrix!(gate: row H, col K, rows $rows, tile $tile, turns $turns, part $part,
