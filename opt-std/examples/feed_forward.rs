@@ -1,4 +1,34 @@
-//! The gated feed-forward of one token, with block scales.
+//! The gated feed-forward of one token: `W₂ (gelu(W₀ x) · W₁ x)`, with 3840 x 15360 weights three times, in `f4e2m1` with a
+//! scale in `f8e4m3` for each block of 16 of a row (as NVFP4 has them).
+//!
+//! HBM decides: 99 532 800 bytes take 64 800 cycles at the full rate of all channels, and the products 675.
+//!
+//! ```text
+//!   DM, f4 ─table─▶ DM, f8 ─▶ 64 products ─tree─▶ 4 sums of 16 ─· scale─▶ added over the row ─▶ and over slices
+//!         main pass              contraction                    Vector Engine, 4 lanes
+//! ```
+//!
+//! A block of 16 fits the chip as it is: a packet has 64 numbers of `f8`, and the adder tree leaves a sum for each block. Four
+//! sums are what the float cluster takes in a cycle, so that scales cost no time beside the two flits of a packet. They are
+//! read as `f32` from the vector register file, whose 8 KiB decide how many rows a pass has. The token and the gates are in
+//! `f8`, too, because both sides of a contraction have one type.
+//!
+//! GELU is that of the hyperbolic tangent: `x · sigmoid(x · (a + b x²))`. It takes two passes. The first one
+//! uses the units for `x²`, multiply-and-add, a second product (with the stash) and the sigmoid; the other multiplies by the
+//! gate and by `up`.
+//!
+//! | step | what the report says before it | cycles |
+//! |---|---|---|
+//! | plain | | 283 353 |
+//! | both clusters, each with half of the gates, whose sums are exchanged at the end; rings pass the token and the gates on; all loads are given before the first pass; weights in HBM as slices take them, 3 840 bytes at a time | `idle: cluster 1 of 2 never used`; `to_dm … bound by copies`: 13 300 twice; `bound by tdma to_dm (62 times)`, each with 500 cycles of start; `HBM, all` of a tile is 5 951, where its bytes take 1 920, because runs of 960 bytes are requests of 240 | 108 026 |
+//! | `gate` and `up` in a load each, `down` in three, the last ones short; scales of 4 rows, 240 bytes, in each unit of 256 | `hint 1 saves 8 737 cycles: short DMA runs … 240 bytes: 15 360 requests`; `(19 times): startup` | 98 595 |
+//! | scales in the order in which slices take them | the column `HBM, all` of the scales is 4 716, 1.8 times what their units take; then 2 799 | 94 117 |
+//!
+//! What is left above the bound: refresh; passes that read DM while loads write it (1 900 of the 6 700 cycles of a
+//! tile of `down`); and what follows the last byte, 5 700 cycles: table and products of one tile, the exchange of the
+//! clusters, and the store.
+//!
+//! The note of the report about a switch that gives both clusters the same is explained in `attention_output.rs`.
 //!
 //! Run it: `cargo run --release -p furiosa-opt-std --example feed_forward`. `--small` takes small sizes, and `--report`
 //! prints the whole report of each kernel.
@@ -35,6 +65,8 @@ macro_rules! matrix {
             type Stored = m![$($stored)*];
             type Steps = m![$($steps)*];
             type Lanes = m![$($lanes)*];
+            /// A tensor in the slices of the weights.
+            pub type Dm<D, Element> = DmTensor<D, m![1], Cluster, Slice, Element>;
             /// A tile of the weights.
             pub type Tile<'l, Element> = DmTensorView<'l, f4e2m1, m![1], Cluster, Slice, Element>;
             pub type TileScales<'l> = DmTensorView<'l, f8e4m3, m![1], Cluster, Slice, m![1 # $turns, { Stored }]>;
@@ -148,12 +180,18 @@ macro_rules! activation {
     };
 }
 
-/// Both kernels at a size: a hidden state of `$k`, and `$h` gates.
+/// Both kernels at a size: a hidden state of `$k`, and `$h` gates, of which a cluster has `$half` where both work. Slices have
+/// `$rows` rows, which are `$octets` of 8 and `$quads` of 4. They send `$steps` packets of `$step` gates each.
+///
+/// Plain and tuned: what [`matrix`] takes, and blocks of scales and 8ths of a part. A tile of tuned has `$each` times 8 rows and
+/// `$fours` times 4, and the first load of `down` has `$front` tiles.
 macro_rules! at_size {
     (
         $name:ident: k $k:tt, h $h:tt, half $half:tt, rows $rows:tt, quads $quads:tt, step $step:tt, steps $steps:tt;
-        plain: part $plain_part:tt, tile $plain_tile:tt, turns $plain_turns:tt, flits $plain_flits:tt, packets $plain_packets:tt, blocks $plain_blocks:tt, eighths $plain_eighths:tt;
-        tuned: part $part:tt, tile $tile:tt, turns $turns:tt, octets $octets:tt, each $each:tt, flits $flits:tt, packets $packets:tt, fours $fours:tt, front $front:tt
+        plain: part $plain_part:tt, tile $plain_tile:tt, turns $plain_turns:tt, flits $plain_flits:tt,
+            packets $plain_packets:tt, blocks $plain_blocks:tt, eighths $plain_eighths:tt;
+        tuned: part $part:tt, tile $tile:tt, turns $turns:tt, octets $octets:tt, each $each:tt, flits $flits:tt,
+            packets $packets:tt, fours $fours:tt, front $front:tt
     ) => {
         mod $name {
             use super::*;
@@ -184,14 +222,13 @@ macro_rules! at_size {
                     ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $w:ident, $scales:ident, $x:ident) => {{
                         let mut sums: $matrix::Sums = DmTensor::new();
                         for turn in 0..$plain_turns {
-                            let tile: DmTensor<f4e2m1, m![1], Cluster, $matrix::Slice, m![$row % $plain_tile, $col % $plain_part]> = $w
-                                .view()
-                                .tile::<m![$row / $plain_tile % $plain_turns], 1, m![$row / $rows, 1 # $plain_turns, $row % $plain_tile, $col]>(turn)
-                                .to_dm(&mut $ctx.tdma);
-                            let scales: DmTensor<f8e4m3, m![1], Cluster, $matrix::Slice, m![1 # $plain_turns, $row % $plain_tile, $col / 16 % $plain_blocks]> = $scales
-                                .view()
-                                .tile::<m![$row / $plain_tile % $plain_turns], 1, m![$row / $rows, 1 # $plain_turns, $row % $plain_tile, $col / 16]>(turn)
-                                .to_dm(&mut $ctx.tdma);
+                            type Turn = m![$row / $plain_tile % $plain_turns];
+                            type Rows = m![$row % $plain_tile];
+                            type Of = m![$row / $rows, 1 # $plain_turns, { Rows }];
+                            let tile: $matrix::Dm<f4e2m1, m![{ Rows }, $col % $plain_part]> =
+                                $w.view().tile::<Turn, 1, m![{ Of }, $col]>(turn).to_dm(&mut $ctx.tdma);
+                            let scales: $matrix::Dm<f8e4m3, m![1 # $plain_turns, { Rows }, $col / 16 % $plain_blocks]> =
+                                $scales.view().tile::<Turn, 1, m![{ Of }, $col / 16]>(turn).to_dm(&mut $ctx.tdma);
                             $matrix::multiply($ctx, tile.view(), scales.view(), &$x, &mut sums, turn);
                         }
                         sums
@@ -259,7 +296,9 @@ macro_rules! at_size {
                 // The gates of each cluster: copies of the token need an axis in the slices that the clusters do not have.
                 axes![C = 2, H = $half];
                 pub type Gates = m![C, H];
+                /// All slices read 8 rows side by side: an open row of a bank of HBM serves many of them.
                 pub type Wide = m![H / 8 % $octets, C, H / $rows, K / $part, H % 8, K % $part];
+                /// A slice reads the scales of 4 rows from one unit of HBM.
                 pub type WideScales = m![H / 4 % $quads, C, H / $rows, K / $part, [K / 64 % $packets, H % 4, K / 16 % 4] # 256];
                 pub type Narrow = m![O / 8 % $octets, C, O / $rows, H / $part, O % 8, H % $part];
                 pub type NarrowScales = m![O / 4 % $quads, C, O / $rows, H / $part, [H / 64 % $packets, O % 4, H / 16 % 4] # 256];
@@ -278,22 +317,24 @@ macro_rules! at_size {
                 /// Brings the scales of a matrix.
                 macro_rules! load_scales {
                     ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $scales:ident) => {{
-                        let scales: DmTensor<f8e4m3, m![1], Cluster, $matrix::Slice, m![$row / 4 % $quads, $col / 64 % $packets, $row % 4, $col / 16 % 4]> =
-                            $scales.to_dm(&mut $ctx.tdma);
+                        type Four = m![$col / 64 % $packets, $row % 4, $col / 16 % 4];
+                        let scales: $matrix::Dm<f8e4m3, m![$row / 4 % $quads, { Four }]> = $scales.to_dm(&mut $ctx.tdma);
                         scales
                     }};
                 }
 
                 /// The products of a tile of `$w`, which has so many `$tiles`, from `$start` on.
                 macro_rules! project {
-                    ($ctx:ident, $matrix:ident, $row:ident, $col:ident, $w:ident has $tiles:tt from $start:expr, $scales:ident, $x:ident into $sums:ident) => {
+                    (
+                        $ctx:ident, $matrix:ident, $row:ident, $col:ident,
+                        $w:ident has $tiles:tt from $start:expr, $scales:ident, $x:ident into $sums:ident
+                    ) => {
                         for own in 0..$tiles {
-                            let tile = $w
-                                .view()
-                                .tile::<m![$row / $tile % $turns = $tiles], 1, m![1 # $tiles, $row % $tile, $col % $part]>(own);
-                            let scales = $scales
-                                .view()
-                                .tile::<m![$row / $tile % $turns], 1, m![1 # $turns, $row / 4 % $fours, $col / 64 % $packets, $row % 4, $col / 16 % 4]>($start + own);
+                            type Own = m![$row / $tile % $turns = $tiles];
+                            type Four = m![$col / 64 % $packets, $row % 4, $col / 16 % 4];
+                            type Scales = m![1 # $turns, $row / 4 % $fours, { Four }];
+                            let tile = $w.view().tile::<Own, 1, m![1 # $tiles, $row % $tile, $col % $part]>(own);
+                            let scales = $scales.view().tile::<m![$row / $tile % $turns], 1, Scales>($start + own);
                             $matrix::multiply($ctx, tile, scales, &$x, &mut $sums, $start + own);
                         }
                     };
@@ -304,10 +345,10 @@ macro_rules! at_size {
                 /// Some tiles of `down`.
                 macro_rules! load_down {
                     ($ctx:ident, $w:ident, $tiles:tt from $start:expr) => {{
-                        let tiles: DmTensor<f4e2m1, m![1], Cluster, down::Slice, m![O / $tile % $turns = $tiles, O % $tile, H % $part]> = $w
-                            .view()
-                            .tile::<m![O / $tile % $turns], $tiles, m![O / $tile % $turns = $tiles # $turns, O / 8 % $each, C, O / $rows, H / $part, O % 8, H % $part]>($start)
-                            .to_dm(&mut $ctx.tdma);
+                        type Turns = m![O / $tile % $turns = $tiles];
+                        type Of = m![{ Turns } # $turns, O / 8 % $each, C, O / $rows, H / $part, O % 8, H % $part];
+                        let tiles: down::Dm<f4e2m1, m![{ Turns }, O % $tile, H % $part]> =
+                            $w.view().tile::<m![O / $tile % $turns], $tiles, Of>($start).to_dm(&mut $ctx.tdma);
                         tiles
                     }};
                 }
@@ -325,6 +366,8 @@ macro_rules! at_size {
                 ) -> HbmTensor<bf16, m![1], m![O]> {
                     type Spread = m![K / 32 % $flits # 64, K / $part];
                     let x: DmTensor<bf16, m![1], Cluster, Spread, m![K % 32]> = x.to_dm(&mut ctx.tdma);
+                    // All loads are given first, and none waits for a pass. Those of `down` get short: what follows the last
+                    // byte is one tile.
                     let gate_scales = load_scales!(ctx, gate, H, K, gate_scales);
                     let gate_tiles: Whole = gate.to_dm(&mut ctx.tdma);
                     let up_scales = load_scales!(ctx, gate, H, K, up_scales);
@@ -364,6 +407,7 @@ macro_rules! at_size {
                     let up = packed(ctx, &sums);
                     let h = activation(ctx, &gate, &up);
                     // Each of the 32 groups of slices that share rows of `down` gets all gates of the cluster.
+                    // Packets of 24 bytes lie side by side when they are committed.
                     type Steps = m![H / $step % $steps, H / $rows % 8, 1 # 4];
                     let h: DmTensor<f8e4m3, m![1], Cluster, down::Slice, m![1 # 4, H % $part]> = ctx
                         .main

@@ -51,8 +51,11 @@ pub fn compare(name: &str, found: &[bf16], reference: &[f64], tolerance: f64) {
     let size = (reference.iter().map(|y| y * y).sum::<f64>() / reference.len() as f64).sqrt();
     assert!(size > 0.0, "a reference of zeros checks nothing");
     let errors = found.iter().zip(reference).map(|(found, y)| (f64::from(found.to_f32()) - y).abs() / size);
-    let (largest, place) = errors.zip(0..).fold((0.0, 0), |most, own| if own.0 > most.0 { own } else { most });
-    println!("    largest error {largest:.5} of the root mean square {size:.3}, at {place}; {tolerance} is allowed");
+    let (largest, place) =
+        errors.zip(0..).fold((0.0, 0), |most, own| if own.0 > most.0 { own } else { most });
+    println!(
+        "    largest error {largest:.5} of the root mean square {size:.3}, at {place}; {tolerance} is allowed"
+    );
     assert!(largest <= tolerance, "{name}: the result differs from the reference");
 }
 
