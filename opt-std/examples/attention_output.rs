@@ -20,11 +20,13 @@
 //! | 15 groups of 128 rows, not 16 of 120; the residual is loaded while the last tile is multiplied | `to_hbm … runs of 240 bytes: HBM reads, changes and writes each unit`; 1 666, then 535 | 33 590 |
 //! | rows of the weights in the order in which slices take them | the column `HBM, all` of the first load is 1.4 times what its bytes take, and far above the two sides: slices read far apart, at multiples of 1 MiB, and banks change rows; 25 308, then 19 522 | 25 806 |
 //!
-//! The third step alone is a loss, because 1 MiB is a worse distance than 960 KiB was (19 064). What is left
-//! above the bound is refresh, the start of 5 transfers (500 each), and what follows the last byte: the products of 16 rows.
+//! The third step alone is a loss: slices are 1 MiB apart then, and not 960 KiB. What is left above the bound is refresh, the
+//! start of 5 transfers (500 each), and what follows the last byte: the residual, the products of 16 rows, and the store.
 //!
 //! The report also notes what users of the SDK saw: a switch that gives both clusters the same may fill only one.
 //! `VISA_CHECKS=-sdk` turns the note off.
+//!
+//! The kernels are in `decoder/attention_output.rs`.
 //!
 //! Run it: `cargo run --release -p furiosa-opt-std --example attention_output`. `--small` takes small sizes, and `--report`
 //! prints the whole report of each kernel.

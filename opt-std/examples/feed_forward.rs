@@ -30,6 +30,8 @@
 //!
 //! The note of the report about a switch that gives both clusters the same is explained in `attention_output.rs`.
 //!
+//! The kernels are in `decoder/feed_forward.rs`.
+//!
 //! Run it: `cargo run --release -p furiosa-opt-std --example feed_forward`. `--small` takes small sizes, and `--report`
 //! prints the whole report of each kernel.
 

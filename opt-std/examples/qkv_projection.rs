@@ -17,6 +17,8 @@
 //!
 //! The note of the report about a switch that gives both clusters the same is explained in `attention_output.rs`.
 //!
+//! The kernels are in `decoder/qkv_projection.rs`.
+//!
 //! Run it: `cargo run --release -p furiosa-opt-std --example qkv_projection`. `--small` takes small sizes, and `--report`
 //! prints the whole report of each kernel.
 

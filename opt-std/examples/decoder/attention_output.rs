@@ -1,4 +1,5 @@
-// Included for each size.
+// The kernels of `../attention_output.rs`, which includes them once for each size: axes and numbers are those of the module
+// around them.
 
 type X = HbmTensor<bf16, m![1], m![I]>;
 

@@ -1,4 +1,5 @@
-//! Shared by the kernels of a decoder layer: synthetic values, the comparison with the host, and what the report says.
+//! Shared by the kernels of a decoder layer, whose shapes are those of Gemma 3 12B: synthetic values, the comparison with the
+//! host, and what the report says.
 
 #![allow(dead_code)] // Each example uses a part.
 

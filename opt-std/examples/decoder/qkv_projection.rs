@@ -1,4 +1,5 @@
-// Included for each size.
+// The kernels of `../qkv_projection.rs`, which includes them once for each size: axes and numbers are those of the module
+// around them.
 
 mod plain {
     use super::*;
