@@ -151,13 +151,13 @@ impl fmt::Debug for Acquired {
     }
 }
 
-impl<'a> DeviceSend for &'a mut Context {
+impl DeviceSend for &mut Context {
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         visit(system_of(&self.main.0));
     }
 }
 
-impl<'a, const T: Tu> DeviceSend for &'a mut TuContext<T> {
+impl<const T: Tu> DeviceSend for &mut TuContext<T> {
     fn systems(&self, visit: &mut dyn FnMut(&SystemHandle)) {
         visit(system_of(&self.0));
     }
