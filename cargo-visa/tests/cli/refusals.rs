@@ -49,7 +49,6 @@ fn mappings() {
     map("m![A], m![B]", "the mapping: drop `m![` and `]`, and write what is between them: 'A, B'");
     map("m![[A, B] / 2], B % 2", "write what is between them: '[A, B] / 2, B % 2'");
     map("A, Z", "the mapping: ");
-    map("A,", "nothing follows the last `,`");
     map("A * 2", "`*` is not a mapping operator");
     map("(A", "`(` is never closed");
     map("{ A }", "a type in braces exists only while compiling");
