@@ -112,7 +112,7 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, Position
     }
 
     /// Reads the 32 bits of each element as the other type, as
-    /// [`VectorTensor::vector_reinterpret`](VectorTensor::vector_reinterpret) does.
+    /// [`VectorTensor::vector_reinterpret`](VectorTensor::vector_reinterpret) does, which has an example.
     pub fn vector_reinterpret<D2: VeScalar>(self) -> StreamTensor<'l, T, PositionVectorInit, D2, L> {
         let mut pass = self.pass;
         if D::KIND != D2::KIND {
@@ -156,6 +156,7 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout, StashD: VeScalar>
     }
 
     /// Gives every element its execution id, with boundaries of the type of the stream.
+    /// [`Branched`](crate::engine::vector::Branched) has an example.
     ///
     /// # Panics
     /// As for a stream that enters the engine.

@@ -357,6 +357,34 @@ calls! { [] f32, 4, {
 
     /// Applies a function to the elements of a group, or to those that a guard admits. The others stay as they are.
     ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, L = 4];
+    /// type X = DmTensor<f32, m![1], m![1 # 2], m![S], m![L]>;
+    /// /// Roots of what is not negative.
+    /// fn roots(ctx: &mut Context, x: &X) -> X {
+    ///     let negative = TagGuard::matches([BitReq::One, BitReq::Ignore, BitReq::Ignore, BitReq::Ignore]);
+    ///     let positive = TagGuard::not_matches([BitReq::One, BitReq::Ignore, BitReq::Ignore, BitReq::Ignore]);
+    ///     assert_ne!(negative, positive);
+    ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![L]>().collect::<m![1], m![L # 8]>())
+    ///         .vector_init()
+    ///         .vector_intra_slice_tag(TagMode::Comparison([Cmp::Less(0.0), Cmp::False, Cmp::False, Cmp::False]))
+    ///         .vector_trim_way4::<m![L]>()
+    ///         .vector_fp_unary_for(positive, FpUnaryOp::Sqrt)
+    ///         .vector_pad_way8::<m![L # 8]>()
+    ///         .vector_final()
+    ///         .commit(AUTO)
+    /// }
+    /// # let mut ctx = Context::acquire();
+    /// # let x = HostTensor::<f32, m![S, L]>::from_slice(&[-4.0, 4.0, 9.0, -1.0].repeat(256));
+    /// # let x = pollster::block_on(x.to_hbm::<m![1], m![S, L]>(&mut ctx.pdma, AUTO));
+    /// # let x = x.to_dm(&mut ctx.tdma, AUTO);
+    /// # let y = roots(&mut ctx, &x).to_hbm::<m![S, L]>(&mut ctx.tdma, AUTO);
+    /// # let y = pollster::block_on(y.to_host::<m![S, L]>(&mut ctx.pdma)).to_vec();
+    /// // Of -4, 4, 9 and -1:
+    /// assert_eq!(y[..4], [-4.0, 2.0, 3.0, -1.0]);
+    /// ```
+    ///
     /// # Panics
     /// If the arithmetic unit is in use; if the guard admits nothing.
     #[track_caller]
