@@ -7,7 +7,7 @@ use super::stash::Fresh;
 use crate::stream::TuTensor;
 use crate::visa::command::{
     BinaryArgMode, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpTernaryOp, FpUnaryOp,
-    FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode,
+    FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, TernaryArgMode, VectorStep,
 };
 use crate::visa::engine::stream::stage::PositionVectorInit;
 use crate::visa::engine::vector::stage::{self, CanTransitionTo, PacketMode, Stage, Zipped};
@@ -18,7 +18,7 @@ use crate::visa::mapping::{AxisName, M};
 use crate::visa::runtime::Tu;
 use crate::visa::scalar::VeScalar;
 use crate::visa::surface::{Layout, StreamLayout};
-use crate::words::check;
+use crate::words::{check, planned};
 use core::fmt;
 
 /// Two groups in one stream, in a layout `L`.
@@ -212,8 +212,8 @@ calls! { [D: VeScalar,] D, 4, {
     where
         S: CanTransitionTo<stage::Widen>,
     {
-        check!(CONCAT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
-        Pair(self.0.vector_concat::<SplitTime2, Packet2>())
+        let () = planned!(CONCAT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
+        Pair(self.0.then("vector_widen_concat", Some(VectorStep::Concat)))
     }
 } }
 
@@ -226,8 +226,8 @@ calls! { [D: VeScalar,] D, 8, {
     where
         S: CanTransitionTo<stage::Narrow>,
     {
-        check!(SPLIT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
-        Pair(self.0.vector_split::<SplitTime2, Packet2>())
+        let () = planned!(SPLIT of VectorPacketPlan<L::Time, L::Packet, SplitTime2, Packet2>);
+        Pair(self.0.then("vector_narrow_split", Some(VectorStep::Split)))
     }
 } }
 

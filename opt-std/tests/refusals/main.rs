@@ -15,7 +15,7 @@ struct Case {
 
 /// Begins streams of `a`, 16 rows, and of weights.
 const BEFORE: &str = "use furiosa_opt_std::prelude::*;
-axes![T = 16, N = 8, K = 64, L = 8, Z = 262144];
+axes![T = 16, N = 8, K = 64, L = 8, I = 2, Z = 262144];
 type Unit<D, E> = DmTensor<D, m![1], m![1 # 2], m![1 # 256], E>;
 #[device]
 fn kernel(ctx: &mut Context, a: &HbmTensor<bf16, m![1], m![T, K]>, b: &HbmTensor<bf16, m![1], m![N, K]>, f: &HbmTensor<f32, m![1], m![T, L]>) {
@@ -74,6 +74,11 @@ const CASES: &[Case] = &[
         name: "narrow_split_without_the_half",
         call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().vector_init().vector_intra_slice_tag(TagMode::Zero).vector_narrow_split::<m![T], m![L % 4]>()",
         message: "vector_narrow_split: the output time is `m![T]`, but `m![T]` followed by the half of the packet is `m![T, L / 4]`",
+    },
+    Case {
+        name: "narrow_split_of_pairs_without_the_half",
+        call: "ctx.main.begin(f.view()).fetch::<m![T, I], m![L]>().collect::<m![T, I], m![L]>().vector_init().vector_intra_slice_unzip::<I, m![T, 1 # 2], m![T]>().vector_narrow_split::<m![T], m![L % 4]>()",
+        message: "vector_narrow_split: the output time is `m![T]`",
     },
     Case {
         name: "stash_that_was_not_written",

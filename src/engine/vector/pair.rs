@@ -146,8 +146,9 @@ impl<'l, const T: Tu, D: VeScalar, L: StreamLayout> StreamTensor<'l, T, Position
 }
 
 impl<'l, const T: Tu, D, S, L, const W: PacketMode> VectorPair<'l, T, D, S, L, W> {
+    #[doc(hidden)]
     #[track_caller]
-    fn then<D2, S2, L2, const W2: PacketMode>(
+    pub fn then<D2, S2, L2, const W2: PacketMode>(
         mut self,
         operation: &'static str,
         step: Option<VectorStep>,
