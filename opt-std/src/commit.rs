@@ -8,15 +8,32 @@ use crate::visa::engine::cast::{CastPlan, StreamCast as _};
 use crate::visa::engine::commit::StoredAs;
 use crate::visa::engine::commit_stages::Trimmed;
 use crate::visa::engine::stream::stage::{
-    Castable, InMotion, PositionCast, PositionCommitCast, PositionCommitTrim, PositionTranspose,
+    Castable, InMotion, Position, PositionCast, PositionCommitCast, PositionCommitTrim, PositionTranspose,
     Transposable, Trimmable,
 };
 use crate::visa::engine::transpose::TransposePlan;
 use crate::visa::mapping::M;
 use crate::visa::runtime::{AUTO, Tu};
-use crate::visa::scalar::{Cast, CommitCast, Scalar, StreamScalar, VeScalar};
+use crate::visa::scalar::{Cast, CommitCast, Scalar, StreamScalar, VeScalar, bf16, f8e4m3, f8e5m2, i4};
 use crate::visa::surface::{CheckedCast, CheckedCommit, CheckedTrim, StreamLayout};
 use crate::words::check;
+
+/// A type that the Cast Engine narrows to `OutD`.
+#[diagnostic::on_unimplemented(
+    message = "cast: the Cast Engine does not make `{OutD}` of `{Self}`",
+    note = "supported: i32 to i4, i8, i16; f32 to f8e4m3, f8e5m2, bf16",
+    note = "help: leave the call out where the type is the same"
+)]
+pub trait CastEngineCast<OutD: Scalar>: Cast<OutD> + VeScalar {}
+
+macro_rules! cast_engine_casts {
+    ($($input:ident => $($output:ident),*;)*) => { $($( impl CastEngineCast<$output> for $input {} )*)* };
+}
+
+cast_engine_casts! {
+    i32 => i4, i8, i16;
+    f32 => f8e4m3, f8e5m2, bf16;
+}
 
 impl<'l, const T: Tu, P: Castable, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
     /// Narrows the elements of each flit: see [`crate::visa::engine::cast::StreamCast::cast`].
@@ -26,7 +43,7 @@ impl<'l, const T: Tu, P: Castable, D: StreamScalar, L: StreamLayout> TuTensor<'l
         self,
     ) -> TuTensor<'l, T, PositionCast, OutD, L::With<L::Time, OutPacket>>
     where
-        D: Cast<OutD> + VeScalar,
+        D: CastEngineCast<OutD>,
     {
         check!(CHECK of CastPlan<D, OutD, L::Packet, OutPacket>);
         TuTensor(self.0.cast::<OutD, OutPacket>())
@@ -89,17 +106,23 @@ casts! {
 }
 
 /// A place behind `commit_trim`.
+#[diagnostic::on_unimplemented(
+    message = "commit: nothing says what is kept of each packet",
+    label = "`.commit_trim::<OutPacket>()` is missing before this call",
+    note = "help: `.commit_trim::<m![…]>()` keeps the packet, or its leading 8, 16, 24 or 32 bytes"
+)]
 pub trait Trim: InMotion {}
 
 impl Trim for PositionCommitTrim {}
 impl Trim for PositionCommitCast<Trimmed> {}
 
-impl<'l, const T: Tu, P: Trim, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
+impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, P, D, L> {
     /// Ends the stream in DM: see [`crate::visa::engine::stream::StreamTensor::commit`].
     #[track_caller]
     #[inline(never)]
     pub fn commit<Element: M>(self) -> DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>
     where
+        P: Trim,
         D: StoredAs<Element>,
     {
         check!(CONFIG of CheckedCommit<D, P, L, Element, T>);
@@ -114,6 +137,7 @@ impl<'l, const T: Tu, P: Trim, D: StreamScalar, L: StreamLayout> TuTensor<'l, T,
         self,
         destination: DmTensorViewMut<'l, D, L::Chip, L::Cluster, L::Slice, Element>,
     ) where
+        P: Trim,
         D: StoredAs<Element>,
     {
         check!(VIEW of CheckedCommit<D, P, L, Element, T>);

@@ -8,11 +8,13 @@ use crate::visa::engine::copies::SliceCopyPlan;
 use crate::visa::mapping::M;
 use crate::visa::runtime::{Tu, TuValues as _};
 use crate::visa::scalar::Scalar;
+use crate::visa::surface::CountPlan;
+use crate::visa::tensor;
 use crate::words::check;
 
 /// Declares a copy of parts.
 macro_rules! copies {
-    ($($(#[$doc:meta])* $call:ident, $plan:ident;)*) => {
+    ($($(#[$doc:meta])* $call:ident, $plan:ident, $count:ident;)*) => {
         impl TuContext<{ Tu::Sub }> { $(
             $(#[$doc])*
             #[track_caller]
@@ -32,6 +34,7 @@ macro_rules! copies {
                 tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
                 index: &[usize; N],
             ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+                check!($count of CountPlan<tensor::DmTensor<D, Chip, Cluster, Slice, Element>, N>);
                 check!($plan of SliceCopyPlan<
                     D, Chip, Cluster, Slice, Element, AxisToSlice, AxisSlicedElement, Element2,
                 >);
@@ -46,7 +49,7 @@ macro_rules! copies {
 copies! {
     /// Each cluster keeps one position of an axis: see
     /// [`crate::visa::runtime::TuContext::parallel_copy_cluster_slice`].
-    parallel_copy_cluster_slice, CLUSTERS;
+    parallel_copy_cluster_slice, CLUSTERS, CLUSTERS_OF_COPY;
     /// Each chip keeps one position of an axis: see [`crate::visa::runtime::TuContext::parallel_copy_chip_slice`].
-    parallel_copy_chip_slice, CHIPS;
+    parallel_copy_chip_slice, CHIPS, CHIPS_OF_COPY;
 }

@@ -8,7 +8,9 @@
 use crate::context::TuContext;
 use crate::memory::DmTensorView;
 use crate::stream::{CollectTensor, SwitchTensor, TuTensor};
+use crate::visa::command::Table;
 use crate::visa::engine::collect::CollectPlan;
+use crate::visa::engine::fetch::FetchConfig;
 use crate::visa::engine::lookup_table::TableLookup;
 use crate::visa::engine::stream::stage::{PositionBegin, PositionCollect, PositionFetch, PositionSwitch};
 use crate::visa::engine::stream::{self, StreamTensor};
@@ -62,28 +64,51 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, Time: M, Packet:
     pub fn fetch<OutTime: M, OutPacket: M>(
         self,
     ) -> FetchTensor<'l, T, D, Chip, Cluster, Slice, OutTime, OutPacket, D, Time, Packet> {
-        Fetching { begin: self.0, zero_point: 0, types: PhantomData }
+        Fetching { begin: self.0, table: None, zero_point: None, types: PhantomData }
     }
 }
 
-/// The adapter as it was fetched.
+/// The stages of an adapter, as a type: [`Fetched`], [`LookedUp`], [`FetchCasted`] or [`ZeroPointSubtracted`].
+pub trait Adapter {
+    #[doc(hidden)]
+    type Stages: surface::Stages;
+}
+
+/// No stage yet.
 #[derive(Debug)]
 pub enum Fetched {}
-/// The adapter with a table, whose entries are `X`.
+/// A table, whose entries are `X`.
 #[derive(Debug)]
 pub struct LookedUp<X>(PhantomData<X>);
-/// The adapter with a conversion behind the stages `Before`.
+/// A conversion behind the stages `Before`.
 #[derive(Debug)]
 pub struct FetchCasted<Before>(PhantomData<Before>);
-/// The adapter with a zero point.
+/// A zero point.
 #[derive(Debug)]
 pub enum ZeroPointSubtracted {}
+
+impl Adapter for Fetched {
+    type Stages = surface::Plain;
+}
+
+impl<X: Scalar> Adapter for LookedUp<X> {
+    type Stages = surface::Lookup<X>;
+}
+
+impl<Before: Adapter> Adapter for FetchCasted<Before> {
+    type Stages = Before::Stages;
+}
+
+impl Adapter for ZeroPointSubtracted {
+    type Stages = surface::ZeroPoint;
+}
 
 /// A fetch whose adapter has the stages `A`. `D0` in the layout `From` is what lies in DM.
 #[must_use = "a stream does nothing until it ends in `.commit()`, `.to_trf()` or `.to_vrf()`"]
 pub struct Fetching<'l, const T: Tu, A, D, D0: Scalar, From: StreamLayout, Time, Packet> {
     begin: StreamTensor<'l, T, PositionBegin, D0, From>,
-    zero_point: i32,
+    table: Option<Table>,
+    zero_point: Option<i32>,
     types: PhantomData<(A, D, Time, Packet)>,
 }
 
@@ -119,8 +144,19 @@ impl<const T: Tu, A, D, D0: Scalar, From: StreamLayout, Time: M, Packet: M> fmt:
 impl<'l, const T: Tu, A, D, D0: Scalar, From: StreamLayout, Time: M, Packet: M>
     Fetching<'l, T, A, D, D0, From, Time, Packet>
 {
-    fn with<A2, D2>(self, zero_point: i32) -> Fetching<'l, T, A2, D2, D0, From, Time, Packet> {
-        Fetching { begin: self.begin, zero_point, types: PhantomData }
+    fn then<A2, D2>(self) -> Fetching<'l, T, A2, D2, D0, From, Time, Packet> {
+        let Self { begin, table, zero_point, .. } = self;
+        Fetching { begin, table, zero_point, types: PhantomData }
+    }
+}
+
+impl<'l, const T: Tu, A, D: StreamScalar, D0: Scalar, From: StreamLayout, Time: M, Packet: M>
+    Fetching<'l, T, A, D, D0, From, Time, Packet>
+{
+    /// The stream that a plan of all stages reads.
+    #[track_caller]
+    fn read(self, plan: &FetchConfig) -> StreamTensor<'l, T, PositionFetch, D, From::With<Time, Packet>> {
+        self.begin.fetch_as(plan, self.table, self.zero_point.map(|zero_point| [zero_point; 2]))
     }
 }
 
@@ -134,7 +170,7 @@ impl<'l, const T: Tu, D: Scalar, From: StreamLayout, Time: M, Packet: M>
     where
         D: FetchCast<OutD>,
     {
-        self.with(0)
+        self.then()
     }
 
     /// Subtracts a zero point as the elements are read.
@@ -157,7 +193,7 @@ impl<'l, const T: Tu, D: Scalar, From: StreamLayout, Time: M, Packet: M>
             D::LEAST,
             D::MOST,
         );
-        self.with(zero_point)
+        Fetching { zero_point: Some(zero_point), ..self.then() }
     }
 }
 
@@ -171,7 +207,7 @@ impl<'l, D: Scalar, From: StreamLayout, Time: M, Packet: M>
     where
         D: TableLookup<OutD>,
     {
-        self.with(0)
+        Fetching { table: Some(<D as TableLookup<OutD>>::table().data()), ..self.then() }
     }
 }
 
@@ -185,30 +221,8 @@ impl<'l, const T: Tu, X: Scalar, D0: Scalar, From: StreamLayout, Time: M, Packet
     where
         X: FetchCast<OutD>,
     {
-        self.with(0)
+        self.then()
     }
-}
-
-/// Declares the stages of an adapter with a table.
-macro_rules! with_table {
-    ($([$($bound:tt)*] $stages:ty => $d:ty;)*) => { $(
-        impl<D0: TableLookup<X>, X: Scalar $($bound)*> Adapter<D0, $d> for $stages {
-            type Stages = surface::Lookup<X>;
-
-            #[track_caller]
-            fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-                begin: StreamTensor<'l, T, PositionBegin, D0, From>,
-                _zero_point: i32,
-            ) -> StreamTensor<'l, T, PositionFetch, $d, From::With<Time, Packet>> {
-                begin.fetch_with_table(&<D0 as TableLookup<X>>::table())
-            }
-        }
-    )* };
-}
-
-with_table! {
-    [] LookedUp<X> => X;
-    [+ FetchCast<D>, D: StreamScalar] FetchCasted<LookedUp<X>> => D;
 }
 
 /// A type from which the adapter subtracts a zero point into `OutD`.
@@ -221,89 +235,22 @@ pub trait FetchZeroPointSub<OutD: StreamScalar>: Scalar {
     const LEAST: i32;
     /// The greatest zero point.
     const MOST: i32;
-    #[doc(hidden)]
-    fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-        begin: StreamTensor<'l, T, PositionBegin, Self, From>,
-        zero_point: i32,
-    ) -> StreamTensor<'l, T, PositionFetch, OutD, From::With<Time, Packet>>;
 }
 
-/// Declares zero points.
-macro_rules! zero_points {
-    ($($stored:ty => $output:ty, $range:expr, $value:expr;)*) => { $(
-        impl FetchZeroPointSub<$output> for $stored {
-            const LEAST: i32 = $range[0];
-            const MOST: i32 = $range[1];
-
-            #[track_caller]
-            fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-                begin: StreamTensor<'l, T, PositionBegin, Self, From>,
-                zero_point: i32,
-            ) -> StreamTensor<'l, T, PositionFetch, $output, From::With<Time, Packet>> {
-                let value: fn(i32) -> $stored = $value;
-                begin.fetch_with_zero_point(value(zero_point))
-            }
-        }
-    )* };
+impl FetchZeroPointSub<i5> for i4 {
+    const LEAST: i32 = -8;
+    const MOST: i32 = 7;
 }
 
-zero_points! {
-    i4 => i5, [-8, 7], i4::from_i32;
-    i8 => i9, [-128, 127], |value| value as i8;
-}
-
-/// Stages of the adapter that make `D` of the stored `D0`.
-#[diagnostic::on_unimplemented(message = "fetch: the stages of the adapter do not make `{D}` of `{D0}`")]
-pub trait Adapter<D0: Scalar, D: StreamScalar> {
-    #[doc(hidden)]
-    type Stages: surface::Stages;
-    #[doc(hidden)]
-    fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-        begin: StreamTensor<'l, T, PositionBegin, D0, From>,
-        zero_point: i32,
-    ) -> StreamTensor<'l, T, PositionFetch, D, From::With<Time, Packet>>;
-}
-
-impl<D: Scalar> Adapter<D, D> for Fetched {
-    type Stages = surface::Plain;
-
-    #[track_caller]
-    fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-        begin: StreamTensor<'l, T, PositionBegin, D, From>,
-        _zero_point: i32,
-    ) -> StreamTensor<'l, T, PositionFetch, D, From::With<Time, Packet>> {
-        begin.fetch()
-    }
-}
-
-impl<D0: Scalar + FetchCast<D>, D: StreamScalar> Adapter<D0, D> for FetchCasted<Fetched> {
-    type Stages = surface::Plain;
-
-    #[track_caller]
-    fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-        begin: StreamTensor<'l, T, PositionBegin, D0, From>,
-        _zero_point: i32,
-    ) -> StreamTensor<'l, T, PositionFetch, D, From::With<Time, Packet>> {
-        begin.fetch()
-    }
-}
-
-impl<D0: FetchZeroPointSub<D>, D: StreamScalar> Adapter<D0, D> for ZeroPointSubtracted {
-    type Stages = surface::ZeroPoint;
-
-    #[track_caller]
-    fn fetch<'l, const T: Tu, From: StreamLayout, Time: M, Packet: M>(
-        begin: StreamTensor<'l, T, PositionBegin, D0, From>,
-        zero_point: i32,
-    ) -> StreamTensor<'l, T, PositionFetch, D, From::With<Time, Packet>> {
-        D0::fetch(begin, zero_point)
-    }
+impl FetchZeroPointSub<i9> for i8 {
+    const LEAST: i32 = i8::MIN as i32;
+    const MOST: i32 = i8::MAX as i32;
 }
 
 impl<
     'l,
     const T: Tu,
-    A: Adapter<D0, D>,
+    A: Adapter,
     D: StreamScalar,
     D0: Scalar,
     Chip: M,
@@ -325,13 +272,17 @@ impl<
         self,
         config: SwitchConfig,
     ) -> SwitchTensor<'l, T, D, Chip, Cluster, OutSlice, OutTime, Packet> {
-        check!(CONFIG of CheckedFetch<D0, D, Layout<Chip, Cluster, Slice, FromTime, Element>, Time, Packet, T, A::Stages>);
+        let plan = CheckedFetch::<
+            D0,
+            D,
+            Layout<Chip, Cluster, Slice, FromTime, Element>,
+            Time,
+            Packet,
+            T,
+            A::Stages,
+        >::CONFIG;
         check!(CHEAPEST of SwitchPlan<Slice, Time, OutSlice, OutTime, Chip, Cluster, Packet>);
-        let fetched = A::fetch::<T, Layout<Chip, Cluster, Slice, FromTime, Element>, Time, Packet>(
-            self.begin,
-            self.zero_point,
-        );
-        TuTensor(fetched.switch::<OutSlice, OutTime>(config))
+        TuTensor(self.read(plan).switch::<OutSlice, OutTime>(config))
     }
 
     /// Cuts packets into flits of 32 bytes: see [`StreamTensor::collect`].
@@ -340,13 +291,17 @@ impl<
     pub fn collect<Time2: M, Packet2: M>(
         self,
     ) -> CollectTensor<'l, T, D, Chip, Cluster, Slice, Time2, Packet2> {
-        check!(CONFIG of CheckedFetch<D0, D, Layout<Chip, Cluster, Slice, FromTime, Element>, Time, Packet, T, A::Stages>);
+        let plan = CheckedFetch::<
+            D0,
+            D,
+            Layout<Chip, Cluster, Slice, FromTime, Element>,
+            Time,
+            Packet,
+            T,
+            A::Stages,
+        >::CONFIG;
         check!(CONFIG of CollectPlan<D, Time, Packet, Time2, Packet2>);
-        let fetched = A::fetch::<T, Layout<Chip, Cluster, Slice, FromTime, Element>, Time, Packet>(
-            self.begin,
-            self.zero_point,
-        );
-        TuTensor(fetched.collect::<Time2, Packet2>())
+        TuTensor(self.read(plan).collect::<Time2, Packet2>())
     }
 }
 

@@ -73,28 +73,13 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
             Element::EXPR,
             D::ELEMENT_TYPE,
         );
-        let code = |k: usize| match D::BITS {
-            4 => u32::from(bytes[k / 2] >> (k % 2 * 4) & 15),
-            bits => {
-                (0..bits / 8).fold(0, |code, byte| code | u32::from(bytes[k * bits / 8 + byte]) << (8 * byte))
-            }
-        };
-        Self::from_vec((0..Element::SIZE).map(|k| D::from_bits(code(k))))
+        Self::from_vec(host::HostTensor::<D, Element>::unpacked(&bytes, Element::SIZE))
     }
 
     /// The packed bytes of the positions of the mapping: see [`Self::from_buf`].
     #[track_caller]
     pub(crate) fn into_bytes(self) -> Vec<u8> {
-        let values = positions_of(&self.0);
-        let mut bytes = vec![0; (values.len() * D::BITS).div_ceil(8)];
-        for (k, value) in values.into_iter().enumerate() {
-            let code = value.to_bits();
-            match D::BITS {
-                4 => bytes[k / 2] |= (code as u8 & 15) << (k % 2 * 4),
-                bits => bytes[k * bits / 8..][..bits / 8].copy_from_slice(&code.to_le_bytes()[..bits / 8]),
-            }
-        }
-        bytes
+        host::HostTensor::<D, Element>::packed(&positions_of(&self.0))
     }
 
     /// The values at the positions of the mapping: padding is 0.

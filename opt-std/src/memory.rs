@@ -12,9 +12,9 @@ use crate::visa::engine::dma::{AtRest, DmaPlan, HostPlan, IndexedPlan};
 use crate::visa::mapping::{M, Pair};
 use crate::visa::runtime::{AUTO, DeviceSend, Dma, DmaValues as _, TensorChips, Tu, TuValues as _};
 use crate::visa::scalar::Scalar;
-use crate::visa::surface::{self, SystemHandle};
+use crate::visa::surface::{self, BothSides, CountPlan, InDm, KeyPlan, SystemHandle, check_same_units};
 use crate::visa::tensor;
-use crate::words::check;
+use crate::words::{check, planned};
 use core::fmt;
 
 /// Declares a handle, its views, and what they share.
@@ -101,6 +101,15 @@ handles! {
     HbmTensorViewMut, <Chip, Element>
 }
 
+/// Refuses a move that would not leave its elements in their units. A call of this surface names both sides apart, because
+/// holes of tiles to read and to write are two kinds of padding.
+const fn same_units<Source: M, Destination: M>(operation: &'static str, name: &'static str) {
+    let sides = BothSides { name, source: Source::EXPR, destination: Destination::EXPR };
+    if let Err(error) = check_same_units(operation, &[sides]) {
+        error.refuse()
+    }
+}
+
 /// Lets tensors in HBM and their views go into and out of kernels.
 macro_rules! device_send {
     ($([$($lifetime:lifetime)?] $type:ty;)*) => { $(
@@ -184,12 +193,18 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         &self,
         index: &HbmTensor<i32, Chip, Element3>,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
-        check!(GATHER of IndexedPlan<
-            tensor::HbmTensor<D, Chip, Element>,
+        let config = planned!(
+            GATHER of IndexedPlan<
+                tensor::HbmTensor<D, Chip, Element>,
+                tensor::HbmTensor<i32, Chip, Element3>,
+                tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >,
+            for tensor::HbmTensor<D, Chip, Element>,
             tensor::HbmTensor<i32, Chip, Element3>,
-            tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-        >);
-        DmTensor(self.0.dma_gather(&index.0, AUTO))
+            tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>
+        );
+        let mut context = surface::kernel_context("dma_gather_scaled");
+        DmTensor(surface::gather(&self.0, &mut context.tdma, &index.0, config))
     }
 
     /// Copies rows of the tensor to DM. The index holds row numbers: see
@@ -207,13 +222,18 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
         &self,
         index: &DmTensor<i32, Chip, IdxCluster, IdxSlice, IdxElement>,
     ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
-        check!(GATHER_ROWS of IndexedPlan<
-            tensor::HbmTensor<D, Chip, Element>,
+        let config = planned!(
+            GATHER_ROWS of IndexedPlan<
+                tensor::HbmTensor<D, Chip, Element>,
+                tensor::DmTensor<i32, Chip, IdxCluster, IdxSlice, IdxElement>,
+                tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>,
+            >,
+            for tensor::HbmTensor<D, Chip, Element>,
             tensor::DmTensor<i32, Chip, IdxCluster, IdxSlice, IdxElement>,
-            tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>,
-        >);
+            tensor::DmTensor<D, Chip, Cluster2, Slice2, Element2>
+        );
         let mut context = surface::kernel_context("dma_gather_unscaled");
-        DmTensor(self.0.dma_gather_rows(&mut context.tdma, &index.0, AUTO))
+        DmTensor(surface::gather(&self.0, &mut context.tdma, &index.0, config))
     }
 }
 
@@ -240,8 +260,11 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         dma: &mut DmaContext<DMA>,
         destination: HbmTensorViewMut<'_, D, Chip2, Element2>,
     ) {
-        check!(TRANSFER of DmaPlan<tensor::HbmTensor<D, Chip, Element>, tensor::HbmTensor<D, Chip2, Element2>>);
-        surface::hbm_to_hbm(self.0, &mut dma.0, destination.0);
+        let transfer = const {
+            same_units::<Chip, Chip2>("to_hbm_view", "Chip");
+            <DmaPlan<tensor::HbmTensor<D, Chip, Element>, tensor::HbmTensor<D, Chip2, Element2>>>::TRANSFER
+        };
+        surface::hbm_to_hbm(self.0, &mut dma.0, destination.0, transfer);
     }
 
     /// Copies the tensor into a view in DM.
@@ -252,11 +275,14 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
         tdma: &mut DmaContext<{ Dma::Tensor }>,
         destination: DmTensorViewMut<'_, D, Chip2, Cluster, Slice, Element2>,
     ) {
-        check!(TRANSFER of DmaPlan<
+        let transfer = const {
+            same_units::<Chip, Chip2>("to_dm_view", "Chip");
+            <DmaPlan<
             tensor::HbmTensor<D, Chip, Element>,
             tensor::DmTensor<D, Chip2, Cluster, Slice, Element2>,
-        >);
-        surface::hbm_to_dm(self.0, &mut tdma.0, destination.0);
+        >>::TRANSFER
+        };
+        surface::hbm_to_dm(self.0, &mut tdma.0, destination.0, transfer);
     }
 
     /// The elements as the host sees them: see [`HbmTensor::into_vec`].
@@ -346,6 +372,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         index: &HbmTensor<i32, Chip, Element3>,
         output: &mut HbmTensor<D, Chip, Element2>,
     ) {
+        check!(CHECK of KeyPlan<Key, Element3>);
         check!(SCATTER of IndexedPlan<
             tensor::HbmTensor<D, Chip, Element2>,
             tensor::HbmTensor<i32, Chip, Element3>,
@@ -384,11 +411,14 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         tdma: &mut DmaContext<{ Dma::Tensor }>,
         destination: HbmTensorViewMut<'_, D, Chip2, Element2>,
     ) {
-        check!(TRANSFER of DmaPlan<
+        let transfer = const {
+            same_units::<Chip, Chip2>("to_hbm_view", "Chip");
+            <DmaPlan<
             tensor::DmTensor<D, Chip, Cluster, Slice, Element>,
             tensor::HbmTensor<D, Chip2, Element2>,
-        >);
-        surface::dm_to_hbm(self.0, &mut tdma.0, destination.0);
+        >>::TRANSFER
+        };
+        surface::dm_to_hbm(self.0, &mut tdma.0, destination.0, transfer);
     }
 
     /// Copies the tensor into a view in DM.
@@ -399,11 +429,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         tdma: &mut DmaContext<{ Dma::Tensor }>,
         destination: DmTensorViewMut<'_, D, Chip2, Cluster2, Slice2, Element2>,
     ) {
-        check!(TRANSFER of DmaPlan<
-            tensor::DmTensor<D, Chip, Cluster, Slice, Element>,
-            tensor::DmTensor<D, Chip2, Cluster2, Slice2, Element2>,
-        >);
-        surface::dm_to_dm(self.0, &mut tdma.0, destination.0);
+        let transfer = const {
+            same_units::<Chip, Chip2>("to_dm_view", "Chip");
+            same_units::<Cluster, Cluster2>("to_dm_view", "Cluster");
+            <DmaPlan<
+                tensor::DmTensor<D, Chip, Cluster, Slice, Element>,
+                tensor::DmTensor<D, Chip2, Cluster2, Slice2, Element2>,
+            >>::TRANSFER
+        };
+        InDm::new(self.0, destination.0).by_dma(&mut tdma.0, transfer);
     }
 
     /// Copies the tensor into a view in DM by the sub context.
@@ -414,11 +448,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         sub: &mut TuContext<{ Tu::Sub }>,
         destination: DmTensorViewMut<'_, D, Chip2, Cluster2, Slice2, Element2>,
     ) {
-        check!(TRANSFER of ParallelCopyPlan<
-            tensor::DmTensor<D, Chip, Cluster, Slice, Element>,
-            tensor::DmTensor<D, Chip2, Cluster2, Slice2, Element2>,
-        >);
-        surface::parallel_copy(self.0, &mut sub.0, destination.0);
+        let transfer = const {
+            same_units::<Chip, Chip2>("to_dm_view_pcopy", "Chip");
+            same_units::<Cluster, Cluster2>("to_dm_view_pcopy", "Cluster");
+            <ParallelCopyPlan<
+                tensor::DmTensor<D, Chip, Cluster, Slice, Element>,
+                tensor::DmTensor<D, Chip2, Cluster2, Slice2, Element2>,
+            >>::TRANSFER
+        };
+        InDm::new(self.0, destination.0).by_sub(&mut sub.0, transfer);
     }
 
     /// A tensor in which clusters have exchanged their elements: see
@@ -430,6 +468,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         tdma: &mut DmaContext<{ Dma::Tensor }>,
         pattern: &[usize],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        check!(CLUSTERS_OF_SHUFFLE of CountPlan<tensor::DmTensor<D, Chip, Cluster, Slice, Element>, N>);
         check!(CLUSTERS of ShufflePlan<tensor::DmTensor<D, Chip, Cluster, Slice, Element>>);
         DmTensor(tdma.0.dm_cluster_shuffle::<D, N, _, _, _, _>(self.0, pattern))
     }
@@ -443,6 +482,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         tdma: &mut DmaContext<{ Dma::Tensor }>,
         pattern: &[usize; N],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
+        check!(CHIPS_OF_SHUFFLE of CountPlan<tensor::DmTensor<D, Chip, Cluster, Slice, Element>, N>);
         check!(CHIPS of ShufflePlan<tensor::DmTensor<D, Chip, Cluster, Slice, Element>>);
         DmTensor(tdma.0.dm_chip_shuffle(self.0, pattern))
     }

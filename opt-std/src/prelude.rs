@@ -1,5 +1,6 @@
 //! What kernels name: `use furiosa_opt_std::prelude::*;`.
 
+pub use crate::commit::CastEngineCast;
 pub use crate::context::{Acquired, Context, Device, DmaContext, TuContext, launch};
 pub use crate::contraction::{
     ContractOuterTensor, ContractPacketTensor, ContractTimeTensor, ContractionWeight, LaneMode,

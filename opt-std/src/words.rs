@@ -175,10 +175,11 @@ macro_rules! check {
     };
 }
 
-/// The plan of a call whose refusals name calls of the other surface.
+/// The plan of a call whose refusals name calls of the other surface. The tensors that it is `for` are refused first.
 macro_rules! planned {
-    ($name:ident of $plan:ty) => {
+    ($name:ident of $plan:ty $(, for $($tensor:ty),+)?) => {
         const {
+            $($(let _ = <$tensor as $crate::visa::engine::dma::AtRest>::FOOTPRINT;)+)?
             match &<$crate::visa::surface::Late<$plan>>::$name {
                 Ok(plan) => plan,
                 Err(error) => $crate::words::refuse(error),

@@ -210,6 +210,18 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         Ok(Self::from_entries(Entries::of::<Element>("from_safetensors"), packed))
     }
 
+    /// Elements from their packed bytes, as a memory of the chip holds them.
+    #[doc(hidden)]
+    pub fn unpacked(bytes: &[u8], count: usize) -> Vec<D> {
+        decoded(bytes, count, |element| element)
+    }
+
+    /// The packed bytes of elements, as a memory of the chip holds them.
+    #[doc(hidden)]
+    pub fn packed(elements: &[D]) -> Vec<u8> {
+        encoded(elements, |&element| element)
+    }
+
     /// The number of elements of the host's buffer: padding is left out.
     #[doc(hidden)]
     #[track_caller]

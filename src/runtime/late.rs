@@ -1,4 +1,5 @@
-//! Refusals of the compiler as faults of the call: the feature `late-refusals`.
+//! Constants of plans as results, for calls that tell a refusal themselves: calls of another surface, and, with the feature
+//! `late-refusals`, all calls, whose refusals are faults.
 //!
 //! ```text
 //!               a plan's constant                            the call

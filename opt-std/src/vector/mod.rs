@@ -226,7 +226,8 @@ calls! { [] f32, 4, {
     where
         S: CanTransitionTo<stage::Fp>,
     {
-        VectorTensor(op.apply(self.0))
+        let (ids, op) = op.parts();
+        VectorTensor(self.0.vector_fp_unary_for(ids, op))
     }
 
     /// Applies an operator of three arguments: the stream, an operand, and a constant.

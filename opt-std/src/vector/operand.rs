@@ -1,16 +1,12 @@
 //! Operands: constants, tensors in the VRF, the stash, and operands for groups.
 
 use super::stash::{Occupied, Spent, StashState};
-use crate::visa::command::{FpUnaryOp, TagGuard};
+use crate::visa::command::{FpUnaryOp, TagGuard, ValidBranchIds};
 use crate::visa::engine::vector::slots::{Constant, Last, LastSlot, LastTernarySlot, Open, TwoConstants};
-use crate::visa::engine::vector::stage::{CanTransitionTo, Fp, PacketMode, Stage, VeOrder, VeTensorContext};
-use crate::visa::engine::vector::{
-    IntoOperands, IntoTernaryOperands, Slots, Stash, TensorState, VectorTensor,
-};
+use crate::visa::engine::vector::stage::PacketMode;
+use crate::visa::engine::vector::{IntoOperands, IntoTernaryOperands, Slots, Stash};
 use crate::visa::mapping::M;
-use crate::visa::runtime::Tu;
 use crate::visa::scalar::VeScalar;
-use crate::visa::surface::StreamLayout;
 use crate::visa::tensor::VrfTensor;
 
 /// An operand of a stream of `D` whose stash is in the state `St`, in packets of `W` lanes.
@@ -144,48 +140,19 @@ where
     note = "a function is an `FpUnaryOp`, or `(TagGuard, FpUnaryOp)`"
 )]
 pub trait UnaryOperand {
+    /// The elements and the function.
     #[doc(hidden)]
-    #[track_caller]
-    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
-        self,
-        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
-    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
-    where
-        S: Stage + CanTransitionTo<Fp>,
-        L: StreamLayout,
-        StashD: VeScalar,
-        Stash: TensorState<StashD>,
-        FS: VeTensorContext;
+    fn parts(self) -> (ValidBranchIds, FpUnaryOp);
 }
 
 impl UnaryOperand for FpUnaryOp {
-    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
-        self,
-        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
-    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
-    where
-        S: Stage + CanTransitionTo<Fp>,
-        L: StreamLayout,
-        StashD: VeScalar,
-        Stash: TensorState<StashD>,
-        FS: VeTensorContext,
-    {
-        stream.vector_fp_unary(self)
+    fn parts(self) -> (ValidBranchIds, FpUnaryOp) {
+        (ValidBranchIds::ValidAlways, self)
     }
 }
 
 impl UnaryOperand for (TagGuard, FpUnaryOp) {
-    fn apply<'l, const T: Tu, S, L, StashD, Stash, const ORDER: VeOrder, FS>(
-        self,
-        stream: VectorTensor<'l, T, S, f32, L, StashD, Stash, ORDER, FS, 4>,
-    ) -> VectorTensor<'l, T, Fp, f32, L, StashD, Stash, ORDER, FS, 4>
-    where
-        S: Stage + CanTransitionTo<Fp>,
-        L: StreamLayout,
-        StashD: VeScalar,
-        Stash: TensorState<StashD>,
-        FS: VeTensorContext,
-    {
-        stream.vector_fp_unary_for(self.0, self.1)
+    fn parts(self) -> (ValidBranchIds, FpUnaryOp) {
+        (self.0.into(), self.1)
     }
 }

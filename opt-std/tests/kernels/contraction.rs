@@ -73,6 +73,54 @@ fn both_orders(
     (rows.to_hbm(&mut ctx.tdma), narrowed.to_hbm(&mut ctx.tdma))
 }
 
+axes![G = 2, Q = 8];
+
+/// Two lanes of eight columns each, folded one after the other: `c[t, g, q] = Σ a[t, q, k] · b[g, k]`.
+#[device]
+fn sequential(
+    ctx: &mut Context,
+    a: &HbmTensor<i8, m![1], m![T, Q, K]>,
+    b: &HbmTensor<i8, m![1], m![G, K]>,
+) -> HbmTensor<i32, m![1], m![T, G, Q]> {
+    let a: Unit<i8, m![T, Q, K]> = a.to_dm(&mut ctx.tdma);
+    let b: Unit<i8, m![G, K]> = b.to_dm(&mut ctx.tdma);
+    let weights: TrfTensor<i8, m![1], m![1 # 2], m![1 # 256], m![G], m![K % 8 # 32]> = ctx
+        .sub
+        .begin(b.view().tile::<m![K / 8], 1, m![G, [1 # 8, K % 8]]>(3))
+        .fetch::<m![G], m![K % 8]>()
+        .collect::<m![G], m![K % 8 # 32]>()
+        .to_trf();
+    let c: Unit<i32, m![T, G, Q]> = ctx
+        .main
+        .begin(a.view().tile::<m![K / 8], 1, m![T, Q, [1 # 8, K % 8]]>(3))
+        .fetch::<m![T, Q / 4], m![Q % 4, K % 8]>()
+        .collect::<m![T, Q / 4], m![Q % 4, K % 8]>()
+        .contract_outer::<m![T], m![Q, K % 8], _, _, _>(&weights)
+        .contract_packet::<m![Q]>()
+        .contract_time::<m![T]>()
+        .contract_lane::<m![T, G], m![Q]>(LaneMode::Sequential)
+        .commit_trim::<m![Q]>()
+        .commit();
+    c.to_hbm(&mut ctx.tdma)
+}
+
+#[test]
+fn lanes_leave_one_after_the_other() {
+    let mut ctx = Context::acquire();
+    let a: Vec<i8> = (0..16 * 8 * 64).map(|k| (k * 7 % 23) as i8 - 11).collect();
+    let b: Vec<i8> = (0..2 * 64).map(|k| (k * 5 % 13) as i8 - 6).collect();
+    let c = pollster::block_on(async {
+        let a = HostTensor::<i8, m![T, Q, K]>::from_vec(a.clone()).to_hbm(&mut ctx.pdma).await;
+        let b = HostTensor::<i8, m![G, K]>::from_vec(b.clone()).to_hbm(&mut ctx.pdma).await;
+        launch(sequential, (&mut *ctx, &a, &b)).await.into_vec()
+    });
+    for (at, value) in c.into_iter().enumerate() {
+        let (t, g, q) = (at / 16, at / 8 % 2, at % 8);
+        let term = |k: usize| i32::from(a[(t * 8 + q) * 64 + k]) * i32::from(b[64 * g + k]);
+        assert_eq!(value, (24..32).map(term).sum::<i32>(), "{t} {g} {q}");
+    }
+}
+
 fn operands() -> (Vec<bf16>, Vec<bf16>) {
     let number = |k: usize, of: usize| bf16::from_f32((k % of) as f32 - (of / 2) as f32);
     ((0..16 * 64).map(|k| number(k, 5)).collect(), (0..8 * 64).map(|k| number(k, 3)).collect())

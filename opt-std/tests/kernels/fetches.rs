@@ -1,5 +1,7 @@
 //! Stages of the fetch adapter, and switches.
 
+#![allow(unsafe_code)] // `reshape` has a contract about the memory of the chip.
+
 use furiosa_opt_std::prelude::*;
 
 axes![S = 256, A = 4, B = 32, X = 4];
@@ -155,5 +157,51 @@ fn packets_go_around_their_ring() {
         let (group, copy, slice, b) = (k / 512, k / 128 % 4, k / 32 % 4, k % 32);
         assert_eq!(gathered[k], at(4 * group + slice, 2, b));
         assert_eq!(turned[k], at(4 * group + slice, copy, b));
+    }
+}
+
+/// Slices of groups of eight in the opposite order of their digits, and the same packets without a change.
+#[device]
+fn routed(
+    ctx: &mut Context,
+    x: &HbmTensor<i8, m![1], m![S, B]>,
+) -> (HbmTensor<i8, m![1], m![S, B]>, HbmTensor<i8, m![1], m![S, B]>) {
+    let x: Rows<i8, m![B]> = x.to_dm(&mut ctx.tdma);
+    let turned: DmTensor<i8, m![1], m![1 # 2], m![S / 8, S % 2, S / 2 % 2, S / 4 % 2], m![B]> = ctx
+        .main
+        .begin(x.view())
+        .fetch::<m![1], m![B]>()
+        .switch::<m![S / 8, S % 2, S / 2 % 2, S / 4 % 2], m![1]>(SwitchConfig::CustomBroadcast {
+            ring_size: 8,
+        })
+        .collect::<m![1], m![B]>()
+        .commit_trim::<m![B]>()
+        .commit();
+    let kept: Rows<i8, m![B]> = ctx
+        .main
+        .begin(x.view())
+        .fetch::<m![1], m![B]>()
+        .switch::<m![S], m![1]>(SwitchConfig::Forwarding)
+        .collect::<m![1], m![B]>()
+        .commit_trim::<m![B]>()
+        .commit();
+    // SAFETY: the names of other slices, so that the host sees what each slice holds.
+    let turned = unsafe { turned.reshape::<m![1], m![1 # 2], m![S], m![B]>() };
+    (turned.to_hbm(&mut ctx.tdma), kept.to_hbm(&mut ctx.tdma))
+}
+
+#[test]
+fn routers_take_any_order() {
+    let mut ctx = Context::acquire();
+    let x: Vec<i8> = (0..256 * 32).map(|k| (k % 251) as i8).collect();
+    let (turned, kept) = pollster::block_on(async {
+        let x = HostTensor::<i8, m![S, B]>::from_vec(x.clone()).to_hbm(&mut ctx.pdma).await;
+        let (turned, kept) = launch(routed, (&mut *ctx, &x)).await;
+        (turned.into_vec(), kept.into_vec())
+    });
+    assert_eq!(kept, x);
+    for s in 0..256 {
+        let from = s / 8 * 8 + s % 2 * 4 + s / 2 % 2 * 2 + s / 4 % 2;
+        assert_eq!(turned[32 * s..][..32], x[32 * from..][..32], "slice {s}");
     }
 }

@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
     Case {
         name: "fetch_of_another_axis",
         call: "ctx.main.begin(a.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L # 16]>().commit_trim::<m![L]>().commit::<m![T, L]>()",
-        message: "fetch: ",
+        message: "fetch: the buffer `m![T, K]` holds `m![K]`, which the stream `Time` `m![T]`, `Packet` `m![L]` does not read",
     },
     Case {
         name: "collect_of_two_flits",
@@ -53,12 +53,12 @@ const CASES: &[Case] = &[
     Case {
         name: "contract_outer_of_one_flit",
         call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 16], m![K % 16], _, _, _>(&w)",
-        message: "contract_outer: ",
+        message: "contract_outer: OutPacket `m![K % 16]` of bf16 holds 32 bytes, but must hold 64",
     },
     Case {
         name: "contract_packet_of_three_columns",
         call: "x.collect::<m![T, K / 16], m![K % 16]>().contract_outer::<m![T, K / 32], m![K % 32], _, _, _>(&w).contract_packet::<m![K / 8 % 4 = 3]>()",
-        message: "contract_packet: ",
+        message: "contract_packet: OutPacket `m![K / 8 % 4 = 3]` has 3 columns, but must have a power of two, at most 32",
     },
     Case {
         name: "contract_time_that_sums_too_little",
@@ -98,12 +98,12 @@ const CASES: &[Case] = &[
     Case {
         name: "commit_of_a_stream_that_was_not_trimmed",
         call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().commit::<m![T, L]>()",
-        message: "commit",
+        message: "commit: nothing says what is kept of each packet",
     },
     Case {
         name: "tensor_larger_than_a_slice",
         call: "DmTensor::<f32, m![1], m![1 # 2], m![1 # 256], m![Z]>::new()",
-        message: "524288",
+        message: "DmTensor: Element `m![Z]` of f32 takes 1048576 bytes, but DM holds 524288 bytes per slice",
     },
     Case {
         name: "table_that_does_not_follow_from_types",
@@ -111,9 +111,49 @@ const CASES: &[Case] = &[
         message: "f8e4m3` follows from the types",
     },
     Case {
+        name: "cast_to_the_same_type",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().cast::<f32, m![L]>()",
+        message: "cast: the Cast Engine does not make `f32` of `f32`",
+    },
+    Case {
+        name: "view_in_other_clusters",
+        call: "a.view().to_dm_view(&mut ctx.tdma, DmTensor::<bf16, m![1], m![I], m![1 # 256], m![T, K]>::new().view_mut())",
+        message: "to_dm_view: Cluster of the source is `m![1 # 2]`, and that of the destination `m![I]`, but the move leaves every element in its Cluster",
+    },
+    Case {
+        name: "copy_in_other_clusters",
+        call: "a.view().to_dm_view_pcopy(&mut ctx.sub, DmTensor::<bf16, m![1], m![I], m![1 # 256], m![T, K]>::new().view_mut())",
+        message: "to_dm_view_pcopy: Cluster of the source is `m![1 # 2]`, and that of the destination `m![I]`",
+    },
+    Case {
+        name: "view_in_other_chips",
+        call: "a.view().to_hbm_view(&mut ctx.tdma, HbmTensor::<bf16, m![I], m![T, K]>::new().view_mut())",
+        message: "to_hbm_view: Chip of the source is `m![1]`, and that of the destination `m![I]`",
+    },
+    Case {
+        name: "shuffle_of_three_clusters",
+        call: "DmTensor::<i8, m![1], m![I], m![1 # 256], m![K]>::new().view().dm_cluster_shuffle::<3>(&mut ctx.tdma, &[0, 1, 0])",
+        message: "dm_cluster_shuffle: the call is for 3 clusters, but Cluster `m![I]` has 2 positions",
+    },
+    Case {
+        name: "copy_for_three_clusters",
+        call: "ctx.sub.parallel_copy_cluster_slice::<3, m![N], m![1 # 8, K], m![K], _, _, _, _, _>(DmTensor::<i8, m![1], m![I], m![1 # 256], m![N, K]>::new().view(), &[0, 1, 2])",
+        message: "parallel_copy_cluster_slice: the call is for 3 clusters, but Cluster `m![I]` has 2 positions",
+    },
+    Case {
+        name: "scatter_of_another_key",
+        call: "DmTensor::<i8, m![1], m![1 # 2], m![N # 256], m![K]>::new().dma_scatter::<m![N], _, _>(&HbmTensor::<i32, m![1], m![N % 2, N / 2]>::new(), &mut HbmTensor::<i8, m![1], m![T, K]>::new())",
+        message: "dma_scatter: the scatter key is `m![N]` and the index holds `m![N % 2, N / 2]`",
+    },
+    Case {
+        name: "gather_of_two_axes",
+        call: "{ let rows: DmTensor<bf16, m![1], m![1 # 2], m![I # 256], m![1 # 4]> = HbmTensor::<bf16, m![1], m![T, K]>::new().dma_gather_scaled(&HbmTensor::<i32, m![1], m![I]>::new()); rows }",
+        message: "dma_gather_scaled: of the table `HbmTensor<m![1], m![T, K]>`, `m![T]` and `m![K]` are in no row",
+    },
+    Case {
         name: "reshape_to_another_size",
         call: "unsafe { a.reshape::<m![1], m![1 # 2], m![1 # 256], m![K]>() }",
-        message: "reshape: ",
+        message: "reshape: Element `m![T, K]` has 1024 positions, and `m![K]` has 64 positions",
     },
 ];
 

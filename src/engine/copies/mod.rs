@@ -37,6 +37,10 @@ mod parallel;
 mod shuffle;
 
 mod slices;
+use crate::command::CopyCall;
+use crate::engine::dma::AtRest;
+use crate::runtime::late::{Late, Refusable};
+use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::copies::UnitLevel;
 pub(crate) use furiosa_visa_rules::engine::copies::{check_count, copy_operation};
 pub(crate) use parallel::copied;
@@ -44,6 +48,36 @@ pub use parallel::{ParallelCopyPlan, SubContext, derive_parallel_copy};
 pub(crate) use shuffle::shuffled;
 pub use shuffle::{HasClusters, ShuffleConfig, ShufflePlan, derive_shuffle};
 pub use slices::{SliceCopyConfig, SliceCopyPlan, SliceCopyRequest, derive_slice_copy};
+
+/// The number of units that a call of a pattern or an index names, as a type.
+#[doc(hidden)]
+pub struct CountPlan<Tensor, const GIVEN: usize>(PhantomData<Tensor>);
+
+/// Declares the checks of the calls.
+macro_rules! counts {
+    ($($name:ident = $call:ident of $level:ident;)*) => {
+        impl<Tensor: AtRest, const GIVEN: usize> CountPlan<Tensor, GIVEN> { $(
+            #[doc(hidden)]
+            pub const $name: () = match Late::<Self>::$name {
+                Ok(()) => (),
+                Err(error) => error.refuse(),
+            };
+        )* }
+
+        impl<Tensor: AtRest, const GIVEN: usize> Late<CountPlan<Tensor, GIVEN>> { $(
+            #[doc(hidden)]
+            pub const $name: Refusable<()> =
+                check_count(CopyCall::$call.name(), UnitLevel::$level, GIVEN, &Tensor::SHAPE);
+        )* }
+    };
+}
+
+counts! {
+    CLUSTERS_OF_SHUFFLE = DmClusterShuffle of Cluster;
+    CHIPS_OF_SHUFFLE = DmChipShuffle of Chip;
+    CLUSTERS_OF_COPY = ClusterSliceCopy of Cluster;
+    CHIPS_OF_COPY = ChipSliceCopy of Chip;
+}
 
 #[cfg(test)]
 #[path = "rules_tests.rs"]

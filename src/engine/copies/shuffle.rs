@@ -2,13 +2,13 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::{UnitLevel, check_count, copy_operation};
+use super::{CountPlan, UnitLevel, copy_operation};
 use crate::command::{ContextKind, CopyCall, Memory, Region};
 use crate::engine::dma::AtRest;
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned, planned_check};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView, HbmTensor};
@@ -105,12 +105,7 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        planned_check!(check_count(
-            CopyCall::DmClusterShuffle.name(),
-            UnitLevel::Cluster,
-            CLUSTER_DIM,
-            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-        ));
+        let () = *planned!(const CLUSTERS_OF_SHUFFLE of CountPlan<DmTensor<D, Chip, Cluster, Slice, Element>, CLUSTER_DIM>);
         let config = planned!(const CLUSTERS of ShufflePlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
@@ -135,12 +130,7 @@ impl DmaContext<{ Dma::Tensor }> {
         tensor: DmTensorView<'_, D, Chip, Cluster, Slice, Element>,
         pattern: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-        planned_check!(check_count(
-            CopyCall::DmChipShuffle.name(),
-            UnitLevel::Chip,
-            CHIP_DIM,
-            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-        ));
+        let () = *planned!(const CHIPS_OF_SHUFFLE of CountPlan<DmTensor<D, Chip, Cluster, Slice, Element>, CHIP_DIM>);
         let config = planned!(const CHIPS of ShufflePlan<
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);

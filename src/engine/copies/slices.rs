@@ -14,12 +14,12 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::{UnitLevel, check_count, copy_operation};
+use super::{CountPlan, UnitLevel, copy_operation};
 use crate::command::{ContextKind, CopyCall};
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned, planned_check};
+use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{AUTO, Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView};
@@ -128,12 +128,7 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CLUSTER_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        planned_check!(check_count(
-            CopyCall::ClusterSliceCopy.name(),
-            UnitLevel::Cluster,
-            CLUSTER_DIM,
-            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-        ));
+        let () = *planned!(const CLUSTERS_OF_COPY of CountPlan<DmTensor<D, Chip, Cluster, Slice, Element>, CLUSTER_DIM>);
         let config = planned!(const CLUSTERS of SliceCopyPlan<
             D,
             Chip,
@@ -167,12 +162,8 @@ impl TuContext<{ Tu::Sub }> {
         tensor: DmTensorView<'l, D, Chip, Cluster, Slice, Element>,
         index: &[usize; CHIP_DIM],
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-        planned_check!(check_count(
-            CopyCall::ChipSliceCopy.name(),
-            UnitLevel::Chip,
-            CHIP_DIM,
-            &DmTensor::<D, Chip, Cluster, Slice, Element>::SHAPE,
-        ));
+        let () =
+            *planned!(const CHIPS_OF_COPY of CountPlan<DmTensor<D, Chip, Cluster, Slice, Element>, CHIP_DIM>);
         let config = planned!(const CHIPS of SliceCopyPlan<
             D,
             Chip,

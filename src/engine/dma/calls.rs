@@ -4,7 +4,7 @@
 
 use super::link::OnChip;
 use super::{DmaPlan, HostPlan, check_units_of_tile, dma_operation};
-use crate::command::{Address, HostTransfer, Memory, Region, Start, Transfer};
+use crate::command::{Address, Footprint, HostTransfer, Memory, Region, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
@@ -157,6 +157,23 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
     dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
     tensor
+}
+
+/// Moves from HBM into a view of a tensor in DM. It has no type parameters, so that all kernels share it.
+#[track_caller]
+#[inline(never)]
+pub(crate) fn into_dm_view(
+    source: Region,
+    dma: &mut DmaContext<{ Dma::Tensor }>,
+    destination: Region,
+    tensor: &'static Footprint,
+    transfer: &Transfer,
+) {
+    accept("to_dm", check_dma_address("HBM source", source.address));
+    accept("to_dm", check_dma_address("DM destination", destination.address));
+    let operation = dma_operation(source, destination, transfer);
+    accept("to_dm", check_units_of_tile(&operation, tensor));
+    dma.execute(operation);
 }
 
 /// Moves from HBM to DM.
@@ -362,12 +379,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             DmTensor<D, Chip, Cluster, Slice, Element2>,
         >);
-        let (tensor, destination) = (destination.tensor(), destination.region());
-        accept("to_dm", check_dma_address("HBM source", self.region().address));
-        accept("to_dm", check_dma_address("DM destination", destination.address));
-        let operation = dma_operation(self.region(), destination, transfer);
-        accept("to_dm", check_units_of_tile(&operation, tensor));
-        dma.engines().execute(operation);
+        into_dm_view(self.region(), dma.engines(), destination.region(), destination.tensor(), transfer);
     }
 }
 

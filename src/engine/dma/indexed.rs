@@ -2,6 +2,7 @@
 
 use super::AtRest;
 use crate::command::IndexedCall;
+use crate::mapping::M;
 use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::dma::indexed::{IndexedConfig, check_key, derive_indexed};
 
@@ -28,6 +29,24 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
             Err(error) => error.refuse(),
         }
     }
+}
+
+/// The key of a scatter and the mapping of its index, as types.
+#[doc(hidden)]
+pub struct KeyPlan<Key, Index>(PhantomData<(Key, Index)>);
+
+impl<Key: M, Index: M> KeyPlan<Key, Index> {
+    /// The check that the index is made for the key.
+    #[doc(hidden)]
+    pub const CHECK: () = match Late::<Self>::CHECK {
+        Ok(()) => (),
+        Err(error) => error.refuse(),
+    };
+}
+
+impl<Key: M, Index: M> Late<KeyPlan<Key, Index>> {
+    #[doc(hidden)]
+    pub const CHECK: Refusable<()> = check_key(IndexedCall::Scatter.name(), Key::EXPR, Index::EXPR);
 }
 
 impl<Table: AtRest, Index: AtRest, Side: AtRest> Late<IndexedPlan<Table, Index, Side>> {

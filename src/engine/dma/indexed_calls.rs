@@ -2,19 +2,19 @@
 
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
-use super::indexed::{IndexedConfig, IndexedPlan};
+use super::indexed::{IndexedConfig, IndexedPlan, KeyPlan};
 use super::link::OnChip;
 use super::{AtRest, check_units_of_tile, sealed};
 use crate::command::{Address, Duplicates, Footprint, IndexedCall, IndexedDma, Operation, Region};
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{planned, planned_check};
+use crate::runtime::late::planned;
 use crate::runtime::{Dma, DmaContext, DmaValues as _, dma_of_kernel};
 use crate::scalar::Scalar;
 use crate::tensor::{
     DmTensor, DmTensorView, DmTensorViewMut, HbmTensor, HbmTensorView, HbmTensorViewMut, check_dma_address,
 };
-use furiosa_visa_rules::engine::dma::indexed::{check_key, check_tiles};
+use furiosa_visa_rules::engine::dma::indexed::check_tiles;
 
 /// A tensor of `i32`, or a view of one, in HBM or DM, that names rows by their numbers.
 #[diagnostic::on_unimplemented(
@@ -96,7 +96,7 @@ fn gather(
 
 /// Gathers into a new tensor in DM.
 #[track_caller]
-fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
+pub(crate) fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
     dma: &mut DmaContext<{ Dma::Tensor }>,
     config: &IndexedConfig,
     [table, index]: [Region; 2],
@@ -334,7 +334,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
         scaled: bool,
     ) {
         let dma = &mut dma_of_kernel("dma_scatter");
-        planned_check!(check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR));
+        let () = *planned!(const CHECK of KeyPlan<Key, Element3>);
         let config = planned!(const SCATTER of IndexedPlan<
             HbmTensor<D, Chip, Element2>,
             HbmTensor<i32, Chip, Element3>,
@@ -379,7 +379,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
         output: HbmTensorViewMut<'_, D, Chip, Element2>,
         scaled: bool,
     ) {
-        planned_check!(check_key(IndexedCall::Scatter.name(), Key::EXPR, Element3::EXPR));
+        let () = *planned!(const CHECK of KeyPlan<Key, Element3>);
         let config = planned!(const SCATTER of IndexedPlan<
             HbmTensor<D, Chip, Element2>,
             HbmTensor<i32, Chip, Element3>,

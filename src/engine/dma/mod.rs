@@ -53,14 +53,16 @@ mod indexed;
 mod indexed_calls;
 
 mod link;
+pub(crate) use calls::into_dm_view;
 pub use furiosa_visa_rules::engine::dma::{DmaRules, check_dma, derive_dma};
 pub(crate) use furiosa_visa_rules::engine::dma::{
     check_units_of_tile, derive_move_of, dma_name, dma_operation,
 };
 pub(crate) use host::derive_host_transfer;
 pub use host::{HostPlan, derive_storage_transfer};
-pub use indexed::{IndexedConfig, IndexedPlan, check_key, derive_indexed};
+pub use indexed::{IndexedConfig, IndexedPlan, KeyPlan, check_key, derive_indexed};
 pub use indexed_calls::RowIndex;
+pub(crate) use indexed_calls::gathered;
 pub use link::OnChip;
 
 mod sealed {

@@ -24,8 +24,8 @@ mod zero_point;
 pub use crate::command::MaskConfig;
 use crate::command::Table;
 use crate::engine::layout::StreamLayout;
+use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{PositionBegin, PositionFetch};
-use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::attempt;
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
@@ -206,18 +206,6 @@ impl<
     }
 }
 
-/// Adds the fetch to a pass.
-#[track_caller]
-fn add_fetch(
-    pass: &mut Pass,
-    plan: &FetchConfig,
-    table: Option<Table>,
-    zero_points: Option<[i32; 2]>,
-    output: ElementType,
-) {
-    accept(OPERATION, pass.unit.fetch(plan, table, zero_points, output));
-}
-
 impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: WindowList>
     StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L>
 {
@@ -250,8 +238,20 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         D: FetchCast<D2, Kind>,
     {
         let plan = planned!(CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Plain, Windows>);
+        self.fetch_as(plan, None, None)
+    }
+
+    /// Reads the tensor as a plan says, through a table and with zero points that the plan knows.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn fetch_as<D2: StreamScalar, L2: StreamLayout>(
+        self,
+        plan: &FetchConfig,
+        table: Option<Table>,
+        zero_points: Option<[i32; 2]>,
+    ) -> StreamTensor<'l, T, PositionFetch, D2, L2> {
         let mut pass = self.pass;
-        add_fetch(&mut pass, plan, None, None, D2::ELEMENT_TYPE);
+        accept(OPERATION, pass.unit.fetch(plan, table, zero_points, D2::ELEMENT_TYPE));
         StreamTensor::new(self.context, pass)
     }
 

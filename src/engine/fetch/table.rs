@@ -1,7 +1,7 @@
 //! Table indexing: the entry of a table for each stored element.
 
+use super::CheckedFetch;
 use super::stages::Lookup;
-use super::{CheckedFetch, add_fetch};
 use crate::command::Table;
 use crate::engine::layout::StreamLayout;
 use crate::engine::lookup_table::{LookupTable, TableIndex};
@@ -73,8 +73,6 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         Entries: IndexedTable<D, Entry: FetchCast<D2, Kind>>,
     {
         let plan = *planned!(const CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Lookup<Entries::Entry>, Windows>);
-        let mut pass = self.pass;
-        add_fetch(&mut pass, plan, Some(table.data()), None, D2::ELEMENT_TYPE);
-        StreamTensor::new(self.context, pass)
+        self.fetch_as(plan, Some(table.data()), None)
     }
 }

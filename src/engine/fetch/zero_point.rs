@@ -6,8 +6,8 @@
 //!
 //! The stream must hold every difference, so the output types have more bits.
 
+use super::CheckedFetch;
 use super::stages::ZeroPoint;
-use super::{CheckedFetch, add_fetch};
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{PositionBegin, PositionFetch};
@@ -97,15 +97,7 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         D: ZeroPointCast<D2, Kind>,
     {
         let plan = *planned!(const CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, ZeroPoint, Windows>);
-        let mut pass = self.pass;
-        add_fetch(
-            &mut pass,
-            plan,
-            None,
-            Some([ZeroPointCast::<D2, Kind>::number(zero_point); 2]),
-            D2::ELEMENT_TYPE,
-        );
-        StreamTensor::new(self.context, pass)
+        self.fetch_as(plan, None, Some([ZeroPointCast::<D2, Kind>::number(zero_point); 2]))
     }
 }
 
@@ -130,9 +122,6 @@ impl<'l, const T: Tu, D: Scalar, Chip: M, Cluster: M, Slice: M, I: AxisName, Ele
         D: ZeroPointCast<D2, Kind>,
     {
         let plan = *planned!(const CONFIG of CheckedFetch<D, D2, Interleaved<Chip, Cluster, Slice, I, Element>, Time2, Packet2, T, ZeroPoint>);
-        let mut pass = self.pass;
-        let zero_points = zero_points.map(ZeroPointCast::<D2, Kind>::number);
-        add_fetch(&mut pass, plan, None, Some(zero_points), D2::ELEMENT_TYPE);
-        StreamTensor::new(self.context, pass)
+        self.fetch_as(plan, None, Some(zero_points.map(ZeroPointCast::<D2, Kind>::number)))
     }
 }
