@@ -6,13 +6,16 @@ use super::values::Context;
 use std::ops::Range;
 
 /// Calls that end a stream.
-const ENDS: [&str; 4] = ["commit", "commit_view", "to_trf", "to_vrf"];
+const ENDS: [&str; 5] = ["commit", "commit_view", "to_trf", "to_trf_auto", "to_vrf"];
 
-/// Calls of streams that have one spelling. Those that start with `vector_` are told apart where they are read.
-const SAME: [&str; 6] = ["switch", "collect", "cast", "transpose", "begin_interleaved", "begin"];
-
-/// Calls of the Vector Engine that have one spelling.
-const SAME_VECTOR: [&str; 30] = [
+/// Calls between the start and the end of a stream: those of both spellings, of the seed era alone, and later alone.
+const OF_STREAMS: [&str; 69] = [
+    "begin",
+    "begin_interleaved",
+    "switch",
+    "collect",
+    "cast",
+    "transpose",
     "vector_init",
     "vector_final",
     "vector_stash",
@@ -43,6 +46,39 @@ const SAME_VECTOR: [&str; 30] = [
     "vector_inter_slice_reduce",
     "vector_intra_slice_unzip",
     "vector_reinterpret",
+    "fetch",
+    "fetch_with_table",
+    "fetch_with_zero_point",
+    "fetch_with_zero_points",
+    "switch_to",
+    "align",
+    "contract",
+    "accumulate",
+    "vector_intra_slice_branch",
+    "vector_split",
+    "vector_trim_way4",
+    "vector_concat",
+    "vector_pad_way8",
+    "vector_fp_unary_with_mode",
+    "pad_value",
+    "fetch_mask",
+    "fetch_cast",
+    "fetch_table_lookup",
+    "fetch_zero_point_sub",
+    "contract_outer",
+    "contract_packet",
+    "contract_time",
+    "contract_lane",
+    "vector_intra_slice_tag",
+    "vector_narrow_split",
+    "vector_narrow_trim",
+    "vector_widen_concat",
+    "vector_widen_pad",
+    "vector_filter",
+    "commit_trim",
+    "commit_cast",
+    "commit_cast_relu",
+    "commit_valid_count_pack",
 ];
 
 /// Calls with the generics that spell time and packet, by their places.
@@ -163,18 +199,13 @@ impl<'t> Context<'_, 't> {
         self.value_of_type(result).element
     }
 
-    /// Reports calls between the start and the end of a stream that are none of the library. `own` are those of one
-    /// spelling alone.
-    pub fn unknown_calls(&self, chain: &[usize], own: &[&str], attempt: &mut Attempt) {
+    /// Reports calls between the start and the end of a stream that are of no spelling.
+    pub fn unknown_calls(&self, chain: &[usize], attempt: &mut Attempt) {
         let mut in_stream = false;
         for &call in chain {
             let name = self.name(call);
             in_stream |= matches!(name, "begin" | "begin_interleaved");
-            let is_known = SAME.contains(&name)
-                || SAME_VECTOR.contains(&name)
-                || ENDS.contains(&name)
-                || own.contains(&name);
-            if in_stream && !is_known {
+            if in_stream && !OF_STREAMS.contains(&name) && !ENDS.contains(&name) {
                 attempt.problem(
                     self.call_bytes(call),
                     "no call of a stream that is known here",

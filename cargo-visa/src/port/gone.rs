@@ -82,11 +82,12 @@ pub const SEED_ONLY: [(&str, usize, &str, &str); 22] = [
 ];
 
 /// Calls that the seed-era spelling has in no way that follows from the text.
-pub const LATER_ONLY: [(&str, &str, &str); 9] = [
+pub const LATER_ONLY: [(&str, &str, &str); 10] = [
     ("bind", "contexts have all chips that a kernel needs", "remove `.bind(…)`"),
     ("fetch_mask", "padding is masked by the mappings of the fetch", "remove it"),
     ("fetch_table_lookup", "tables are values", "write `.fetch_with_table::<D, T, P>(&table)`"),
     ("vector_filter", "there is no filter", "do without"),
+    ("commit_valid_count_pack", "elements that are no longer valid are not packed", "do without"),
     ("dm_cluster_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_cluster_shuffle(…)`"),
     ("dm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.dm_chip_shuffle(…)`"),
     ("hbm_chip_shuffle", "shuffles are calls of contexts", "write `ctx.tdma.hbm_chip_shuffle(…)`"),

@@ -14,53 +14,12 @@ pub const HALVES: &str =
 pub const MARKS: &str = "marks are dropped: bytes are free after the last use";
 pub const DROPS: &str = "`drop` is dropped: bytes are free after the last use";
 
-/// Calls of streams that have a seed-era spelling alone, or none in the later one.
-const OWN: [&str; 14] = [
-    "fetch",
-    "fetch_with_table",
-    "fetch_with_zero_point",
-    "fetch_with_zero_points",
-    "align",
-    "contract",
-    "accumulate",
-    "vector_intra_slice_branch",
-    "vector_split",
-    "vector_trim_way4",
-    "vector_concat",
-    "vector_pad_way8",
-    "vector_fp_unary_with_mode",
-    "pad_value",
-];
-
-/// Calls of streams that are spelled the later way already.
-const DONE: [&str; 18] = [
-    "fetch_mask",
-    "fetch_cast",
-    "fetch_table_lookup",
-    "fetch_zero_point_sub",
-    "contract_outer",
-    "contract_packet",
-    "contract_time",
-    "contract_lane",
-    "vector_intra_slice_tag",
-    "vector_narrow_split",
-    "vector_narrow_trim",
-    "vector_widen_concat",
-    "vector_widen_pad",
-    "vector_filter",
-    "commit_trim",
-    "commit_cast",
-    "commit_cast_relu",
-    "commit_valid_count_pack",
-];
-
 impl Context<'_, '_> {
     /// Rewrites the chain that ends with a call.
     pub fn later_chain(&self, head: usize) -> Attempt {
         let mut attempt = Attempt::default();
         let chain = self.chain(head);
-        let gone: Vec<&str> = SEED_ONLY.iter().map(|(name, ..)| *name).collect();
-        self.unknown_calls(&chain, &[OWN.as_slice(), DONE.as_slice(), &gone].concat(), &mut attempt);
+        self.unknown_calls(&chain, &mut attempt);
         for &call in &chain {
             self.later_call(call, &mut attempt);
         }
@@ -91,6 +50,7 @@ impl Context<'_, '_> {
             "to_dm" | "to_hbm" if arguments.len() == 2 => self.drop_address(call, 1, ADDRESSES, attempt),
             "to_vrf" if arguments.len() == 1 => self.drop_address(call, 0, ADDRESSES, attempt),
             "to_trf" if arguments.len() == 1 => self.drop_address(call, 0, HALVES, attempt),
+            "to_trf_auto" => self.rename(attempt, call, "to_trf"),
             "commit" if arguments.len() == 1 && is_library => {
                 self.drop_address(call, 0, ADDRESSES, attempt);
                 self.trim(call, attempt);

@@ -9,55 +9,13 @@ use super::values::Context;
 
 pub const AUTOMATIC: &str =
     "places are left to the library (`AUTO`): bytes are free at the end of a scope, not after the last use";
-pub const FULL: &str = "each load takes the whole tensor register file (`TrfAddress::Full`)";
-
-/// Calls of streams that have a later spelling.
-const OWN: [&str; 18] = [
-    "fetch",
-    "fetch_mask",
-    "fetch_cast",
-    "fetch_table_lookup",
-    "fetch_zero_point_sub",
-    "contract_outer",
-    "contract_packet",
-    "contract_time",
-    "contract_lane",
-    "vector_intra_slice_tag",
-    "vector_narrow_split",
-    "vector_narrow_trim",
-    "vector_widen_concat",
-    "vector_widen_pad",
-    "vector_filter",
-    "commit_trim",
-    "commit_cast",
-    "commit_cast_relu",
-];
-
-/// Calls of streams that are spelled the seed-era way already.
-const DONE: [&str; 14] = [
-    "fetch_with_table",
-    "fetch_with_zero_point",
-    "fetch_with_zero_points",
-    "switch_to",
-    "vector_fp_unary_with_mode",
-    "align",
-    "contract",
-    "accumulate",
-    "vector_intra_slice_branch",
-    "vector_split",
-    "vector_trim_way4",
-    "vector_concat",
-    "vector_pad_way8",
-    "pad_value",
-];
 
 impl Context<'_, '_> {
     /// Rewrites the chain that ends with a call.
     pub fn seed_chain(&self, head: usize) -> Attempt {
         let mut attempt = Attempt::default();
         let chain = self.chain(head);
-        let gone: Vec<&str> = LATER_ONLY.iter().map(|(name, ..)| *name).collect();
-        self.unknown_calls(&chain, &[OWN.as_slice(), DONE.as_slice(), &gone].concat(), &mut attempt);
+        self.unknown_calls(&chain, &mut attempt);
         for (k, &call) in chain.iter().enumerate() {
             self.seed_call(call, chain.get(k + 1).copied(), &mut attempt);
         }
@@ -87,15 +45,11 @@ impl Context<'_, '_> {
             return self.rename(attempt, call, seed);
         }
         let is_library = !generics.is_empty() || self.is_stream(call);
-        let start = self.call_bytes(call).start;
         match name {
             "to_dm" | "to_hbm" if arguments.len() == 1 => self.add_place(call, attempt),
             "to_vrf" if arguments.is_empty() => self.add_place(call, attempt),
             "commit" if arguments.is_empty() && is_library => self.add_place(call, attempt),
-            "to_trf" if arguments.is_empty() => {
-                attempt.note(start, FULL);
-                self.add_argument(attempt, call, "TrfAddress::Full");
-            }
+            "to_trf" if arguments.is_empty() => self.rename(attempt, call, "to_trf_auto"),
             "commit_trim"
                 if !matches!(next.map(|next| self.name(next)), Some("commit_cast" | "commit_cast_relu")) =>
             {

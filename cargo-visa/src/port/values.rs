@@ -220,7 +220,7 @@ impl<'t> Context<'_, 't> {
             _ if name.starts_with("vector_") => stream(before()?.scalar),
             "commit" => tensor("DmTensor", 0),
             "to_vrf" => tensor("VrfTensor", 0),
-            "to_trf" => tensor("TrfTensor", 1),
+            "to_trf" | "to_trf_auto" => tensor("TrfTensor", 1),
             "to_dm" if generics.len() == 2 => tensor("DmTensor", 1),
             "to_dm" => tensor("DmTensor", 2),
             "to_hbm" if generics.len() == 2 => tensor("HbmTensor", 1),

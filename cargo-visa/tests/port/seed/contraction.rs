@@ -18,7 +18,7 @@ pub fn product(
     let b: Weights = b.to_dm(&mut ctx.tdma, AUTO); // every slice gets all of b
     let weights = (ctx.sub.begin(b.view()).fetch::<bf16, m![N], m![K]>())
         .collect::<m![N, K / 16], m![K % 16]>()
-        .to_trf::<m![N], m![K]>(TrfAddress::Full);
+        .to_trf_auto::<m![N], m![K]>();
     let c = (ctx.main)
         .begin(a.view())
         .fetch::<bf16, m![M % 2], m![K]>()

@@ -14,10 +14,10 @@ pub fn difference(ctx: &mut Context, x: &Codes<i8>, zero: i8) {
     let own = (ctx.sub.begin(x.view()))
         .fetch_with_zero_point::<i9, m![A % 2], m![B]>(zero)
         .collect::<m![A % 2, B / 32], m![B % 32]>()
-        .to_trf::<m![A % 2], m![B]>(TrfAddress::Full);
+        .to_trf_auto::<m![A % 2], m![B]>();
     let other = (ctx.sub.begin(x.view()).fetch_with_zero_point::<i9, m![A % 2], m![B]>(-5))
         .collect::<m![A % 2, B / 32], m![B % 32]>()
-        .to_trf::<m![A % 2], m![B]>(TrfAddress::Full);
+        .to_trf_auto::<m![A % 2], m![B]>();
     let _ = (own, other);
 }
 

@@ -39,29 +39,8 @@ pub enum Position {
 }
 
 impl Position {
-    /// The calls that `commit_trim` may follow.
-    pub(super) const TRIMMED: [Position; 7] = [
-        Position::Fetch,
-        Position::Switch,
-        Position::Collect,
-        Position::Accumulate,
-        Position::VectorFinal,
-        Position::Cast,
-        Position::Transpose,
-    ];
-    /// The calls that `commit_cast` and `commit_cast_relu` may follow.
-    pub(super) const NARROWED: [Position; 8] = [
-        Position::Fetch,
-        Position::Switch,
-        Position::Collect,
-        Position::Accumulate,
-        Position::VectorFinal,
-        Position::Cast,
-        Position::Transpose,
-        Position::CommitTrim,
-    ];
-    /// The calls that a commit may follow.
-    pub(super) const COMMITTED: [Position; 9] = [
+    /// The calls that a commit may follow, in their order. Each call before a commit may follow those ahead of it.
+    const COMMITTED: [Position; 9] = [
         Position::Fetch,
         Position::Switch,
         Position::Collect,
@@ -72,6 +51,21 @@ impl Position {
         Position::CommitTrim,
         Position::CommitCast,
     ];
+
+    /// The calls that `commit_trim` may follow.
+    pub(super) fn before_trim() -> &'static [Position] {
+        &Self::COMMITTED[..7]
+    }
+
+    /// The calls that `commit_cast` and `commit_cast_relu` may follow.
+    pub(super) fn before_narrowing() -> &'static [Position] {
+        &Self::COMMITTED[..8]
+    }
+
+    /// The calls that a commit may follow.
+    pub(super) fn before_commit() -> &'static [Position] {
+        &Self::COMMITTED
+    }
 
     /// The call, as a kernel writes it.
     pub const fn name(self) -> &'static str {

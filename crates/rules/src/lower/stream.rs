@@ -285,7 +285,7 @@ impl Stream {
     /// # Errors
     /// The refusals of `commit_trim`.
     pub fn commit_trim(mut self, packet: &'static Expr) -> Result<Self, PlanError> {
-        self.check_order("commit_trim", &Position::TRIMMED)?;
+        self.check_order("commit_trim", Position::before_trim())?;
         self.check_sub_commit()?;
         let (element, lanes) = (self.element, self.packet);
         derive_commit_trim(&CommitTrimRequest { element, packet: lanes, out_packet: packet })?;
@@ -299,7 +299,7 @@ impl Stream {
     /// # Errors
     /// The refusals of `commit_cast` and `commit_cast_relu`.
     pub fn commit_cast(mut self, narrowing: CommitNarrowing, output: ElementType) -> Result<Self, PlanError> {
-        self.check_order(narrowing.name(), &Position::NARROWED)?;
+        self.check_order(narrowing.name(), Position::before_narrowing())?;
         derive_commit_cast(&CommitCastRequest {
             narrowing,
             sub_context: self.sub_context,
@@ -399,7 +399,7 @@ impl Stream {
         fill: FillId,
     ) -> Result<(Operation, Tensor), PlanError> {
         const OPERATION: &str = "commit";
-        self.check_order(OPERATION, &Position::COMMITTED)?;
+        self.check_order(OPERATION, Position::before_commit())?;
         self.check_sub_commit()?;
         if !self.element.is_stored() {
             refuse!(
