@@ -15,6 +15,9 @@ pub struct Digit {
     pub weight: usize,
     /// The digit is `(offset / weight) % modulus`.
     pub modulus: usize,
+    /// Digits that this one is a part of, by weight and modulus, the whole one first. What they leave of an offset is the
+    /// offset of this digit: in `K % 3 # 4 / 2` it is `(K % 3) / 2`, which no weight and modulus say of `K`.
+    pub within: Vec<[usize; 2]>,
     /// Positions from here on are padding.
     pub valid: usize,
     /// Number of positions.
@@ -23,7 +26,28 @@ pub struct Digit {
 
 impl Digit {
     fn whole(node: &Map, valid: usize, extent: usize) -> Digit {
-        Digit { node: node.clone(), weight: 1, modulus: node.size(), valid, extent }
+        Digit { node: node.clone(), weight: 1, modulus: node.size(), within: vec![], valid, extent }
+    }
+
+    /// The digit of an offset into its node.
+    fn of(&self, offset: usize) -> usize {
+        let left =
+            self.within.iter().fold(offset, |left, [weight, modulus]| left / weight % modulus * weight);
+        left / self.weight % self.modulus
+    }
+
+    /// Notes that the digit is cut into `offset % n` and what is above it. Where `n` does not divide a modulus below the
+    /// end of the node, neither part is a digit of the node itself.
+    fn cut_at(&mut self, n: usize) {
+        let ends = self.weight * self.modulus >= self.end();
+        if !ends && n < self.modulus && !self.modulus.is_multiple_of(n) {
+            self.within.push([self.weight, self.modulus]);
+        }
+    }
+
+    /// Offsets from here on do not occur.
+    fn end(&self) -> usize {
+        self.within.last().map_or(self.node.size(), |[weight, modulus]| weight * modulus)
     }
 }
 
@@ -77,7 +101,7 @@ pub fn digits(map: &Map) -> Vec<Digit> {
 fn padded(inner: &Map, n: usize) -> Vec<Digit> {
     let mut list = digits(inner);
     if list.is_empty() {
-        return vec![Digit { node: Map::One, weight: 1, modulus: 1, valid: 1, extent: n }];
+        return vec![Digit { extent: n, ..Digit::whole(&Map::One, 1, 1) }];
     }
     let base = volume(&list[1..]);
     if n.is_multiple_of(base) {
@@ -93,17 +117,18 @@ fn cut(map: &Map, n: usize) -> (Vec<Digit>, Vec<Digit>) {
     let mut inner = Vec::new();
     let mut rest = n;
     while rest > 1 {
-        let Some(digit) = outer.pop() else { break };
+        let Some(mut digit) = outer.pop() else { break };
         if rest.is_multiple_of(digit.extent) {
             rest /= digit.extent;
             inner.insert(0, digit);
         } else if digit.extent.is_multiple_of(rest) {
+            digit.cut_at(rest);
             outer.push(Digit {
                 weight: digit.weight * rest,
                 modulus: digit.modulus.div_ceil(rest),
                 valid: digit.valid.div_ceil(rest),
                 extent: digit.extent / rest,
-                node: digit.node.clone(),
+                ..digit.clone()
             });
             inner.insert(
                 0,
@@ -157,7 +182,7 @@ pub fn repad(map: &Map, n: usize) -> Map {
 
 /// Takes an index to the part of it that a group of dimensions spells: digits that the group lacks become 0.
 pub struct Projection {
-    axes: BTreeMap<Name, Vec<(usize, usize)>>,
+    axes: BTreeMap<Name, Vec<Digit>>,
 }
 
 impl Projection {
@@ -166,24 +191,22 @@ impl Projection {
     /// # Errors
     /// When `dims` hold a part of an expression that cannot be cut into digits of single axes.
     pub fn onto(dims: &[&Map]) -> Result<Projection, String> {
-        let mut axes: BTreeMap<Name, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut axes: BTreeMap<Name, Vec<Digit>> = BTreeMap::new();
         let mut pending: Vec<Digit> = dims.iter().flat_map(|dim| digits(dim)).collect();
         // Highest expression first: a group may come to light only when a group around it is taken apart.
         while let Some(group) = pending.iter().map(|digit| digit.node.clone()).max_by_key(Map::height) {
-            let (parts, rest): (Vec<Digit>, Vec<Digit>) =
+            let (mut parts, rest): (Vec<Digit>, Vec<Digit>) =
                 pending.into_iter().partition(|digit| digit.node == group);
             pending = rest;
-            let mut parts: Vec<(usize, usize)> =
-                parts.iter().map(|digit| (digit.weight, digit.modulus)).collect();
             match &group {
                 Map::One => {}
-                Map::Axis { name, .. } => axes.entry(name.clone()).or_default().extend(parts),
+                Map::Axis { name, .. } => axes.entry(name.clone()).or_default().extend(distinct(parts)),
                 _ => {
-                    parts.sort_unstable();
+                    parts.sort_by_key(|part| (part.weight, part.modulus));
                     let mut reach = 1;
-                    for (weight, modulus) in parts {
-                        if weight == reach {
-                            reach *= modulus;
+                    for part in parts {
+                        if part.weight == reach {
+                            reach = (reach * part.modulus).min(part.end());
                         }
                     }
                     if reach < content(&group) {
@@ -204,14 +227,8 @@ impl Projection {
     pub fn apply(&self, coordinates: &Coordinates) -> Coordinates {
         let mut result = Coordinates::new();
         for (name, value) in coordinates {
-            let mut kept = 0;
-            let mut taken: Vec<(usize, usize)> = Vec::new();
-            for (weight, modulus) in self.axes.get(name).into_iter().flatten() {
-                if !taken.contains(&(*weight, *modulus)) {
-                    taken.push((*weight, *modulus));
-                    kept += weight * (value / weight % modulus);
-                }
-            }
+            let own = self.axes.get(name).into_iter().flatten();
+            let kept: usize = own.map(|digit| digit.weight * digit.of(*value)).sum();
             if kept > 0 {
                 result.insert(name.clone(), kept);
             }
@@ -225,6 +242,20 @@ impl Projection {
     }
 }
 
+/// Digits of one node, without those that are there already.
+fn distinct(parts: Vec<Digit>) -> Vec<Digit> {
+    let mut kept: Vec<Digit> = Vec::new();
+    for part in parts {
+        let same = |other: &Digit| {
+            (part.weight, part.modulus, &part.within) == (other.weight, other.modulus, &other.within)
+        };
+        if !kept.iter().any(same) {
+            kept.push(part);
+        }
+    }
+    kept
+}
+
 /// The digits with more than one live position of `dims` for which no tuple in `visited` has a value above 0.
 pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
     let mut list: Vec<Digit> = dims.iter().flat_map(|dim| digits(dim)).collect();
@@ -233,10 +264,9 @@ pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
         (1..digit.valid).any(live)
     });
     list.retain(|digit| match &digit.node {
-        Map::Axis { name, .. } => !visited.iter().any(|coordinates| {
-            let value = coordinates.get(name).copied().unwrap_or(0);
-            value / digit.weight % digit.modulus > 0
-        }),
+        Map::Axis { name, .. } => {
+            !visited.iter().any(|coordinates| digit.of(coordinates.get(name).copied().unwrap_or(0)) > 0)
+        }
         node => {
             let first = union(&[(node, 0)]);
             visited.iter().all(|coordinates| {
@@ -253,6 +283,8 @@ pub fn unread_digits(dims: &[&Map], visited: &[Coordinates]) -> Vec<Digit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::for_each_position;
+    use crate::random::Random;
 
     const AXES: &[(&str, usize)] = &[("A", 3), ("B", 5), ("C", 2), ("G", 6), ("H", 10), ("K", 24), ("P", 7)];
 
@@ -319,7 +351,58 @@ mod tests {
         assert_eq!(Projection::onto(&[&map("K % 8")]).expect("a digit").apply(&index(23, 0)), index(7, 0));
         assert!(Projection::onto(&[&map("[P, G] / 14")]).is_err());
         assert!(Projection::onto(&[&map("[P, G] / 14"), &map("[P, G] % 14")]).is_ok());
+        // A digit with padding, and what it is cut into.
+        let cut = |text: &str| Projection::onto(&[&map(text)]).expect("digits").apply(&index(8, 0));
+        assert_eq!(cut("K % 3 # 8"), index(2, 0));
+        assert_eq!(cut("K % 3 # 8 / 2, K % 3 # 8 % 2"), index(2, 0));
+        assert_eq!([cut("K % 3 # 8 / 2"), cut("K % 3 # 8 % 2")], [index(2, 0), index(0, 0)]);
         // The second half of a group is found inside another group.
         assert!(Projection::onto(&[&map("[B, C] # 16 / 4"), &map("[A, [B, C] # 16 % 4] # 33")]).is_ok());
+    }
+
+    /// By positions: where parts of a list are taken away, an element goes to the position that is the same but for 0 in
+    /// these parts.
+    #[test]
+    fn projection_is_that_of_positions() {
+        let (mut moved, mut nested) = (0, 0);
+        for seed in 0..4000 {
+            let mut random = Random::new(seed);
+            let axis = Map::axis("K", random.between(2, 16));
+            let mut list = vec![axis.pad(axis.size() + random.below(5))];
+            for _ in 0..5 {
+                let place = random.below(list.len());
+                let (own, size) = (list[place].clone(), list[place].size());
+                let cuts: Vec<usize> = (2..size).filter(|n| size.is_multiple_of(*n)).collect();
+                if !cuts.is_empty() && random.chance(70) {
+                    let n = random.pick(&cuts);
+                    list.splice(place..=place, [own.stride(n), own.modulo(n)]);
+                } else if size < 16 {
+                    list[place] = own.pad(size + random.below(4));
+                }
+            }
+            let lacks: Vec<bool> = list.iter().map(|_| random.chance(30)).collect();
+            let all: Vec<&Map> = list.iter().collect();
+            let kept: Vec<&Map> =
+                all.iter().zip(&lacks).filter(|(_, lacks)| !**lacks).map(|(map, _)| *map).collect();
+            nested +=
+                usize::from(kept.iter().any(|map| digits(map).iter().any(|digit| !digit.within.is_empty())));
+            let projection = Projection::onto(&kept).expect("digits of one axis");
+            for_each_position(&all, |tuple| {
+                let at = |tuple: &[usize]| {
+                    union(&all.iter().copied().zip(tuple.iter().copied()).collect::<Vec<_>>())
+                };
+                let Some(element) = at(tuple) else { return };
+                let zeros: Vec<usize> =
+                    tuple.iter().zip(&lacks).map(|(place, lacks)| if *lacks { 0 } else { *place }).collect();
+                let expected = at(&zeros).expect("an element with less of its coordinate");
+                moved += usize::from(expected != element);
+                assert_eq!(
+                    projection.apply(&element),
+                    expected,
+                    "seed {seed}: {element:?} of {all:?} onto {kept:?}"
+                );
+            });
+        }
+        assert!(moved > 1000 && nested > 200, "{moved} elsewhere, {nested} cuts of padded digits");
     }
 }

@@ -477,6 +477,38 @@ fn register_files_are_broadcast() {
     assert_eq!(refused_at(&reduced), Some((3, Rule::OperandAxes)));
 }
 
+/// Where slices and steps split an axis unevenly, an operand may cut the part of the steps again: it holds what it holds at
+/// its positions, and a stream reads the position with its own coordinates.
+#[test]
+fn register_files_cut_a_padded_part() {
+    let add = step(Binary::Fxp(Fxp::AddFxp), Source::Vrf(0));
+    let of = |element: &str| {
+        let stream = ["L # 12 / 3", "L # 12 % 3", "G, J, X"];
+        with_vrf(chain(Kind::I32, stream, vec![plain(), add.clone()]), "L # 12 / 3", element)
+    };
+    let (outer, inner) = ("L # 12 % 3 # 8 / 2", "L # 12 % 3 # 8 % 2");
+    // L is 3 * slice + step, and the step is 2 * outer + inner. By hand: the value of L that a step reads.
+    for (element, read) in [
+        (format!("{outer}, {inner}"), [0, 1, 2]),
+        (format!("{inner}, {outer}"), [0, 1, 2]),
+        ("L # 12 % 3 # 8".to_string(), [0, 1, 2]),
+        (outer.to_string(), [0, 0, 2]),
+        (inner.to_string(), [0, 1, 0]),
+    ] {
+        let chain = of(&element);
+        let vrf = integers(&[&chain.vrf[0].slice, &chain.vrf[0].element], |index| 10 * at(index, "L"));
+        let stream = integers(&chain.shape.dims(), |_| 5000);
+        let expected = (0..4 * 3 * 8).map(|k| {
+            let (slice, step) = (k / 24, k / 8 % 3);
+            (3 * slice + step < 8).then(|| Number::Integer(5000 + 10 * (3 * slice as i32 + read[step])))
+        });
+        assert_eq!(last(&chain, stream, vec![vrf]), lanes(expected.collect()), "{element}");
+    }
+    // None holds the last of three steps.
+    let last = "L # 12 % 3 = 2 # 8 / 2, L # 12 % 3 = 2 # 8 % 2";
+    assert_eq!(refused_at(&of(last)), Some((1, Rule::OperandAxes)));
+}
+
 #[test]
 fn loads_of_the_register_file() {
     let shape = Shape { slice: map("Q"), time: map("W"), packet: map("1 # 8") };

@@ -52,8 +52,14 @@ pub fn random_number(random: &mut Random, kind: Kind) -> Number {
 
 /// Values for a chain. `missing`: of 100 elements, so many were never written.
 pub fn random_data(random: &mut Random, chain: &Chain, missing: usize) -> Data {
+    // Two zeros seldom meet among random numbers, and only then does it show which of them is the greater one.
+    let zeros = if random.chance(20) { 40 } else { 0 };
+    let number = |random: &mut Random, kind: Kind| match kind {
+        Kind::F32 if random.chance(zeros) => Number::Real(random.pick(&[0.0, -0.0])),
+        _ => random_number(random, kind),
+    };
     let mut list = |kind: Kind, count: usize| -> Vec<Option<Number>> {
-        (0..count).map(|_| (!random.chance(missing)).then(|| random_number(random, kind))).collect()
+        (0..count).map(|_| (!random.chance(missing)).then(|| number(random, kind))).collect()
     };
     Data {
         stream: list(chain.kind, chain.shape.positions()),
