@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
+//! | [`bound`] | lower bounds on the cycles of kernels and of products without a mapping |
 //! | [`command_time`] | time of a single command when nothing else runs, without a system |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | waits between commands, and the cycles in which each runs |
@@ -21,6 +22,7 @@
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 
 pub mod banks;
+pub mod bound;
 pub mod command_time;
 pub mod contention;
 pub mod cost;
@@ -42,6 +44,7 @@ pub mod tensor_unit;
 pub mod trf_cache;
 pub mod unit_copy;
 
+pub use bound::{Bounds, Limit};
 pub use command_time::{CommandClock, CommandTime};
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;

@@ -2,6 +2,7 @@
 
 mod before;
 
+use super::bound::KernelBounds;
 use super::command_time::{Alone, CommandClock};
 use super::cost::{Channels, Cost, Profile};
 use super::dma::host_cycles;
@@ -57,6 +58,9 @@ pub struct Clock {
     given: VecDeque<(OperationNumber, Option<Record>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
     ledger: Ledger,
+    /// Bounds on the cycles of the last kernel with a command, and whether commands were added that the ledger has not
+    /// got yet.
+    bounds: (KernelBounds, bool),
     observers: Vec<Box<dyn Observer>>,
 }
 
@@ -82,6 +86,7 @@ impl Clock {
             given: VecDeque::new(),
             slices: VecDeque::new(),
             ledger: Ledger::default(),
+            bounds: (KernelBounds::default(), false),
             observers: Vec::new(),
         }
     }
@@ -150,6 +155,7 @@ impl Clock {
     /// The operations that have run so far, and sums over them. Later operations start after them.
     pub fn ledger(&mut self) -> &Ledger {
         self.settle();
+        self.bound_kernel();
         &self.ledger
     }
 
@@ -178,6 +184,7 @@ impl Clock {
     /// the observers get the hints of a report.
     pub fn finish(&mut self, chips: usize, notes: &[SdkNote], hints: &[Hint]) {
         self.settle();
+        self.bound_kernel();
         self.ledger.chips = chips;
         self.ledger.notes = notes.to_vec();
         let ledger = &self.ledger;
@@ -227,6 +234,7 @@ impl Clock {
     /// Gives an operation to the schedule.
     fn give(&mut self, given: Record) {
         let cycles = given.timing.cycles().max(given.load.cycles());
+        self.bound(&given, cycles);
         let number = self.schedule.add(Work {
             context: given.context,
             resources: given.resources,
@@ -235,6 +243,27 @@ impl Clock {
             load: given.load.clone(),
         });
         self.given.push_back((number, Some(given)));
+    }
+
+    /// Adds an operation to the bounds of its kernel. Before the first one of a kernel, all others have ended.
+    fn bound(&mut self, given: &Record, cycles: u64) {
+        if given.kernel != self.bounds.0.call() {
+            // The ledger counts a transfer of the host to no kernel, and kernels around it go on.
+            if given.context == ContextKind::PcieDma {
+                return;
+            }
+            self.bound_kernel();
+            self.bounds.0 = KernelBounds::new(given.kernel);
+        }
+        self.bounds.0.add(given, cycles, self.times.model());
+        self.bounds.1 = true;
+    }
+
+    /// Gives the bounds of the last kernel to the ledger, when its operations have ended.
+    fn bound_kernel(&mut self) {
+        if core::mem::take(&mut self.bounds.1) {
+            self.ledger.bound_kernel(self.bounds.0.call(), self.bounds.0.bounds());
+        }
     }
 
     /// Ends the next operation. Returns false if there was none.
