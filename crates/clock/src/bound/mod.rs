@@ -20,7 +20,8 @@ use super::named::named;
 use core::fmt;
 
 named! {
-    /// Reason for which a kernel cannot be shorter. Of equal ones the first counts.
+    /// Reason for which a kernel cannot be shorter. Of equal ones the first counts: a chain tells more than the context that
+    /// one of its commands is alone in.
     pub enum Limit {
         /// Multiplications, at the peak rate of the chips that multiply.
         Multipliers = "multipliers",
@@ -30,14 +31,14 @@ named! {
         DmaEngine = "DMA engine",
         /// Operations of the DMA engines, which run one after another.
         DmaQueue = "DMA queue",
+        /// The longest chain of commands, each of which reads bytes that the one before it wrote.
+        Dependences = "dependences",
         /// Passes of the main context.
         Main = "main context",
         /// Passes and loads of the sub context.
         Sub = "sub context",
         /// Passes of both contexts that hold the compute engines.
         Compute = "compute engines",
-        /// The longest chain of commands, each of which reads bytes that the one before it wrote.
-        Dependences = "dependences",
     }
 }
 
@@ -82,6 +83,18 @@ impl Bounds {
     pub fn max(self, other: Self) -> Self {
         Self { cycles: core::array::from_fn(|k| self.cycles[k].max(other.cycles[k])) }
     }
+}
+
+/// The bound of several kernels, which run one after another: the sum of their bounds, and the limit that holds most of
+/// it. `None` if there are none.
+pub fn of_all(kernels: &[KernelTime]) -> Option<(u64, Limit)> {
+    let mut held = Bounds::default();
+    for KernelTime { bounds, .. } in kernels {
+        let limit = bounds.held_by();
+        held = held.with(limit, held.of(limit) + bounds.cycles());
+    }
+    let cycles = held.iter().map(|(_, cycles)| cycles).sum();
+    (!kernels.is_empty()).then(|| (cycles, held.held_by()))
 }
 
 /// A bound that is above the cycles of its kernel: an error of this model.

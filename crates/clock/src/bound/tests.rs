@@ -170,6 +170,22 @@ fn loads_before_and_stores_behind_count() {
     assert_eq!((again.bounds.cycles(), again.makespan()), (3 * 506, 3 * 506 + 64));
 }
 
+/// Bounds of kernels add up, and the limit of most of their cycles is named.
+#[test]
+fn bounds_of_all_kernels_are_their_sum() {
+    let of = |limit, cycles| KernelTime {
+        call: KERNEL,
+        start: 0,
+        end: 1000,
+        operations: 1,
+        bounds: Bounds::default().with(limit, cycles).with(Limit::Multipliers, 10),
+    };
+    let kernels = [of(Limit::Main, 300), of(Limit::Hbm, 500), of(Limit::Main, 250)];
+    assert_eq!(of_all(&kernels), Some((1050, Limit::Main)));
+    assert_eq!(of_all(&kernels[..2]), Some((800, Limit::Hbm)));
+    assert_eq!(of_all(&[]), None);
+}
+
 /// A bound that is one cycle too great is found, whichever it is.
 #[test]
 fn a_bound_that_is_too_great_is_found() {
