@@ -141,7 +141,7 @@ fn contractions_are_bound_by_the_main_context_and_the_multipliers() {
 /// Five passes of 50 accesses in the sub context beside one of 60 in the main context.
 #[test]
 fn passes_of_the_sub_context_are_bound_by_it() {
-    let at = |k: u64| pass(4096 * k, 1 << 16 | 4096 * k, 50, true);
+    let at = |k: u64| pass(4096 * k, (1 << 16) + 4096 * k, 50, true);
     let commands = [pass(1 << 17, 1 << 18, 60, false), at(0), at(1), at(2), at(3), at(4)];
     let time = kernel(Profile::Book, &commands);
     let bounds = time.bounds;
@@ -153,8 +153,8 @@ fn passes_of_the_sub_context_are_bound_by_it() {
 #[test]
 fn loads_before_and_stores_behind_count() {
     let load = |k: u64| moved((Memory::Hbm, k << 16), (Memory::Dm, 4096 * k), 256);
-    let of = |k: u64| pass(4096 * k, 1 << 17 | 4096 * k, 32, false);
-    let store = |k: u64| moved((Memory::Dm, 1 << 17 | 4096 * k), (Memory::Hbm, 1 << 30 | k << 16), 256);
+    let of = |k: u64| pass(4096 * k, (1 << 17) + 4096 * k, 32, false);
+    let store = |k: u64| moved((Memory::Dm, (1 << 17) + 4096 * k), (Memory::Hbm, (1 << 30) + (k << 16)), 256);
     let time = kernel(Profile::Book, &[load(0), load(1), of(0), of(1), store(0), store(1)]);
     let bounds = time.bounds;
     assert_eq!(bounds.of(Limit::Dependences), 506 + 32 + 506);
