@@ -7,7 +7,7 @@
 //! [`Clock`](super::Clock) takes its times from here, so a planner that tries mappings sees the numbers of a run. A
 //! pass allocates its loops and a transfer its commands, never anything per packet. HBM is looked up for loads that
 //! were timed before. The stages of a pass alone, without its banks, are those of
-//! [`tensor_unit_time`](super::tensor_unit::tensor_unit_time), which allocates nothing.
+//! [`tensor_unit_time`], which allocates nothing.
 //!
 //! Not included: meetings of clusters and delays by operations beside it, which depend on the commands around it.
 

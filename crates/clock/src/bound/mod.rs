@@ -7,7 +7,7 @@
 //! | [`CommandClock`](super::command_time::CommandClock) | one command, exactly |
 //!
 //! Every [`Limit`] gives a number of cycles, and the greatest one is the bound. A bound is that of the profile in
-//! force. [`Ledger`](super::Ledger) compares it with the cycles of each kernel when the kernel has ended.
+//! force. [`Ledger`](super::ledger::Ledger) compares it with the cycles of each kernel when the kernel has ended.
 
 mod kernel;
 mod problem;
