@@ -433,6 +433,14 @@ fn same_in_any_order(order: Order, elements: &[Element], others: &[Element]) {
     }
 }
 
+/// The command of an operation, if it is one.
+pub fn command_of(operation: &Operation) -> Option<command::Operation> {
+    match given(operation) {
+        Given::Command(command) => Some(*command),
+        _ => None,
+    }
+}
+
 /// The system under test.
 pub struct Machine {
     system: System,
@@ -443,7 +451,11 @@ pub struct Machine {
 impl Machine {
     /// `order`: that of a second system, which must have the same values.
     pub fn new(order: Order) -> Machine {
-        let options = SimOptions { chips: Some(1), ..SimOptions::default() };
+        Machine::with(order, SimOptions { chips: Some(1), ..SimOptions::default() })
+    }
+
+    /// The same, with options of the system under test.
+    pub fn with(order: Order, options: SimOptions) -> Machine {
         Machine { system: System::new(options), twin: Twin::new(order), launches: 0 }
     }
 

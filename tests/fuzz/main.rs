@@ -9,6 +9,7 @@
 //! VISA_CASES=100000 cargo test --release -p furiosa-visa-fuzz-tests
 //! ```
 
+mod bounds;
 mod commands;
 mod exchanges;
 mod sequences;
@@ -263,6 +264,19 @@ fn wild_commands_are_done_or_refused() {
     });
     println!("{count} sequences, {done} commands were done");
     assert!(count < 100 || done as u64 > count / 2, "{done} of {count} sequences");
+}
+
+#[test]
+fn bounds_are_never_above_the_cycles() {
+    let (mut seen, mut compared) = (BTreeMap::new(), 0);
+    let count = for_cases(500, |random| {
+        let (limits, times) = bounds::run(random)?;
+        limits.into_iter().for_each(|limit| *seen.entry(limit).or_insert(0) += 1);
+        compared += times;
+        Ok(())
+    });
+    println!("{count} sequences, {compared} commands: {seen:?}");
+    assert!(count < 500 || seen.len() >= 4 && compared > 500, "{seen:?}, {compared} commands");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn report(program: impl FnOnce(&mut Context)) -> Report {
         assert!(line.chars().count() <= 100, "{line}\n{report}");
     }
     let headline = report.headline();
-    assert!(headline.to_string().lines().count() <= 12, "{headline}");
+    assert!(headline.to_string().lines().count() <= 13, "{headline}");
     assert_eq!(headline.cycles, report.kernels.iter().map(|kernel| kernel.makespan()).sum::<u64>());
     // Operations and those that repeat them are what the contexts did.
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("it is JSON");
@@ -27,6 +27,14 @@ fn report(program: impl FnOnce(&mut Context)) -> Report {
     assert_eq!(sum("operations", "end") - sum("operations", "start") + sum("repeats", "cycles"), busy);
     assert_eq!(json["hints"].as_array().map(Vec::len), Some(report.hints().len()));
     assert_eq!(json["headline"]["cycles"].as_u64(), Some(headline.cycles));
+    // The bound is in the text and in the data, and is that of the kernels.
+    let (least, limit) = headline.least.expect("kernels ran");
+    assert_eq!(json["headline"]["at_least"]["cycles"].as_u64(), Some(least));
+    assert_eq!(json["headline"]["at_least"]["held_by"].as_str(), Some(limit.name()));
+    let of_kernels = json["kernels"].as_array().expect("a list").iter();
+    let of_kernels = of_kernels.map(|own| own["at_least"]["cycles"].as_u64().expect("a number"));
+    assert!(least <= headline.cycles && of_kernels.sum::<u64>() == least, "{report}");
+    assert!(report.to_string().contains(&format!(" cycles by {limit}, ")), "{report}");
     for pair in report.hints().windows(2) {
         assert!(pair[0].saving >= pair[1].saving, "{report}");
     }

@@ -5,6 +5,7 @@
 mod accumulation_kinds;
 mod all_engines;
 mod as_data;
+mod bounds;
 mod clock;
 mod commit_stages;
 mod copies;

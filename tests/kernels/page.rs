@@ -51,6 +51,9 @@ document.getElementById('channels').click();
 fn a_page_runs_in_a_browser() {
     let (trace, report) = traced();
     let run = Run::parse(&trace.to_string()).expect("it is whole");
+    let (least, limit) = report.headline().least.expect("kernels ran");
+    assert_eq!(trace["visa"]["at least"]["cycles"].as_u64(), Some(least));
+    assert_eq!(trace["visa"]["at least"]["held_by"].as_str(), Some(limit.name()));
     // The title is a text, whatever is in it.
     let page = page::of_run(&run, "</script> & @data@");
     let Some(text) = rendered(&page) else {
@@ -79,6 +82,11 @@ fn a_page_runs_in_a_browser() {
     let (_, share) = own.split_once("MACs ").expect("the headline has it");
     let share = format!("<b>{}</b><span>of what all rows", share.split(',').next().expect("a share"));
     assert!(text.contains(&share), "{share}: {head}");
+    let least = format!("{:.1} % at least</b>", 100.0 * least as f64 / report.headline().cycles as f64);
+    assert!(
+        text.contains(&least) && text.contains(&format!(" cycles, by {limit}</span>")),
+        "{least}: {head}"
+    );
     // Of a run that is longer than the page, the headline still tells all.
     let headline = report.headline();
     let busy = headline.busy.iter().take(3).max().expect("contexts").to_owned() as f64;

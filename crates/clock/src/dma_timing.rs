@@ -62,49 +62,54 @@ impl DmaClock {
     }
 }
 
-/// Time of an operation, its configuration as text, and its commands.
-pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> (DmaTiming, String, Option<dma::DmaOperation>) {
-    let elements = || dma.transfer.loops.iter().map(|level| level.size as u64).product();
-    timing_of(dma::derive(dma, &DmaOptions::default()), elements, clock)
+/// A move by DMA engines with its time.
+pub(super) struct TimedMove {
+    /// The time.
+    pub timing: DmaTiming,
+    /// Its commands, or the reason for which there are none.
+    pub operation: Result<dma::DmaOperation, PlanError>,
 }
 
-/// Time of a shuffle, its configuration as text, and its commands.
-pub(super) fn shuffle_timing(
-    copy: &UnitCopy,
-    clock: &mut DmaClock,
-) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+impl TimedMove {
+    /// Its configuration as text.
+    pub(super) fn configuration(&self) -> String {
+        match &self.operation {
+            Ok(operation) => describe(operation),
+            Err(error) => format!("no commands: {error}"),
+        }
+    }
+
+    /// The time of a move. If its commands cannot be derived: the startup and one cycle per element.
+    fn new(
+        operation: Result<dma::DmaOperation, PlanError>,
+        elements: impl FnOnce() -> u64,
+        clock: &mut DmaClock,
+    ) -> Self {
+        let time = operation.as_ref().ok().map(|operation| clock.time(operation));
+        let cycles = time.as_ref().map_or_else(|| DMA_STARTUP_CYCLES + elements(), DmaTime::cycles);
+        Self { timing: DmaTiming { time, cycles }, operation }
+    }
+}
+
+/// The time of a transfer.
+pub(super) fn dma_timing(dma: &Dma, clock: &mut DmaClock) -> TimedMove {
+    let elements = || dma.transfer.loops.iter().map(|level| level.size as u64).product();
+    TimedMove::new(dma::derive(dma, &DmaOptions::default()), elements, clock)
+}
+
+/// The time of a shuffle.
+pub(super) fn shuffle_timing(copy: &UnitCopy, clock: &mut DmaClock) -> TimedMove {
     let elements = || {
         let of = |part: &Dma| -> u64 { part.transfer.loops.iter().map(|level| level.size as u64).product() };
         copy.parts().map(|part| of(&part)).sum()
     };
-    timing_of(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
+    TimedMove::new(shuffle_operation(copy, &DmaOptions::default()), elements, clock)
 }
 
-/// Time of a gather or scatter, its configuration as text, and its commands.
-pub(super) fn indexed_timing(
-    indexed: &IndexedDma,
-    clock: &mut DmaClock,
-) -> (DmaTiming, String, Option<dma::DmaOperation>) {
+/// The time of a gather or scatter.
+pub(super) fn indexed_timing(indexed: &IndexedDma, clock: &mut DmaClock) -> TimedMove {
     let elements = || indexed.spread().loops.iter().map(|level| level.size as u64).product();
-    timing_of(indexed_operation(indexed, &DmaOptions::default()), elements, clock)
-}
-
-/// Time of an operation. If its commands cannot be derived: the startup and one cycle per element.
-fn timing_of(
-    derived: Result<dma::DmaOperation, PlanError>,
-    elements: impl FnOnce() -> u64,
-    clock: &mut DmaClock,
-) -> (DmaTiming, String, Option<dma::DmaOperation>) {
-    let operation = match derived {
-        Ok(operation) => operation,
-        Err(error) => {
-            let timing = DmaTiming { time: None, cycles: DMA_STARTUP_CYCLES + elements() };
-            return (timing, format!("no commands: {error}"), None);
-        }
-    };
-    let time = clock.time(&operation);
-    let configuration = describe(&operation);
-    (DmaTiming { cycles: time.cycles(), time: Some(time) }, configuration, Some(operation))
+    TimedMove::new(indexed_operation(indexed, &DmaOptions::default()), elements, clock)
 }
 
 /// Describes the commands. The first command of the first engine stands for engines that execute the same loops.

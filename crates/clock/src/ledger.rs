@@ -1,6 +1,7 @@
 //! Content of a report: the operations that ran, and sums over all of them.
 
 use super::banks::Starvation;
+use super::bound::{self, Bounds};
 use super::contention::{BankLoad, Meeting};
 use super::cost::CostClass;
 use super::hazards::{Access, OperationNumber};
@@ -44,6 +45,8 @@ pub struct KernelTime {
     pub end: u64,
     /// Number of its operations.
     pub operations: u64,
+    /// Lower bounds on its cycles.
+    pub bounds: Bounds,
 }
 
 impl KernelTime {
@@ -314,6 +317,20 @@ impl Ledger {
         self.recent.iter().rev().find(|(known, _)| *known == number).map(|(_, location)| *location)
     }
 
+    /// Adds bounds on the cycles of the last kernel, all operations of which have ended.
+    ///
+    /// # Panics
+    /// If a bound is above the cycles: this model is wrong then. A thread that panics already keeps its message.
+    pub(super) fn bound_kernel(&mut self, call: KernelCall, bounds: Bounds) {
+        let Some(kernel) = self.kernels.last_mut().filter(|last| last.call == call) else { return };
+        kernel.bounds = kernel.bounds.max(bounds);
+        if let Err(excess) = bound::check(kernel)
+            && !std::thread::panicking()
+        {
+            panic!("{excess}, in `{}`", call.name);
+        }
+    }
+
     fn add_to_kernel(&mut self, record: &Record) {
         let full = self.kernels.len() >= KEPT;
         if let Some(last) = self.kernels.last_mut().filter(|last| last.call == record.kernel) {
@@ -322,7 +339,7 @@ impl Ledger {
             last.operations += 1;
         } else if !full {
             let Record { kernel: call, start, end, .. } = *record;
-            self.kernels.push(KernelTime { call, start, end, operations: 1 });
+            self.kernels.push(KernelTime { call, start, end, operations: 1, bounds: Bounds::default() });
         }
     }
 }

@@ -3,6 +3,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`cost`], [`numbers`] | numbers of cycles with their class and source; the profiles `book` and `detailed`, and what a profile file may set |
+//! | [`bound`] | lower bounds on the cycles of kernels and of products without a mapping |
+//! | [`command_time`] | time of a single command when nothing else runs, without a system |
 //! | [`tensor_unit`] | stages of a pass through the Tensor Unit |
 //! | [`hazards`], [`schedule`] | waits between commands, and the cycles in which each runs |
 //! | [`Clock`], [`record`] | takes commands, gives the time of each and the reasons for it |
@@ -20,6 +22,8 @@
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 
 pub mod banks;
+pub mod bound;
+pub mod command_time;
 pub mod contention;
 pub mod cost;
 pub mod dma;
@@ -40,6 +44,8 @@ pub mod tensor_unit;
 pub mod trf_cache;
 pub mod unit_copy;
 
+pub use bound::{Bounds, Limit};
+pub use command_time::{CommandClock, CommandTime};
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
 pub use hint::{Hint, HintKind};

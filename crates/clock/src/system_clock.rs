@@ -2,10 +2,11 @@
 
 mod before;
 
-use super::contention::{BankLoad, holds_dma};
+use super::bound::KernelBounds;
+use super::command_time::{Alone, CommandClock};
 use super::cost::{Channels, Cost, Profile};
-use super::dma::{DmaOperation, host_cycles};
-use super::dma_timing::{DmaClock, DmaTiming, dma_timing, indexed_timing, shuffle_timing};
+use super::dma::host_cycles;
+use super::dma_timing::TimedMove;
 use super::hazards::{Access, OperationNumber};
 use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
@@ -13,8 +14,8 @@ use super::numbers::{Model, Numbers};
 use super::record::{
     Amount, ContractionUse, Observer, PassUse, Products, Record, Timing, UsedSlices, VectorUse,
 };
-use super::schedule::{Resource, Resources, Schedule, Work};
-use super::tensor_unit::{fetch_access_bytes, table_cycles_of, tensor_unit_time};
+use super::schedule::{Resources, Schedule, Work};
+use super::tensor_unit::{fetch_access_bytes, table_cycles_of};
 use super::unit_copy;
 use core::ops::Range;
 use core::panic::Location;
@@ -45,8 +46,8 @@ enum Order {
 
 /// The clock of a system.
 pub struct Clock {
-    model: Model,
-    channels: Channels,
+    /// Times of single commands.
+    times: CommandClock,
     /// Bytes of HBM that the kernel has stored since both clusters met.
     stored: Vec<Range<u64>>,
     backlog: VecDeque<(KernelCall, &'static Location<'static>, Order)>,
@@ -56,15 +57,17 @@ pub struct Clock {
     schedule: Schedule,
     given: VecDeque<(OperationNumber, Option<Record>)>,
     slices: VecDeque<((Footprint, [usize; 3]), Arc<UsedSlices>)>,
-    dma: DmaClock,
     ledger: Ledger,
+    /// Bounds on the cycles of the last kernel with a command, and whether commands were added that the ledger has not
+    /// got yet.
+    bounds: (KernelBounds, bool),
     observers: Vec<Box<dyn Observer>>,
 }
 
 impl core::fmt::Debug for Clock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Clock")
-            .field("profile", &self.model.profile)
+            .field("profile", &self.profile())
             .field("now", &self.schedule.now())
             .finish_non_exhaustive()
     }
@@ -73,10 +76,8 @@ impl core::fmt::Debug for Clock {
 impl Clock {
     /// A clock at cycle 0.
     pub fn new(profile: Profile) -> Self {
-        let model = Model::new(profile);
         Self {
-            model,
-            channels: Channels::Single,
+            times: CommandClock::new(Model::new(profile)),
             stored: Vec::new(),
             backlog: VecDeque::new(),
             kernel: KernelCall::default(),
@@ -84,8 +85,8 @@ impl Clock {
             schedule: Schedule::new(),
             given: VecDeque::new(),
             slices: VecDeque::new(),
-            dma: DmaClock::new(model),
             ledger: Ledger::default(),
+            bounds: (KernelBounds::default(), false),
             observers: Vec::new(),
         }
     }
@@ -93,29 +94,29 @@ impl Clock {
     /// The same clock with other numbers.
     #[must_use]
     pub fn with_numbers(self, numbers: Numbers) -> Self {
-        let model = Model { numbers, ..self.model };
-        Self { model, dma: DmaClock::new(model), ..self }
+        let times = CommandClock::new(Model { numbers, ..self.model() });
+        Self { times: times.with_channels(self.channels()), ..self }
     }
 
     /// The same clock with other switch channels.
     #[must_use]
     pub fn with_channels(self, channels: Channels) -> Self {
-        Self { channels, ..self }
+        Self { times: self.times.with_channels(channels), ..self }
     }
 
     /// The model of time.
     pub fn model(&self) -> Model {
-        self.model
+        self.times.model()
     }
 
     /// The switch channels that passes use.
     pub fn channels(&self) -> Channels {
-        self.channels
+        self.times.channels()
     }
 
     /// Its profile.
     pub fn profile(&self) -> Profile {
-        self.model.profile
+        self.model().profile
     }
 
     /// Adds an observer, which sees all operations that end from now on.
@@ -154,6 +155,7 @@ impl Clock {
     /// The operations that have run so far, and sums over them. Later operations start after them.
     pub fn ledger(&mut self) -> &Ledger {
         self.settle();
+        self.bound_kernel();
         &self.ledger
     }
 
@@ -182,6 +184,7 @@ impl Clock {
     /// the observers get the hints of a report.
     pub fn finish(&mut self, chips: usize, notes: &[SdkNote], hints: &[Hint]) {
         self.settle();
+        self.bound_kernel();
         self.ledger.chips = chips;
         self.ledger.notes = notes.to_vec();
         let ledger = &self.ledger;
@@ -218,7 +221,7 @@ impl Clock {
                 Order::Upload(transfer) => from_or_to_host(&transfer, true, given),
                 Order::Download(transfer) => from_or_to_host(&transfer, false, given),
             };
-            if self.model.is_detailed() && !awaited {
+            if self.model().is_detailed() && !awaited {
                 self.meet_before(&given);
             }
             self.give(given);
@@ -230,14 +233,37 @@ impl Clock {
 
     /// Gives an operation to the schedule.
     fn give(&mut self, given: Record) {
+        let cycles = given.timing.cycles().max(given.load.cycles());
+        self.bound(&given, cycles);
         let number = self.schedule.add(Work {
             context: given.context,
             resources: given.resources,
             accesses: given.accesses.clone(),
-            cycles: given.timing.cycles().max(given.load.cycles()),
+            cycles,
             load: given.load.clone(),
         });
         self.given.push_back((number, Some(given)));
+    }
+
+    /// Adds an operation to the bounds of its kernel. Before the first one of a kernel, all others have ended.
+    fn bound(&mut self, given: &Record, cycles: u64) {
+        if given.kernel != self.bounds.0.call() {
+            // The ledger counts a transfer of the host to no kernel, and kernels around it go on.
+            if given.context == ContextKind::PcieDma {
+                return;
+            }
+            self.bound_kernel();
+            self.bounds.0 = KernelBounds::new(given.kernel);
+        }
+        self.bounds.0.add(given, cycles, self.times.model());
+        self.bounds.1 = true;
+    }
+
+    /// Gives the bounds of the last kernel to the ledger, when its operations have ended.
+    fn bound_kernel(&mut self) {
+        if core::mem::take(&mut self.bounds.1) {
+            self.ledger.bound_kernel(self.bounds.0.call(), self.bounds.0.bounds());
+        }
     }
 
     /// Ends the next operation. Returns false if there was none.
@@ -273,24 +299,8 @@ impl Clock {
     }
 
     fn tensor_unit(&mut self, unit: &TensorUnit, given: Record) -> Record {
-        let time = tensor_unit_time(unit, self.model, self.channels);
-        let context = unit.context();
-        let mut resources = Resources::of(context);
-        // The main context always holds the engines: only the sub context works beside it.
-        if !unit.sub_context || unit.contraction.is_some() || unit.vector.is_some() || unit.cast.is_some() {
-            resources = resources.with(Resource::Compute);
-        }
-        if !unit.sub_context && self.channels == Channels::Dual {
-            resources = resources.with(Resource::Context(ContextKind::Sub));
-        }
-        if holds_dma(unit, self.channels) {
-            resources = resources.with(Resource::Context(ContextKind::TensorDma));
-        }
-        // The book profile keeps operations apart that may not meet, and lets the others run as if they were alone.
-        let load = match self.model.profile {
-            Profile::Book => BankLoad::Nothing,
-            Profile::Detailed => BankLoad::of_pass(unit, &time, self.channels),
-        };
+        let Alone { timing, resources, load } = self.times.pass(unit);
+        let (context, channels, model) = (unit.context(), self.channels(), self.model());
         let fetch = &unit.fetch;
         let slices = self.slices_of(&fetch.source);
         let written = match &unit.sink {
@@ -316,23 +326,22 @@ impl Clock {
             products: unit.contraction.as_ref().map(|contraction| products(contraction, receivers)),
             vector: unit.vector.as_ref().map(|vector| VectorUse::new(vector, unit.shapes().contracted)),
             pass: Some(PassUse {
-                access_bytes: fetch_access_bytes(unit, self.channels),
-                table_cycles: table_cycles_of(&unit.fetch, self.model).map_or(0, |cost| cost.cycles),
+                access_bytes: fetch_access_bytes(unit, channels),
+                table_cycles: table_cycles_of(&unit.fetch, model).map_or(0, |cost| cost.cycles),
                 contraction: unit.contraction.as_ref().map(contraction_use),
             }),
             slices,
         };
         let is_short = unit.sub_context && unit.is_sto_trf();
         let mut configuration = unit.to_string();
-        if !unit.sub_context && self.channels == Channels::Dual {
-            configuration +=
-                &format!("; both channels, {} B at once", fetch_access_bytes(unit, self.channels));
+        if !unit.sub_context && channels == Channels::Dual {
+            configuration += &format!("; both channels, {} B at once", fetch_access_bytes(unit, channels));
         }
         Record {
             operation: if is_short { "to_trf (StoTRF)" } else { unit.writes().operation },
             context,
             resources,
-            timing: Timing::TensorUnit(time),
+            timing,
             amount,
             memories: (Some(MemoryKind::Dm), Some(unit.writes().place.memory())),
             accesses: unit.reads().chain([unit.writes()]).map(|used| Access::of(&used)).collect(),
@@ -343,7 +352,7 @@ impl Clock {
     }
 
     fn dma(&mut self, dma: &Dma, given: Record) -> Record {
-        let timed = dma_timing(dma, &mut self.dma);
+        let timed = self.times.transfer(dma);
         let in_dm = [&dma.source, &dma.destination].into_iter().find(|region| region.memory == Memory::Dm);
         let accesses = [Access::of(&dma.reads()), Access::of(&dma.writes())];
         let given = Record {
@@ -357,7 +366,7 @@ impl Clock {
     }
 
     fn indexed(&mut self, indexed: &IndexedDma, given: Record) -> Record {
-        let timed = indexed_timing(indexed, &mut self.dma);
+        let timed = self.times.indexed(indexed);
         let given = Record {
             operation: indexed.call.name(),
             context: indexed.context(),
@@ -368,19 +377,15 @@ impl Clock {
         self.moved(timed, Some(indexed.side()), given)
     }
 
-    /// A move by DMA engines, with its time, configuration and commands. `in_dm`: the side with the slices.
-    fn moved(
-        &mut self,
-        (time, configuration, operation): (DmaTiming, String, Option<DmaOperation>),
-        in_dm: Option<&Region>,
-        given: Record,
-    ) -> Record {
-        let bytes = time.bytes();
+    /// A move by DMA engines. `in_dm`: the side with the slices.
+    fn moved(&mut self, timed: TimedMove, in_dm: Option<&Region>, given: Record) -> Record {
+        let (bytes, configuration) = (timed.timing.bytes(), timed.configuration());
         let slices = in_dm.map(|region| self.slices_of(region)).unwrap_or_default();
+        let Alone { timing, resources, load } = self.times.moved(timed, given.context);
         Record {
-            resources: Resources::of(given.context),
-            load: self.dma_load(operation, time.cycles),
-            timing: Timing::Dma(time),
+            resources,
+            load: Arc::new(load),
+            timing,
             amount: Amount { read_bytes: bytes, written_bytes: bytes, slices, ..Amount::default() },
             configuration: configuration.into(),
             ..given
@@ -388,23 +393,12 @@ impl Clock {
     }
 
     fn unit_copy(&mut self, copy: &UnitCopy, given: Record) -> Record {
-        let mut resources = Resources::of(copy.context);
-        let (timing, configuration, load) = if copy.call.is_parallel() {
-            let time = unit_copy::parallel_copy_time(copy, self.model);
-            let nests = unit_copy::nests(copy);
-            if nests.as_ref().is_some_and(unit_copy::holds_dma) {
-                resources = resources.with(Resource::Context(ContextKind::TensorDma));
-            }
-            let load = match nests {
-                Some(nests) if self.model.is_detailed() => BankLoad::of_copy(nests, time.begin()),
-                _ => BankLoad::Nothing,
-            };
-            (Timing::TensorUnit(time), copy.to_string(), Arc::new(load))
+        let (Alone { timing, resources, load }, configuration) = if copy.call.is_parallel() {
+            (self.times.parallel_copy(copy), copy.to_string())
         } else {
-            let (time, configuration, operation) = shuffle_timing(copy, &mut self.dma);
-            let by_dma = copy.context == ContextKind::TensorDma;
-            let load = self.dma_load(operation.filter(|_| by_dma), time.cycles);
-            (Timing::Dma(time), configuration, load)
+            let timed = self.times.shuffle(copy);
+            let configuration = timed.configuration();
+            (self.times.shuffled(timed, copy.context), configuration)
         };
         let in_dm = copy.destination.memory == Memory::Dm;
         let bytes = |region, side| bits(unit_copy::elements(copy, side), region).div_ceil(8);
@@ -423,16 +417,10 @@ impl Clock {
             amount,
             memories: (Some(accesses[0].memory), Some(accesses[1].memory)),
             accesses: Arc::new(accesses),
-            load,
+            load: Arc::new(load),
             configuration: configuration.into(),
             ..given
         }
-    }
-
-    /// Accesses of the commands of a DMA operation to the banks.
-    fn dma_load(&self, operation: Option<DmaOperation>, cycles: u64) -> Arc<BankLoad> {
-        let operation = operation.filter(|_| self.model.is_detailed());
-        Arc::new(operation.map_or(BankLoad::Nothing, |operation| BankLoad::of_dma(operation, cycles)))
     }
 }
 

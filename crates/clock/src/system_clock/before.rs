@@ -1,10 +1,11 @@
 //! Work before an operation: the routers of a switch are set, clusters meet.
 
 use super::Clock;
+use crate::command_time::Alone;
 use crate::contention::BankLoad;
 use crate::numbers::Number;
 use crate::record::{Amount, Record, Timing};
-use crate::schedule::{Resource, Resources};
+use crate::schedule::Resources;
 use core::ops::Range;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind, Switch, TensorUnit};
 use furiosa_visa_rules::spec::CLUSTERS;
@@ -18,14 +19,12 @@ impl Clock {
     /// the sub context. Both are idle until then.
     pub(super) fn bitmap(&mut self, unit: &TensorUnit, switch: &Switch, given: Record) -> Record {
         let context = unit.context();
-        let resources = Resources::of(context)
-            .with(Resource::Context(ContextKind::Sub))
-            .with(Resource::Context(ContextKind::TensorDma));
+        let Alone { timing, resources, .. } = self.times.bitmap(unit);
         Record {
             operation: "switch bitmap",
             context,
             resources,
-            timing: Timing::Bitmap(self.model.cost(Number::SwitchBitmap, 1)),
+            timing,
             amount: Amount { slices: self.slices_of(&unit.fetch.source), ..Amount::default() },
             configuration: format!("snoop[s'] = {}", switch.snoop).into(),
             ..given
@@ -51,7 +50,7 @@ impl Clock {
             let accesses = given.accesses.iter().filter(|access| !access.write).cloned().collect();
             let meeting = Record {
                 operation: "clusters meet",
-                timing: Timing::Meeting(self.model.cost(Number::Synchronisation, 1)),
+                timing: Timing::Meeting(self.model().cost(Number::Synchronisation, 1)),
                 amount: Amount { slices: slices.clone(), ..Amount::default() },
                 memories: (None, None),
                 accesses,

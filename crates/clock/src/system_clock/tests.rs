@@ -1,6 +1,6 @@
 //! Resources, banks and slices of operations, command by command.
 
-use super::super::schedule::Wait;
+use super::super::schedule::{Resource, Wait};
 use super::*;
 use furiosa_visa_rules::command::{
     CopyCall, Fetch, FillId, Interleave, Start, Step, SwitchVariant, Transfer, TransferLoop,

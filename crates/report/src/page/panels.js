@@ -40,6 +40,16 @@ function headline(run, at) {
     );
   }
   const cycles = summary.kernels.reduce((sum, own) => sum + own.end - own.start, 0);
+  // Traces of older versions have no bound.
+  const least = summary["at least"];
+  if (least && cycles) {
+    at.append(
+      card(
+        `${percent(least.cycles, cycles)} at least`,
+        `no schedule of these commands takes less than ${digits(least.cycles)} cycles, by ${least.held_by}`,
+      ),
+    );
+  }
   if (summary.multiplications && summary["of MACs"]) {
     at.append(
       card(

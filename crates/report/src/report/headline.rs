@@ -4,6 +4,7 @@ use super::super::hints::Hint;
 use super::{Report, WIDTH, percent, place};
 use core::fmt;
 use core::panic::Location;
+use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
 use furiosa_visa_rules::spec::{
@@ -63,6 +64,9 @@ pub struct Headline {
     pub kernels: Vec<KernelSum>,
     /// Line that decides the time of the longest launch.
     pub bound: Option<Bound>,
+    /// Lower bound on `cycles`, and the limit that holds most of it: see [`bound`](furiosa_visa_clock::bound). Those of
+    /// each kernel are in [`KernelTime::bounds`](furiosa_visa_clock::KernelTime::bounds).
+    pub least: Option<(u64, Limit)>,
     /// Cycles for which each of [`ContextKind::ALL`] worked.
     pub busy: [u64; CONTEXTS],
     /// Bytes on one side of all multiplications, without the zeros that fill a packet of one flit.
@@ -111,6 +115,7 @@ impl Report {
             host_cycles: totals.busy[ContextKind::PcieDma as usize],
             kernels,
             bound: self.bound(),
+            least: furiosa_visa_clock::bound::of_all(&self.kernels),
             busy: totals.busy,
             multiplied_bytes: totals.multiplied_bytes,
             possible_bytes: possible_multiplied_bytes(cycles, *chips),
@@ -261,6 +266,10 @@ impl fmt::Display for Headline {
                     percent(cycles, of)
                 ),
             )?;
+        }
+        if let Some((least, limit)) = self.least {
+            let share = percent(least, cycles);
+            line("at least", format!("{} cycles by {limit}, {share} of all cycles", grouped(least)))?;
         }
         let busy: Vec<String> = [ContextKind::Main, ContextKind::Sub, ContextKind::TensorDma]
             .into_iter()

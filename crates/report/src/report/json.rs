@@ -3,6 +3,7 @@
 use super::super::hints::Hint;
 use super::{Bound, Headline, KernelSum, Report};
 use core::panic::Location;
+use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_clock::numbers::Number;
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::Repeats;
@@ -22,6 +23,11 @@ fn by_context(numbers: &[u64]) -> Value {
     named.map(|(context, number)| (context.to_string(), json!(number))).collect::<Map<_, _>>().into()
 }
 
+/// A lower bound, and what holds it.
+pub(crate) fn least((cycles, limit): (u64, Limit)) -> Value {
+    json!({"cycles": cycles, "held_by": limit.name()})
+}
+
 fn headline(headline: &Headline) -> Value {
     let Headline { system, cycles, host_cycles, kernels, bound, busy, idle, .. } = headline;
     let kernel = |sum: &KernelSum| {
@@ -39,7 +45,8 @@ fn headline(headline: &Headline) -> Value {
     let share = |bytes: u64, possible: u128| json!({"bytes": bytes, "possible_bytes": possible as f64});
     json!({
         "system": system, "cycles": cycles, "host_cycles": host_cycles,
-        "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(), "bound": bound, "busy_cycles": by_context(busy),
+        "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(), "bound": bound,
+        "at_least": headline.least.map(least), "busy_cycles": by_context(busy),
         "multiplied": share(headline.multiplied_bytes, headline.possible_bytes),
         "dma": share(headline.dma_bytes, headline.possible_dma_bytes),
         "hbm": share(headline.hbm_bytes, headline.possible_hbm_bytes),
@@ -135,9 +142,12 @@ impl Report {
         };
         let kernel = |kernel: &super::KernelTime| {
             let path = self.critical_path(kernel);
+            let bounds = kernel.bounds;
+            let limits = bounds.iter().map(|(limit, cycles)| (limit.name().to_string(), json!(cycles)));
             json!({
                 "name": kernel.call.name, "launch": kernel.call.number, "start": kernel.start, "end": kernel.end,
-                "operations": kernel.operations, "critical_path": path.iter().map(|record| record.number).collect::<Vec<_>>(),
+                "operations": kernel.operations, "at_least": least((bounds.cycles(), bounds.held_by())),
+                "bounds": limits.collect::<Map<_, _>>(), "critical_path": path.iter().map(|record| record.number).collect::<Vec<_>>(),
             })
         };
         let channels = totals.hbm_channels.iter().enumerate().flat_map(|(chip, channels)| {

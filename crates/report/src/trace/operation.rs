@@ -4,8 +4,10 @@ use super::channels;
 use super::layout::Layouts;
 use crate::hints::Hint;
 use crate::map::{End, MemoryMap, MemoryUse, Touch};
+use crate::report::json::least;
 use crate::report::{possible_multiplied_bytes, share};
 use core::ops::Range;
+use furiosa_visa_clock::bound;
 use furiosa_visa_clock::hazards::Access;
 use furiosa_visa_clock::hbm::core_cycles;
 use furiosa_visa_clock::ledger::{KernelCall, KernelTime, Ledger};
@@ -219,7 +221,8 @@ pub(super) fn summary(
     let kernels = ledger.kernels.iter().map(|kernel| {
         let (name, launch) = (kernel_name(kernel.call), kernel.call.number);
         json!({"name": name, "launch": launch, "start": kernel.start, "end": kernel.end,
-            "operations": kernel.operations})
+            "operations": kernel.operations,
+            "at least": least((kernel.bounds.cycles(), kernel.bounds.held_by()))})
     });
     let cycles = ledger.kernels.iter().map(KernelTime::makespan).sum();
     let of_macs = share(totals.multiplied_bytes.into(), possible_multiplied_bytes(cycles, ledger.chips));
@@ -234,6 +237,7 @@ pub(super) fn summary(
         "multiplications": totals.products,
         "of MACs": of_macs,
         "kernels": kernels.collect::<Value>(),
+        "at least": bound::of_all(&ledger.kernels).map(least),
         "HBM bytes per cycle": channel / spec::HBM_UNIT_TICKS,
         "HBM channels": [spec::HBM_STACKS, spec::HBM_STACK_CHANNELS],
         "fetch bytes per cycle": spec::FLIT_BYTES * spec::CLUSTERS * spec::SLICES,
