@@ -45,6 +45,15 @@ fn moved(
     Ok((dma_operation(source.region, destination.region, &transfer), destination))
 }
 
+/// A DMA transfer to a tensor that is there, or to a tile of one: `to_hbm_view` and `to_dm_view` of typed kernels.
+///
+/// # Errors
+/// The refusals of these calls.
+pub fn to_view(source: &Tensor, destination: &Tensor) -> Result<Operation, PlanError> {
+    let transfer = derive_dma(&source.shape, &destination.shape)?;
+    Ok(dma_operation(source.region, destination.region, &transfer))
+}
+
 /// The transfer of a host array of mapping `host` to a tensor in HBM.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use crate::engine::register_file::{TrfLoadConfig, check_capacity, check_rows};
 use crate::error::{PlanError, refuse};
 use crate::mapping::{Expr, Problem, liveness_of};
 use crate::scalar::ElementType;
+use crate::tensor::tile::{Dimension, TileRequest, derive_tile};
 use crate::tensor::{Shape, check_address};
 
 /// A tensor in HBM, in DM, or in the vector register file.
@@ -25,6 +26,38 @@ impl Tensor {
         let footprint = shape.footprint()?;
         check_address(shape.memory, &footprint, address)?;
         Ok(Self { shape, region: Region::whole(shape.memory, address, fill, footprint) })
+    }
+
+    /// One value of `index` in the elements of the tensor, at `start`: a view of it, as `tile` of typed kernels. `element`
+    /// are its elements.
+    ///
+    /// # Errors
+    /// The refusals of `tile`.
+    pub fn tile(
+        &self,
+        index: &'static Expr,
+        element: &'static Expr,
+        start: usize,
+    ) -> Result<Self, PlanError> {
+        let others = [
+            (Dimension::Chip, self.shape.chip),
+            (Dimension::Cluster, self.shape.cluster),
+            (Dimension::Slice, self.shape.slice),
+        ];
+        let config = derive_tile(&TileRequest {
+            operation: "tile",
+            dimension: Dimension::Element,
+            index,
+            len: 1,
+            from: self.shape.element,
+            to: element,
+            others: others.map(Some),
+        })?;
+        let part = config.elements(self.region.part, self.shape.element_type, start)?;
+        let shape = Shape { element, ..self.shape };
+        let Region { memory, fill, .. } = self.region;
+        let region = Region::of(memory, self.region.base(), fill, &shape.footprint()?, part);
+        Ok(Self { shape, region })
     }
 
     /// Chip, cluster and slice of a tensor in DM or in the VRF.

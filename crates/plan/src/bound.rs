@@ -1,0 +1,221 @@
+//! Cycles that no kernel of a choice goes below.
+//!
+//! Each resource does its work one after another, so the sum of what it has to do is a bound. The clock adds waits,
+//! latencies and conflicts to it, and takes nothing away.
+
+use crate::choice::{Choice, Level, Spread, Sums, together};
+use crate::commands::{First, Schedule};
+use crate::problem::{Problem, Role};
+use furiosa_visa_clock::dma::{
+    self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, SameMedium, Traffic,
+};
+use furiosa_visa_clock::tensor_unit::tensor_unit_time;
+use furiosa_visa_clock::{Channels, Model, Number, Profile};
+use furiosa_visa_rules::command::Operation;
+use furiosa_visa_rules::spec::{self, CORE_CYCLE_TICKS};
+
+/// Bytes that a Data Memory Network moves at a time.
+const DMN_ACCESS_BYTES: u64 = spec::DMN_BYTES_PER_CYCLE as u64;
+
+/// Bytes per cycle of all channels of HBM, if they do nothing else.
+const HBM_BYTES_PER_CYCLE: u64 =
+    (spec::HBM_CHANNELS * spec::HBM_UNIT_BYTES) as u64 * spec::CORE_CYCLE_TICKS / spec::HBM_UNIT_TICKS;
+
+/// Work of a kernel, in cycles of the resource that does it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Products: the main context.
+    pub main: u64,
+    /// Loads of the register file: the sub context.
+    pub sub: u64,
+    /// Moves between HBM and DM.
+    pub dma: u64,
+    /// What comes before the first product, and behind the last one.
+    pub ends: u64,
+}
+
+impl Work {
+    /// The bound: products lie between the first load and the last store.
+    pub fn cycles(&self) -> u64 {
+        (self.main + self.ends).max(self.sub).max(self.dma)
+    }
+
+    /// The resource that holds the bound.
+    pub fn resource(&self) -> &'static str {
+        match self {
+            Work { main, ends, .. } if main + ends == self.cycles() => "main context",
+            Work { sub, .. } if *sub == self.cycles() => "sub context",
+            _ => "DMA",
+        }
+    }
+}
+
+/// Cycles that any kernel for the problem takes: products at the peak of a chip, and each tensor through HBM once.
+pub fn of_problem(problem: &Problem) -> u64 {
+    let slices = (spec::CLUSTERS * spec::SLICES) as u64;
+    let lanes = (spec::MAC_BYTES * 8 / problem.element.bits() * spec::BEAT_LANES) as u64;
+    let bytes: u64 = (0..3).map(|tensor| problem.bytes(tensor)).sum();
+    problem.products().div_ceil(slices * lanes).max(bytes / HBM_BYTES_PER_CYCLE)
+}
+
+/// Numbers of a profile that bounds use.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    model: Model,
+    dma: DmaRates,
+    issue: u64,
+}
+
+impl Rates {
+    /// The numbers of a profile.
+    pub fn new(profile: Profile) -> Self {
+        let model = Model::new(profile);
+        let number = |number| model.numbers.get(number);
+        match profile {
+            Profile::Book => Self { model, dma: SameMedium::default().into(), issue: 0 },
+            Profile::Detailed => {
+                let dma = DmaRates {
+                    same_medium: SameMedium::default(),
+                    dmn_access_ticks: number(Number::DmnAccess),
+                    copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
+                    index_ticks: 0,
+                };
+                Self { model, dma, issue: number(Number::PassIssue) }
+            }
+        }
+    }
+
+    /// Cycles of the networks of a cluster for `bytes` in each of `slices`. `copies`: slices get the same.
+    fn networks(&self, slices: u64, bytes: u64, copies: bool) -> u64 {
+        let accesses = bytes.div_ceil(DMN_ACCESS_BYTES);
+        match self.dma.copy_ticks.filter(|_| copies) {
+            Some(copy) => slices * (copy + accesses * self.dma.dmn_access_ticks) / CORE_CYCLE_TICKS,
+            None => {
+                slices * bytes / DMN_ACCESS_BYTES / CLUSTER_DMNS as u64 * self.dma.dmn_access_ticks
+                    / CORE_CYCLE_TICKS
+            }
+        }
+    }
+}
+
+/// Bound from extents alone. It takes a few operations.
+pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates: &Rates) -> Work {
+    let local = |role| choice.extent(problem, role, Level::Local) as u64;
+    let slices = |role| choice.extent(problem, role, Level::Slice) as u64;
+    let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
+    let (stream, weights) = (local(of_stream), local(of_weights));
+    let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
+    let groups = weights / spec::BEAT_LANES as u64;
+    let packets = stream * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
+    let flits = stream * summed_bytes / spec::FLIT_BYTES as u64;
+    let products = rates.issue + packets.max(flits).max(stream * groups);
+    let block_bytes = weights * summed_bytes;
+    let load = rates.issue
+        + match choice.weights_spread {
+            None => block_bytes / spec::SUB_FETCH_BYTES as u64,
+            Some(_) => block_bytes / spec::FLIT_BYTES as u64,
+        };
+
+    // Moves: what goes through the networks of a cluster, and all bytes through HBM.
+    let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
+    let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
+        let part = spread.map_or(bytes, |spread| bytes / spread.count as u64);
+        rates.networks(used, part, spread.is_none() && sharing > 1)
+    };
+    let bring_stream = moved(stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
+    let (tiles, loads, steps) = counts(schedule);
+    let rounds =
+        if schedule.is_resident { 1 } else { choice.extent(problem, of_stream, Level::Loops) as u64 };
+    let units = units_of_runs(problem, choice, choice.stream())
+        + rounds * units_of_runs(problem, choice, choice.weights)
+        + units_of_runs(problem, choice, 2);
+    let start = spec::DMA_STARTUP_CYCLES;
+    let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
+    let ends = 2 * start + bring_weights + load;
+    Work { main: steps * products, sub: loads * load, dma: (tiles + loads + steps) * start + data, ends }
+}
+
+/// Cycles in which all channels of HBM serve units.
+fn cycles_of_units(units: u64) -> u64 {
+    units * spec::HBM_UNIT_TICKS / spec::HBM_CHANNELS as u64 / CORE_CYCLE_TICKS
+}
+
+/// Units of HBM for all of a tensor, if each run of it starts a unit. A write of a part of a unit counts as many as it
+/// takes time.
+fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
+    let (bytes, unit) = (problem.bytes(tensor), spec::HBM_UNIT_BYTES as u64);
+    let whole = bytes / unit;
+    let Some(&axis) = problem.tensors[tensor].last() else { return whole };
+    let own = &problem.axes[axis];
+    let local = choice.splits[axis].at(Level::Local);
+    if local >= own.size {
+        // The run may go on in the next axis.
+        return whole;
+    }
+    let spread = match tensor {
+        2 => None,
+        _ if tensor == choice.weights => choice.weights_spread,
+        _ => choice.stream_spread,
+    };
+    let elements = match choice.sums {
+        Sums::Shared(shared) if tensor == 2 && shared == axis => together(problem, choice.weights, axis),
+        _ => local / spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count),
+    };
+    let run = ((elements * problem.element_of(tensor).bits()).div_ceil(8) as u64).max(1);
+    let runs = bytes / run;
+    let is_partial = tensor == 2 && !run.is_multiple_of(unit);
+    let part = if is_partial { spec::HBM_PARTIAL_WRITE_UNITS } else { 0 };
+    runs * (if is_partial { run / unit } else { run.div_ceil(unit) } + part)
+}
+
+/// Number of moves of the stream, of loads of weights, and of passes with products.
+fn counts(schedule: &Schedule) -> (u64, u64, u64) {
+    let steps = schedule.steps() as u64;
+    let loads = if schedule.is_resident { schedule.blocks as u64 } else { steps };
+    (schedule.tiles as u64, loads, steps)
+}
+
+/// Bound from the exact times of the passes, and from those of the moves with an HBM that never waits.
+pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rates) -> Work {
+    let pass = |operation: &Operation| match operation {
+        Operation::TensorUnit(unit) => tensor_unit_time(unit, rates.model, Channels::Single).cycles(),
+        _ => 0,
+    };
+    let mut without_waits = |streams: &[HbmStream<'_>]| -> u64 {
+        let work = |stream: &HbmStream<'_>| -> u64 {
+            let ticks = |command: &PairedSequencer| match Traffic::of(command, stream.side) {
+                // All tiles start at the same place of a unit.
+                Traffic::Hbm { transfers, partial_writes } if first.is_aligned => {
+                    (transfers - partial_writes) * spec::HBM_UNIT_TICKS
+                        + partial_writes * spec::HBM_PARTIAL_WRITE_TICKS
+                }
+                _ => command.bytes() * spec::HBM_UNIT_TICKS / spec::HBM_UNIT_BYTES as u64,
+            };
+            stream.commands.iter().map(ticks).sum()
+        };
+        streams.iter().map(work).sum::<u64>() / spec::HBM_CHANNELS as u64
+    };
+    let mut moved = |operation: &Operation| match operation {
+        Operation::Dma(dma) => match dma::derive(dma, &DmaOptions::default()) {
+            Ok(operation) => dma::time(&operation, rates.dma, &mut without_waits).cycles(),
+            Err(_) => 0,
+        },
+        _ => 0,
+    };
+    let (load, products) = (pass(&first.load), pass(&first.products));
+    let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
+    let (tiles, loads, steps) = counts(schedule);
+    let work = Work {
+        main: steps * products,
+        sub: loads * load,
+        dma: tiles * stream + loads * weights + steps * store,
+        ends: weights + load.max(stream) + store,
+    };
+    Work {
+        main: work.main.max(quick.main),
+        sub: work.sub.max(quick.sub),
+        dma: work.dma.max(quick.dma),
+        ends: work.ends.max(quick.ends),
+    }
+}

@@ -1,0 +1,183 @@
+//! The choices of a mapping: where the digits of each axis are, and how operands reach the slices that share them.
+
+use crate::problem::{Problem, Role};
+use furiosa_visa_rules::spec;
+
+/// Levels of an axis, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Tiles of HBM, one after another.
+    Loops,
+    /// Clusters.
+    Cluster,
+    /// Slices.
+    Slice,
+    /// Blocks of weights, one after another.
+    Blocks,
+    /// Positions in a slice.
+    Local,
+}
+
+/// Number of levels.
+pub const LEVELS: usize = 5;
+
+/// Extents of an axis at its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Split {
+    /// Number of positions with padding: the product of all extents.
+    pub padded: usize,
+    /// Extent at each level.
+    pub extents: [usize; LEVELS],
+}
+
+impl Split {
+    /// Extent at a level.
+    pub fn at(&self, level: Level) -> usize {
+        self.extents[level as usize]
+    }
+
+    /// Positions of the axis per position of a level.
+    pub fn stride(&self, level: Level) -> usize {
+        self.extents[level as usize + 1..].iter().product()
+    }
+}
+
+/// A digit of an operand that slices share: each of them loads a part, and the Switch Engine hands it to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spread {
+    /// The axis, of which the outermost local digit is spread.
+    pub axis: usize,
+    /// Number of slices.
+    pub count: usize,
+}
+
+/// Place of the sums of slices that have parts of a summed axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sums {
+    /// Each slice has all of the summed axes.
+    Whole,
+    /// Each slice of a team keeps some positions of this axis.
+    Shared(usize),
+    /// One slice of a team keeps all of them.
+    First,
+}
+
+/// A mapping.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Choice {
+    /// The operand in the tensor register file. The other one is streamed.
+    pub weights: usize,
+    /// The split of each axis.
+    pub splits: Vec<Split>,
+    /// Whether slices that share weights are neighbours, and not those that share the stream.
+    pub weights_inside: bool,
+    /// How the stream reaches slices that share it. `None`: copies by DMA.
+    pub stream_spread: Option<Spread>,
+    /// How weights reach slices that share them. `None`: copies by DMA.
+    pub weights_spread: Option<Spread>,
+    /// Where sums are.
+    pub sums: Sums,
+}
+
+impl Choice {
+    /// The streamed operand.
+    pub fn stream(&self) -> usize {
+        1 - self.weights
+    }
+
+    /// Product of the extents of the axes with a role, at a level.
+    pub fn extent(&self, problem: &Problem, role: Role, level: Level) -> usize {
+        let own = problem.axes.iter().zip(&self.splits).filter(|(axis, _)| axis.role == role);
+        own.map(|(_, split)| split.at(level)).product()
+    }
+
+    /// Number of blocks of weights per tile of the stream.
+    pub fn blocks(&self, problem: &Problem) -> usize {
+        self.extent(problem, Role::Of(self.weights), Level::Blocks)
+    }
+
+    /// Number of tiles of the stream.
+    pub fn tiles(&self, problem: &Problem) -> usize {
+        self.extent(problem, Role::Batch, Level::Loops)
+            * self.extent(problem, Role::Of(self.stream()), Level::Loops)
+    }
+
+    /// Number of passes with products.
+    pub fn steps(&self, problem: &Problem) -> usize {
+        self.blocks(problem) * self.tiles(problem)
+    }
+
+    /// Whether each block of weights is loaded once, and stays in the register file.
+    pub fn is_resident(&self, problem: &Problem) -> bool {
+        self.blocks(problem) <= 2 && self.extent(problem, Role::Batch, Level::Loops) == 1
+    }
+
+    /// Elements of a slice's part of a tile of the stream, of a block of weights, and of the sums of both.
+    pub fn local(&self, problem: &Problem) -> [usize; 3] {
+        let local = |role| self.extent(problem, role, Level::Local);
+        let (stream, weights, summed) =
+            (local(Role::Of(self.stream())), local(Role::Of(self.weights)), local(Role::Summed));
+        [stream * summed, weights * summed, stream * weights]
+    }
+}
+
+/// Positions of an axis that stay together in a slice: those in the rows of the register file.
+pub fn together(problem: &Problem, weights: usize, axis: usize) -> usize {
+    let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
+    if last == Some(axis) { spec::BEAT_LANES } else { 1 }
+}
+
+/// Divisors of a number, ascending.
+pub fn divisors(n: usize) -> Vec<usize> {
+    (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
+}
+
+/// The sizes that an axis may be padded to: its own, and multiples of 8, 16, … if less than a quarter is added.
+fn padded_sizes(size: usize, role: Role, weights: usize) -> Vec<usize> {
+    let mut sizes = vec![size];
+    if !matches!(role, Role::Of(_)) {
+        return sizes;
+    }
+    let least = if role == Role::Of(weights) { spec::BEAT_LANES } else { 1 };
+    for bits in 3..=8 {
+        let padded = size.next_multiple_of(1 << bits);
+        if padded > size && (4 * padded <= 5 * size || padded == least) {
+            sizes.push(padded);
+        }
+    }
+    sizes.dedup();
+    sizes
+}
+
+/// All splits of an axis for a role, if `weights` is the operand in the register file.
+pub fn splits(size: usize, role: Role, weights: usize, innermost: bool) -> Vec<Split> {
+    let mut found = Vec::new();
+    for padded in padded_sizes(size, role, weights) {
+        let is_whole = padded == size;
+        // A tile of HBM has no padding.
+        let outer = |allowed: bool| if allowed && is_whole { divisors(padded) } else { vec![1] };
+        let of_stream = matches!(role, Role::Of(operand) if operand != weights);
+        let of_weights = role == Role::Of(weights);
+        for loops in outer(of_stream || role == Role::Batch) {
+            let rest = padded / loops;
+            let clusters = if role == Role::Summed { 1 } else { spec::CLUSTERS };
+            for cluster in divisors(rest).into_iter().filter(|n| *n <= clusters) {
+                for slice in divisors(rest / cluster).into_iter().filter(|n| *n <= spec::SLICES) {
+                    let rest = rest / cluster / slice;
+                    let blocks = if of_weights && is_whole { divisors(rest) } else { vec![1] };
+                    for blocks in blocks {
+                        let local = rest / blocks;
+                        let rows = if of_weights && innermost { spec::BEAT_LANES } else { 1 };
+                        if !local.is_multiple_of(rows) || role == Role::Batch && local > 1 {
+                            continue;
+                        }
+                        found.push(Split { padded, extents: [loops, cluster, slice, blocks, local] });
+                    }
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}

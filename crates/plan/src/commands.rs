@@ -1,0 +1,393 @@
+//! The commands of a kernel, in their order, and the cycles that they take.
+//!
+//! ```text
+//!   tdma   w0 x0 w1 w2 y0 w3 y1 …       a block of weights comes two steps ahead
+//!   sub       w0    w1    w2    …       and goes to the half of the register file that no product reads
+//!   main            y0    y1    …
+//! ```
+
+use crate::choice::{Choice, Level, Spread, Sums};
+use crate::layout::{Layout, Path, Stored};
+use crate::problem::{Problem, Role};
+use core::panic::Location;
+use furiosa_visa_clock::{Clock, KernelCall, KernelTime, Profile};
+use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator, TrfAddress};
+use furiosa_visa_rules::error::PlanError;
+use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec;
+use furiosa_visa_rules::tensor::Shape;
+
+/// Alignment of tensors in HBM, in bytes.
+const HBM_ALIGN_BYTES: u64 = 1 << 20;
+/// Alignment of tensors in DM, in bytes.
+const DM_ALIGN_BYTES: u64 = 256;
+
+/// Where tensors are, and in which steps they change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Addresses of both operands and of the result in HBM.
+    pub hbm: [u64; 3],
+    /// Addresses in DM of the first buffer for the stream, for weights and for sums.
+    pub dm: [u64; 3],
+    /// Bytes of a buffer for each of them.
+    pub bytes: [u64; 3],
+    /// Number of buffers for each of them.
+    pub buffers: [usize; 3],
+    /// Number of tiles of the stream.
+    pub tiles: usize,
+    /// Number of blocks of weights per tile.
+    pub blocks: usize,
+    /// Whether the weights are loaded once.
+    pub is_resident: bool,
+    /// Whether a block of weights takes more than half of the register file.
+    pub is_full: bool,
+}
+
+impl Schedule {
+    /// Places the buffers of a choice. `None`: they do not fit DM, or the weights do not fit the register file.
+    pub fn new(problem: &Problem, choice: &Choice) -> Option<Self> {
+        let (tiles, blocks) = (choice.tiles(problem), choice.blocks(problem));
+        let is_resident = choice.is_resident(problem);
+        let [stream, weights, sums] = choice.local(problem);
+        let spread = |spread: Option<Spread>| spread.map_or(1, |spread| spread.count);
+        let bits = problem.element.bits();
+        let file = weights * bits / 8;
+        let is_full = 2 * file > spec::TRF_BYTES;
+        if file > spec::TRF_BYTES || is_full && tiles * blocks > 1 && !(is_resident && blocks == 1) {
+            return None;
+        }
+        let team = match choice.sums {
+            Sums::Shared(_) => choice.extent(problem, Role::Summed, Level::Slice),
+            _ => 1,
+        };
+        let aligned = |elements: usize, bits: usize| {
+            ((elements * bits).div_ceil(8) as u64).next_multiple_of(DM_ALIGN_BYTES)
+        };
+        let bytes = [
+            aligned(stream / spread(choice.stream_spread), bits),
+            aligned(weights / spread(choice.weights_spread), bits),
+            aligned(sums / team, problem.output.bits()),
+        ];
+        let mut buffers = [tiles.min(2), (tiles * blocks).min(2), (tiles * blocks).min(2)];
+        if is_resident {
+            buffers[1] = blocks;
+        }
+        let total = |buffers: [usize; 3]| (0..3).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        if total(buffers) > spec::DM_BYTES as u64 {
+            buffers[0] = 1;
+        }
+        if total(buffers) > spec::DM_BYTES as u64 {
+            return None;
+        }
+        let mut hbm = [0; 3];
+        for tensor in 1..3 {
+            hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
+        }
+        if hbm[2] + problem.bytes(2) > spec::HBM_BYTES {
+            return None;
+        }
+        let dm =
+            [0, bytes[0] * buffers[0] as u64, bytes[0] * buffers[0] as u64 + bytes[1] * buffers[1] as u64];
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, is_resident, is_full })
+    }
+
+    /// Number of passes with products.
+    pub fn steps(&self) -> usize {
+        self.tiles * self.blocks
+    }
+
+    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums.
+    pub fn buffer(&self, kind: usize, number: usize) -> u64 {
+        self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind]) as u64
+    }
+
+    /// The part of the register file for a block.
+    pub fn file(&self, number: usize) -> TrfAddress {
+        match (self.is_full, number % 2) {
+            (true, _) => TrfAddress::Full,
+            (false, 0) => TrfAddress::FirstHalf,
+            (false, _) => TrfAddress::SecondHalf,
+        }
+    }
+
+    /// Bytes of DM that are used in each slice.
+    pub fn dm_bytes(&self) -> u64 {
+        (0..3).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
+    }
+}
+
+/// The commands of a kernel, with what they read and write of HBM.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    /// Both operands and the result.
+    pub tensors: [Tensor; 3],
+    /// The commands.
+    pub operations: Vec<Operation>,
+}
+
+/// Derives commands one after another.
+struct Kernel<'a> {
+    problem: &'a Problem,
+    choice: &'a Choice,
+    layout: &'a Layout,
+    schedule: &'a Schedule,
+    tensors: [Tensor; 3],
+    fills: u64,
+    operations: Vec<Operation>,
+}
+
+const ONE: &Expr = &Expr::Identity;
+
+impl<'a> Kernel<'a> {
+    fn new(
+        problem: &'a Problem,
+        choice: &'a Choice,
+        layout: &'a Layout,
+        schedule: &'a Schedule,
+    ) -> Result<Self, PlanError> {
+        let stored = |tensor: usize| {
+            let shape = Shape::hbm(problem.element_of(tensor), ONE, layout.stored[tensor].element.expr);
+            Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
+        };
+        let tensors = [stored(0)?, stored(1)?, stored(2)?];
+        Ok(Self { problem, choice, layout, schedule, tensors, fills: 3, operations: Vec::new() })
+    }
+
+    fn fill(&mut self) -> FillId {
+        self.fills += 1;
+        FillId(self.fills)
+    }
+
+    /// The tile of a tensor that a step uses.
+    fn tile(&self, tensor: usize, step: usize) -> Result<Tensor, PlanError> {
+        let Stored { tiles, .. } = &self.layout.stored[tensor];
+        tiles.iter().try_fold(self.tensors[tensor], |whole, tile| {
+            whole.tile(tile.index.expr, tile.element.expr, tile.counter.at(step))
+        })
+    }
+
+    /// Tells if all tiles of each tensor start at the same place of a unit of HBM.
+    fn tiles_are_aligned(&self) -> Result<bool, PlanError> {
+        for tensor in 0..3 {
+            let first = self.tile(tensor, 0)?.region.address;
+            for tile in &self.layout.stored[tensor].tiles {
+                let second = self.tile(tensor, tile.counter.inner)?.region.address;
+                if !(second - first).is_multiple_of(spec::HBM_UNIT_BYTES as u64) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn bring(&mut self, tensor: usize, path: &Path, step: usize, address: u64) -> Result<Tensor, PlanError> {
+        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.element.expr];
+        let (tile, fill) = (self.tile(tensor, step)?, self.fill());
+        let (operation, made) = to_dm(&tile, units, address, fill)?;
+        self.operations.push(operation);
+        Ok(made)
+    }
+
+    /// Brings the tile of the stream with this number.
+    fn bring_stream(&mut self, tile: usize) -> Result<Tensor, PlanError> {
+        let address = self.schedule.buffer(0, tile);
+        self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.blocks, address)
+    }
+
+    /// Brings the block of weights of a step.
+    fn bring_weights(&mut self, step: usize) -> Result<Tensor, PlanError> {
+        let address = self.schedule.buffer(1, step);
+        self.bring(self.choice.weights, &self.layout.weights, step, address)
+    }
+
+    /// A stream from DM to its flits.
+    fn collected(&self, tensor: &Tensor, path: &Path, sub_context: bool) -> Result<Stream, PlanError> {
+        let [time, packet] = &path.fetch;
+        let fetched =
+            Stream::begin(tensor, sub_context)?.fetch(self.problem.element, time.expr, packet.expr)?;
+        let there = match &path.switch_time {
+            Some(time) => fetched.call(&Call::Switch {
+                config: None,
+                slice: self.layout.slice.expr,
+                time: time.expr,
+            })?,
+            None => fetched,
+        };
+        let [time, packet] = &path.collect;
+        there.collect(time.expr, packet.expr)
+    }
+
+    /// Loads a block of weights to the register file.
+    fn load(&mut self, weights: &Tensor, step: usize) -> Result<Weights, PlanError> {
+        let stream = self.collected(weights, &self.layout.weights, true)?;
+        let [row, element] = &self.layout.file;
+        let end = End::ToTrf { row: row.expr, element: element.expr, address: self.schedule.file(step) };
+        let fill = self.fill();
+        let (operation, made) = stream.end(end, fill)?;
+        self.operations.push(operation);
+        match made {
+            Made::Weights(weights) => Ok(weights),
+            Made::Tensor(_) => unreachable!("`to_trf` makes weights"),
+        }
+    }
+
+    /// The products of a step, and their sums.
+    fn multiply(&mut self, stream: &Tensor, weights: &Weights, step: usize) -> Result<Tensor, PlanError> {
+        let Layout { align: [time, packet], accumulate, file: [row, _], reduce, cast, .. } = self.layout;
+        let mut sums = self
+            .collected(stream, &self.layout.stream, false)?
+            .align(weights, time.expr, packet.expr)?
+            .contract(ONE)?
+            .accumulate(AccumulationKind::Interleaved, accumulate.expr, row.expr)?;
+        if let Some(reduce) = reduce {
+            let op = match self.problem.sum() {
+                ElementType::I32 => ReduceOperator::AddI32,
+                _ => ReduceOperator::AddF32,
+            };
+            sums = (sums.vector_init()?)
+                .inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?
+                .vector_final()?;
+        }
+        if let Some(packet) = cast {
+            sums = sums.cast(self.problem.output, packet.expr)?;
+        }
+        let (address, fill) = (self.schedule.buffer(2, step), self.fill());
+        let (operation, made) = sums.commit(self.layout.result.expr, address, fill)?;
+        self.operations.push(operation);
+        Ok(made)
+    }
+
+    fn store(&mut self, sums: &Tensor, step: usize) -> Result<(), PlanError> {
+        let operation = to_view(sums, &self.tile(2, step)?)?;
+        self.operations.push(operation);
+        Ok(())
+    }
+
+    fn resident(&mut self) -> Result<(), PlanError> {
+        let Schedule { tiles, blocks, buffers, .. } = *self.schedule;
+        let mut weights = Vec::new();
+        for block in 0..blocks {
+            let own = self.bring_weights(block)?;
+            weights.push(self.load(&own, block)?);
+        }
+        let mut next = Some(self.bring_stream(0)?);
+        for tile in 0..tiles {
+            let own = match next.take() {
+                Some(own) => own,
+                None => self.bring_stream(tile)?,
+            };
+            if buffers[0] > 1 && tile + 1 < tiles {
+                next = Some(self.bring_stream(tile + 1)?);
+            }
+            for (block, weights) in weights.iter().enumerate() {
+                let step = tile * blocks + block;
+                let sums = self.multiply(&own, weights, step)?;
+                self.store(&sums, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn streamed(&mut self) -> Result<(), PlanError> {
+        let Schedule { tiles, blocks, buffers, .. } = *self.schedule;
+        let steps = tiles * blocks;
+        let first = self.bring_weights(0)?;
+        let mut loaded = Some(self.load(&first, 0)?);
+        let mut next = Some(self.bring_stream(0)?);
+        let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
+        for tile in 0..tiles {
+            let own = match next.take() {
+                Some(own) => own,
+                None => self.bring_stream(tile)?,
+            };
+            if buffers[0] > 1 && tile + 1 < tiles {
+                next = Some(self.bring_stream(tile + 1)?);
+            }
+            for block in 0..blocks {
+                let step = tile * blocks + block;
+                let following = match waiting.take() {
+                    Some(own) => Some(self.load(&own, step + 1)?),
+                    None => None,
+                };
+                if step + 2 < steps {
+                    waiting = Some(self.bring_weights(step + 2)?);
+                }
+                if let Some(weights) = core::mem::replace(&mut loaded, following) {
+                    let sums = self.multiply(&own, &weights, step)?;
+                    self.store(&sums, step)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Derives the commands of a kernel.
+///
+/// # Errors
+/// The refusal of the first call that has one.
+pub fn commands(
+    problem: &Problem,
+    choice: &Choice,
+    layout: &Layout,
+    schedule: &Schedule,
+) -> Result<Commands, PlanError> {
+    let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
+    if schedule.is_resident {
+        kernel.resident()?
+    } else {
+        kernel.streamed()?
+    }
+    Ok(Commands { tensors: kernel.tensors, operations: kernel.operations })
+}
+
+/// One command of each kind.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Brings a tile of the stream.
+    pub stream: Operation,
+    /// Brings a block of weights.
+    pub weights: Operation,
+    /// Loads it to the register file.
+    pub load: Operation,
+    /// Multiplies.
+    pub products: Operation,
+    /// Stores the sums.
+    pub store: Operation,
+    /// Whether all tiles of a tensor in HBM start at the same place of a unit.
+    pub is_aligned: bool,
+}
+
+/// Derives one command of each kind. Those of later steps have the same mappings.
+///
+/// # Errors
+/// The refusal of the first call that has one.
+pub fn first_commands(
+    problem: &Problem,
+    choice: &Choice,
+    layout: &Layout,
+    schedule: &Schedule,
+) -> Result<First, PlanError> {
+    let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
+    let own = kernel.bring_stream(0)?;
+    let weights = kernel.bring_weights(0)?;
+    let loaded = kernel.load(&weights, 0)?;
+    let sums = kernel.multiply(&own, &loaded, 0)?;
+    kernel.store(&sums, 0)?;
+    let is_aligned = kernel.tiles_are_aligned()?;
+    let mut operations = kernel.operations.into_iter();
+    let mut next = || operations.next().unwrap_or_else(|| unreachable!("five commands were given"));
+    Ok(First { stream: next(), weights: next(), load: next(), products: next(), store: next(), is_aligned })
+}
+
+/// Cycles of commands as a kernel, from the start of the first one to the end of the last one.
+pub fn cycles(operations: Vec<Operation>, profile: Profile) -> u64 {
+    let (mut clock, location) = (Clock::new(profile), Location::caller());
+    let kernel = KernelCall { number: 1, name: "plan" };
+    for operation in operations {
+        clock.command(kernel, &Command { operation, location });
+    }
+    clock.ledger().kernels.first().map_or(0, KernelTime::makespan)
+}

@@ -1,0 +1,421 @@
+//! The mappings of all calls of a kernel, as text and as values.
+
+use crate::choice::{Choice, Level, Spread, Sums};
+use crate::problem::{Problem, Role};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_rules::spec;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A mapping: what stands between the brackets of `m![…]`, and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The text.
+    pub text: String,
+    /// The value.
+    pub expr: &'static Expr,
+}
+
+impl core::fmt::Display for Mapping {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "m![{}]", self.text)
+    }
+}
+
+/// Mappings of a problem. Each text is read once: its value lives as long as the program.
+#[derive(Debug)]
+pub struct Notation {
+    axes: Axes,
+    known: RefCell<HashMap<String, Option<&'static Expr>>>,
+}
+
+impl Notation {
+    /// Mappings over the axes of a problem.
+    pub fn new(problem: &Problem) -> Self {
+        let axes: Vec<String> =
+            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
+        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
+        Self { axes, known: RefCell::default() }
+    }
+
+    /// A list of digits. `None`: no mapping has so many.
+    fn list(&self, digits: &[String]) -> Option<Mapping> {
+        let text = if digits.is_empty() { "1".to_string() } else { digits.join(", ") };
+        let mut known = self.known.borrow_mut();
+        if let Some(expr) = known.get(&text) {
+            return Some(Mapping { text, expr: (*expr)? });
+        }
+        let expr = parse_mapping(&text, &self.axes).ok();
+        known.insert(text.clone(), expr);
+        Some(Mapping { text, expr: expr? })
+    }
+
+    /// A list of digits in a dimension with `size` positions.
+    fn filled(&self, digits: &[String], used: usize, size: usize) -> Option<Mapping> {
+        if used == size {
+            return self.list(digits);
+        }
+        let padded = match digits {
+            [] => format!("1 # {size}"),
+            [one] => format!("{one} # {size}"),
+            several => format!("[{}] # {size}", several.join(", ")),
+        };
+        self.list(&[padded])
+    }
+}
+
+/// A counter of a kernel: the value is `step / inner % count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Steps per value.
+    pub inner: usize,
+    /// Number of values.
+    pub count: usize,
+}
+
+impl Counter {
+    /// The value at a step.
+    pub fn at(&self, step: usize) -> usize {
+        step / self.inner % self.count
+    }
+}
+
+/// A tile of a tensor in HBM: the value of a counter in the place of an axis digit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// The digit.
+    pub index: Mapping,
+    /// What is left of the tensor.
+    pub element: Mapping,
+    /// The number of the tile.
+    pub counter: Counter,
+}
+
+/// A tensor in HBM, and the tile of it that a step uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// All elements.
+    pub element: Mapping,
+    /// Tiles of tiles.
+    pub tiles: Vec<Tile>,
+}
+
+/// How an operand comes from DM to a collect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Slice in DM.
+    pub slice: Mapping,
+    /// Element in DM.
+    pub element: Mapping,
+    /// Time and packet of the fetch.
+    pub fetch: [Mapping; 2],
+    /// Time behind the switch, if there is one.
+    pub switch_time: Option<Mapping>,
+    /// Time and packet of the collect.
+    pub collect: [Mapping; 2],
+}
+
+/// The sum over slices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduce {
+    /// Slice of the sums.
+    pub slice: Mapping,
+    /// Time of the sums.
+    pub time: Mapping,
+}
+
+/// All mappings of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Both operands and the result in HBM.
+    pub stored: [Stored; 3],
+    /// Clusters of all tensors in DM.
+    pub cluster: Mapping,
+    /// Slices of the products.
+    pub slice: Mapping,
+    /// The streamed operand.
+    pub stream: Path,
+    /// The operand in the register file.
+    pub weights: Path,
+    /// Row and element of the register file.
+    pub file: [Mapping; 2],
+    /// Time and packet of the products.
+    pub align: [Mapping; 2],
+    /// Time of the sums in a slice.
+    pub accumulate: Mapping,
+    /// The sum over slices, if they share a summed axis.
+    pub reduce: Option<Reduce>,
+    /// Packet of sums that are narrowed, if they are.
+    pub cast: Option<Mapping>,
+    /// Elements of the result in DM.
+    pub result: Mapping,
+}
+
+/// Digits of a problem under a choice.
+struct Digits<'a> {
+    problem: &'a Problem,
+    choice: &'a Choice,
+}
+
+impl Digits<'_> {
+    /// Axes with a role, outermost first.
+    fn axes(&self, role: Role) -> impl Iterator<Item = usize> {
+        let axes = &self.problem.axes;
+        (0..axes.len()).filter(move |&axis| axes[axis].role == role)
+    }
+
+    /// `(axis / stride) % extent`. `None`: there is one position.
+    fn digit(&self, axis: usize, stride: usize, extent: usize) -> Option<String> {
+        let (name, size) = (&self.problem.axes[axis].name, self.problem.axes[axis].size);
+        let padded = self.choice.splits[axis].padded;
+        let base = if padded == size { name.clone() } else { format!("{name} # {padded}") };
+        match (stride, extent) {
+            (_, 1) => None,
+            (1, _) if extent == padded => Some(base),
+            (_, _) if stride * extent == padded => Some(format!("{base} / {stride}")),
+            (1, _) => Some(format!("{base} % {extent}")),
+            _ => Some(format!("{base} / {stride} % {extent}")),
+        }
+    }
+
+    /// The digits at a level.
+    fn level(&self, role: Role, level: Level) -> Vec<String> {
+        self.axes(role)
+            .filter_map(|axis| {
+                let split = &self.choice.splits[axis];
+                self.digit(axis, split.stride(level), split.at(level))
+            })
+            .collect()
+    }
+
+    /// The outermost local digit of an axis that is spread.
+    fn spread(&self, spread: Spread) -> Option<String> {
+        let local = self.choice.splits[spread.axis].at(Level::Local);
+        self.digit(spread.axis, local / spread.count, spread.count)
+    }
+
+    /// Local digits of the axes with a role: without what is spread, and from `low` positions of the innermost axis on.
+    /// The digit that slices share is left out if `shared` says so, otherwise it stands behind the rest of its axis.
+    fn local(
+        &self,
+        role: Role,
+        spread: Option<Spread>,
+        lows: &[(usize, usize)],
+        shared: bool,
+    ) -> Vec<String> {
+        let team = self.team();
+        self.axes(role)
+            .filter_map(|axis| {
+                let mut extent = self.choice.splits[axis].at(Level::Local);
+                if let Some(spread) = spread.filter(|spread| spread.axis == axis) {
+                    extent /= spread.count;
+                }
+                let mut low = lows.iter().find(|(of, _)| *of == axis).map_or(1, |(_, low)| *low);
+                if !shared && self.choice.sums == Sums::Shared(axis) {
+                    low *= team;
+                }
+                self.digit(axis, low, extent / low)
+            })
+            .collect()
+    }
+
+    /// Number of slices that share a summed axis.
+    fn team(&self) -> usize {
+        self.choice.extent(self.problem, Role::Summed, Level::Slice)
+    }
+
+    /// The tiles of a tensor.
+    fn stored(&self, notation: &Notation, tensor: usize, counters: &[(usize, Counter)]) -> Option<Stored> {
+        let axes = &self.problem.tensors[tensor];
+        let name = |axis: usize| self.problem.axes[axis].name.clone();
+        let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
+        let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
+        let mut tiles = Vec::new();
+        for &(axis, counter) in counters {
+            let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
+            let split = &self.choice.splits[axis];
+            let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
+            let (stride, count) = (split.stride(level), split.at(level));
+            let outside = self.digit(axis, stride * count, split.padded / stride / count);
+            let inside = self.digit(axis, 1, stride);
+            parts[place] = outside.into_iter().chain([format!("1 # {count}")]).chain(inside).collect();
+            let index = notation.list(&[self.digit(axis, stride, count)?])?;
+            tiles.push(Tile { index, element: notation.list(&parts.concat())?, counter });
+        }
+        Some(Stored { element, tiles })
+    }
+}
+
+/// Derives the mappings of a kernel. `None`: a choice that these kernels do not have.
+pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option<Layout> {
+    let digits = Digits { problem, choice };
+    let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
+    let roles = match choice.weights_inside {
+        true => [Role::Batch, of_stream, of_weights, Role::Summed],
+        false => [Role::Batch, of_weights, of_stream, Role::Summed],
+    };
+
+    // Units.
+    let clusters: Vec<String> = roles.iter().flat_map(|role| digits.level(*role, Level::Cluster)).collect();
+    let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
+    let cluster = notation.filled(&clusters, used, spec::CLUSTERS)?;
+    let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
+    // The slices, with something else in the place of those of a role.
+    let slices = |replaced: Option<(Role, Vec<String>)>| {
+        let of = |role: &Role| match &replaced {
+            Some((other, digits)) if other == role => digits.clone(),
+            _ => digits.level(*role, Level::Slice),
+        };
+        notation.filled(&roles.iter().flat_map(of).collect::<Vec<_>>(), used, spec::SLICES)
+    };
+    let slice = slices(None)?;
+
+    // Packets of products: one flit or two of the innermost summed axis.
+    let last = digits.axes(Role::Summed).last()?;
+    let bits = problem.element.bits();
+    let flit = spec::FLIT_BYTES * 8 / bits;
+    let own = |spread: Option<Spread>| match spread {
+        Some(spread) if spread.axis == last => choice.splits[last].at(Level::Local) / spread.count,
+        _ => choice.splits[last].at(Level::Local),
+    };
+    let both = [own(choice.stream_spread), own(choice.weights_spread)];
+    if both.iter().any(|elements| !elements.is_multiple_of(flit)) {
+        return None;
+    }
+    let pair = if both.iter().all(|elements| elements.is_multiple_of(2 * flit)) { 2 * flit } else { flit };
+    let packet = digits.digit(last, 1, pair)?;
+    let packet = if pair == flit { format!("{packet} # {}", 2 * flit) } else { packet };
+
+    // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
+    let path = |spread: Option<Spread>, copied: Role, element: Vec<String>, ahead: &[String]| {
+        let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
+        let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
+        let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
+        let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
+        Some(Path {
+            slice: match spread {
+                Some(spread) => slices(Some((copied, vec![digits.spread(spread)?])))?,
+                None => slice.clone(),
+            },
+            element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
+            fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
+            switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
+            collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],
+        })
+    };
+
+    // Rows of the register file: the innermost positions of the innermost axis of the weights.
+    let rows = digits.axes(of_weights).last();
+    let row = match rows {
+        Some(axis) => notation.list(&[digits.digit(axis, 1, spec::BEAT_LANES)?])?,
+        None => return None,
+    };
+    let lows: Vec<(usize, usize)> = rows.map(|axis| (axis, spec::BEAT_LANES)).into_iter().collect();
+
+    let in_stream = choice.stream_spread.filter(|spread| problem.axes[spread.axis].role == of_stream);
+    let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
+    let stream_time = digits.local(of_stream, in_stream, &[], true);
+    let groups = digits.local(of_weights, in_weights, &lows, true);
+    let stream = path(choice.stream_spread, of_weights, stream_time.clone(), &stream_time)?;
+    let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
+    let weights = path(
+        choice.weights_spread,
+        of_stream,
+        digits.local(of_weights, in_weights, &[], true),
+        &rows_and_groups,
+    )?;
+
+    // What arrives by a switch comes behind the digits that were in time.
+    let with = |list: Vec<String>, spread: Option<Spread>| -> Vec<String> {
+        list.into_iter().chain(spread.and_then(|spread| digits.spread(spread))).collect()
+    };
+    let by_summed =
+        |spread: Option<Spread>| spread.filter(|spread| problem.axes[spread.axis].role == Role::Summed);
+    let all_groups = with(groups, in_weights);
+    let file_summed = with(Vec::new(), by_summed(choice.weights_spread)).into_iter().chain(digits.local(
+        Role::Summed,
+        by_summed(choice.weights_spread),
+        &[],
+        true,
+    ));
+    let file = notation.list(&all_groups.iter().cloned().chain(file_summed).collect::<Vec<_>>())?;
+    let pairs = with(Vec::new(), by_summed(choice.stream_spread)).into_iter().chain(digits.local(
+        Role::Summed,
+        by_summed(choice.stream_spread),
+        &[(last, pair)],
+        true,
+    ));
+    let stream_all = with(stream_time, in_stream);
+    let align: Vec<String> = stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
+    let accumulate: Vec<String> = stream_all.into_iter().chain(all_groups).collect();
+
+    // Sums over slices.
+    let team = digits.team();
+    let reduce = match choice.sums {
+        Sums::Whole => None,
+        sums => {
+            let kept = match sums {
+                Sums::Shared(axis) => {
+                    let low = if problem.axes[axis].role == of_weights && rows == Some(axis) {
+                        spec::BEAT_LANES
+                    } else {
+                        1
+                    };
+                    digits.digit(axis, low, team)?
+                }
+                _ => format!("1 # {team}"),
+            };
+            let time = with(digits.local(of_stream, in_stream, &[], false), in_stream)
+                .into_iter()
+                .chain(with(digits.local(of_weights, in_weights, &lows, false), in_weights));
+            let time = notation.list(&time.collect::<Vec<_>>())?;
+            Some(Reduce { slice: slices(Some((Role::Summed, vec![kept])))?, time })
+        }
+    };
+    let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
+    let cast = match problem.output == problem.sum() {
+        true => None,
+        false => Some(notation.list(&[format!("{} # {lanes}", row.text)])?),
+    };
+    let mut result = digits.local(of_stream, None, &[], false);
+    match choice.sums {
+        // The shared digit lies between groups and rows.
+        Sums::Shared(axis) if rows == Some(axis) => {
+            result.extend(digits.local(of_weights, None, &lows, false));
+            result.push(row.text.clone());
+        }
+        _ => result.extend(digits.local(of_weights, None, &[], false)),
+    }
+
+    // Steps, outermost first.
+    let mut counters: Vec<(usize, Counter)> = Vec::new();
+    for (role, level) in [(Role::Batch, Level::Loops), (of_stream, Level::Loops), (of_weights, Level::Blocks)]
+    {
+        for axis in digits.axes(role) {
+            let count = choice.splits[axis].at(level);
+            if count > 1 {
+                counters.push((axis, Counter { inner: 1, count }));
+            }
+        }
+    }
+    let mut inner = 1;
+    for (_, counter) in counters.iter_mut().rev() {
+        counter.inner = inner;
+        inner *= counter.count;
+    }
+    let stored = |tensor| digits.stored(notation, tensor, &counters);
+    Some(Layout {
+        stored: [stored(0)?, stored(1)?, stored(2)?],
+        cluster,
+        slice,
+        stream,
+        weights,
+        align: [notation.list(&align)?, notation.list(&[packet])?],
+        accumulate: notation.list(&accumulate)?,
+        file: [row, file],
+        reduce,
+        cast,
+        result: notation.list(&result)?,
+    })
+}

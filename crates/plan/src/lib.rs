@@ -1,0 +1,34 @@
+//! Search over mappings: the way to compute a contraction on the chip that takes the fewest cycles, with a proof.
+//!
+//! ```text
+//!   Problem ──▶ Choice ──▶ Layout ──▶ commands ──▶ Clock      exact cycles
+//!               │          └──────▶ source                    the same kernel, as a user writes it
+//!               └ lower bounds: what cannot be the best is never derived
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | [`problem`] | einsum, sizes and types |
+//! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
+//! | [`layout`] | the mappings of all calls of a kernel |
+//! | [`commands`] | the commands of a kernel, and their cycles |
+//! | [`source`] | a kernel as text |
+//! | [`bound`] | cycles that no kernel of a choice goes below |
+//! | [`search`] | the best choices, and the proof |
+//!
+//! The crate has no number of the hardware and no rule of its own: sizes come from `spec`, what is legal from the rules,
+//! and cycles from the clock.
+
+#![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+
+pub mod bound;
+pub mod choice;
+pub mod commands;
+pub mod layout;
+pub mod problem;
+pub mod search;
+pub mod source;
+pub mod space;
+
+pub use problem::{Problem, ProblemError};
+pub use search::{Outcome, Plan, Search, search};

@@ -1,0 +1,283 @@
+//! Best-first search: choices by their bounds, the best bound first, until the bound of the next one is no better than
+//! what was found.
+//!
+//! ```text
+//!   all choices ──fit?──▶ bound of extents ──▶ derive ──legal?──▶ bound of commands ──▶ clock
+//!                                   the smallest bound goes first, at each of these stages
+//! ```
+
+use crate::bound::{Rates, Work, of_choice, of_commands, of_problem};
+use crate::choice::{Choice, Level};
+use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
+use crate::layout::{Layout, Notation, layout};
+use crate::problem::{Problem, Role};
+use crate::space::for_each;
+use core::cmp::Reverse;
+use core::time::Duration;
+use furiosa_visa_clock::Profile;
+use furiosa_visa_rules::error::PlanError;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Instant;
+
+/// Choices that are priced before all others, to know early what is too slow.
+const PROBES: usize = 64;
+
+/// Reason of a choice without a place for its buffers.
+const DOES_NOT_FIT: &str = "the buffers do not fit DM, or the weights do not fit the register file";
+/// Reason of a choice without mappings.
+const NO_LAYOUT: &str = "the summed axes of a slice are no whole flits, or a mapping has too many digits";
+
+/// Options of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// Number of plans to find.
+    pub top: usize,
+    /// Time after which the best plans so far are the answer. `None`: until it is proven.
+    pub limit: Option<Duration>,
+    /// The operand in the register file: 0 or 1. `None`: either.
+    pub weights: Option<usize>,
+    /// The model of time.
+    pub profile: Profile,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self { top: 1, limit: None, weights: None, profile: Profile::default() }
+    }
+}
+
+/// A kernel: its mappings, and its exact cycles.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The problem.
+    pub problem: Problem,
+    /// The choice.
+    pub choice: Choice,
+    /// The mappings of all calls.
+    pub layout: Layout,
+    /// Addresses and steps.
+    pub schedule: Schedule,
+    /// Cycles of the kernel on the clock.
+    pub cycles: u64,
+    /// Work of each resource, in cycles: a bound of what this choice can take.
+    pub work: Work,
+}
+
+impl Plan {
+    /// The kernel of a choice, with its cycles.
+    ///
+    /// # Errors
+    /// Why there is none: buffers that do not fit, or the refusal of a call.
+    pub fn of(problem: &Problem, choice: Choice, profile: Profile) -> Result<Self, String> {
+        let rates = Rates::new(profile);
+        let Some(schedule) = Schedule::new(problem, &choice) else {
+            return Err(DOES_NOT_FIT.to_string());
+        };
+        let Some(layout) = layout(problem, &choice, &Notation::new(problem)) else {
+            return Err(NO_LAYOUT.to_string());
+        };
+        let derived = |error: PlanError| error.to_string();
+        let first = first_commands(problem, &choice, &layout, &schedule).map_err(derived)?;
+        let quick = of_choice(problem, &choice, &schedule, &rates);
+        let work = of_commands(quick, &schedule, &first, &rates);
+        let commands = commands(problem, &choice, &layout, &schedule).map_err(derived)?;
+        let cycles = cycles(commands.operations, profile);
+        Ok(Self { problem: problem.clone(), choice, layout, schedule, cycles, work })
+    }
+
+    /// The commands of the kernel.
+    ///
+    /// # Errors
+    /// None for a plan of a search: its commands have been derived.
+    pub fn commands(&self) -> Result<Commands, PlanError> {
+        commands(&self.problem, &self.choice, &self.layout, &self.schedule)
+    }
+
+    /// Bytes that go through HBM.
+    pub fn hbm_bytes(&self) -> u64 {
+        let rounds = if self.schedule.is_resident {
+            1
+        } else {
+            let of_stream = Role::Of(self.choice.stream());
+            self.choice.extent(&self.problem, of_stream, Level::Loops) as u64
+        };
+        self.problem.bytes(self.choice.stream())
+            + rounds * self.problem.bytes(self.choice.weights)
+            + self.problem.bytes(2)
+    }
+}
+
+/// Number of choices at each stage of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// All of them.
+    pub choices: u64,
+    /// Those whose buffers fit.
+    pub fitting: u64,
+    /// Those whose bound was too high to derive them.
+    pub bounded: u64,
+    /// Those that were derived.
+    pub derived: u64,
+    /// Those that the clock ran.
+    pub priced: u64,
+    /// Number of those that a rule refuses, with the first message.
+    pub refused: BTreeMap<String, (u64, String)>,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The best plans, the best one first.
+    pub plans: Vec<Plan>,
+    /// Cycles that no plan of the space goes below. Equal to those of the best plan if it is proven.
+    pub bound: u64,
+    /// Cycles that no kernel goes below: products at the peak, and each tensor through HBM once.
+    pub of_problem: u64,
+    /// Number of choices at each stage.
+    pub space: Space,
+}
+
+impl Outcome {
+    /// Part of the best plan's cycles that may still be spared: 0 if it is proven to be the best of the space.
+    pub fn gap(&self) -> f64 {
+        match self.plans.first() {
+            Some(best) => 1.0 - self.bound.min(best.cycles) as f64 / best.cycles as f64,
+            None => 0.0,
+        }
+    }
+}
+
+/// A derived choice that waits for the clock.
+struct Waiting {
+    choice: Choice,
+    layout: Layout,
+    schedule: Schedule,
+    work: Work,
+}
+
+/// A search that runs.
+struct State<'a> {
+    problem: &'a Problem,
+    search: &'a Search,
+    rates: Rates,
+    notation: Notation,
+    space: Space,
+    waiting: BinaryHeap<Reverse<(u64, Choice)>>,
+    derived: BTreeMap<Choice, Waiting>,
+    plans: Vec<Plan>,
+}
+
+impl State<'_> {
+    /// Cycles that a plan must stay below to be among the best.
+    fn limit(&self) -> u64 {
+        if self.plans.len() < self.search.top {
+            u64::MAX
+        } else {
+            self.plans.last().map_or(u64::MAX, |plan| plan.cycles)
+        }
+    }
+
+    /// Derives a choice, and lets it wait for the clock.
+    fn derive(&mut self, choice: Choice, schedule: Schedule, quick: Work) {
+        if self.derived.contains_key(&choice) || self.plans.iter().any(|plan| plan.choice == choice) {
+            return;
+        }
+        let Some(layout) = layout(self.problem, &choice, &self.notation) else {
+            self.refuse("whole flits".to_string(), NO_LAYOUT.to_string());
+            return;
+        };
+        match first_commands(self.problem, &choice, &layout, &schedule) {
+            Ok(first) => {
+                self.space.derived += 1;
+                let work = of_commands(quick, &schedule, &first, &self.rates);
+                self.waiting.push(Reverse((work.cycles(), choice.clone())));
+                self.derived.insert(choice.clone(), Waiting { choice, layout, schedule, work });
+            }
+            Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
+        }
+    }
+
+    fn refuse(&mut self, rule: String, message: String) {
+        self.space.refused.entry(rule).or_insert((0, message)).0 += 1;
+    }
+
+    /// Runs the clock for the waiting choice with the smallest bound.
+    fn price(&mut self) {
+        let Some(Reverse((_, choice))) = self.waiting.pop() else { return };
+        let Some(Waiting { choice, layout, schedule, work }) = self.derived.remove(&choice) else { return };
+        match commands(self.problem, &choice, &layout, &schedule) {
+            Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
+            Ok(commands) => {
+                self.space.priced += 1;
+                let cycles = cycles(commands.operations, self.search.profile);
+                let plan = Plan { problem: self.problem.clone(), choice, layout, schedule, cycles, work };
+                let place = self
+                    .plans
+                    .partition_point(|known| (known.cycles, &known.choice) < (plan.cycles, &plan.choice));
+                self.plans.insert(place, plan);
+                self.plans.truncate(self.search.top.max(1));
+            }
+        }
+    }
+}
+
+/// Finds the choices that take the fewest cycles.
+pub fn search(problem: &Problem, search: &Search) -> Outcome {
+    let end = search.limit.map(|limit| Instant::now() + limit);
+    let mut state = State {
+        problem,
+        search,
+        rates: Rates::new(search.profile),
+        notation: Notation::new(problem),
+        space: Space::default(),
+        waiting: BinaryHeap::new(),
+        derived: BTreeMap::new(),
+        plans: Vec::new(),
+    };
+
+    // What fits, by its bound. Only what may be better than the first plans is kept.
+    let rates = state.rates;
+    let mut quick: Vec<(u64, Choice)> = Vec::new();
+    let mut space = Space::default();
+    for_each(problem, search.weights, &mut |choice| {
+        space.choices += 1;
+        if let Some(schedule) = Schedule::new(problem, &choice) {
+            space.fitting += 1;
+            quick.push((of_choice(problem, &choice, &schedule, &rates).cycles(), choice));
+        }
+    });
+    quick.sort_unstable();
+    state.space = space;
+
+    let mut next = 0;
+    let is_over = |state: &State<'_>| !state.plans.is_empty() && end.is_some_and(|end| Instant::now() >= end);
+    let bound = loop {
+        let limit = state.limit();
+        let of_next = quick.get(next).map_or(u64::MAX, |(bound, _)| *bound);
+        let of_waiting = state.waiting.peek().map_or(u64::MAX, |Reverse((bound, _))| *bound);
+        let bound = of_next.min(of_waiting);
+        if bound >= limit || bound == u64::MAX || is_over(&state) {
+            break bound;
+        }
+        if of_next <= of_waiting
+            || state.plans.is_empty() && state.waiting.len() < PROBES && of_next < u64::MAX
+        {
+            let (_, choice) = quick[next].clone();
+            next += 1;
+            if let Some(schedule) = Schedule::new(problem, &choice) {
+                let work = of_choice(problem, &choice, &schedule, &state.rates);
+                state.derive(choice, schedule, work);
+            }
+        } else {
+            state.price();
+        }
+    };
+    state.space.bounded = (quick.len() - next) as u64;
+    let best = state.plans.first().map_or(bound, |plan| plan.cycles);
+    Outcome {
+        bound: bound.min(best),
+        of_problem: of_problem(problem),
+        plans: state.plans,
+        space: state.space,
+    }
+}
