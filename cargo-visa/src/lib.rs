@@ -4,6 +4,7 @@
 //!   `cargo check`, which does not see sizes.
 //! * `visa new` makes a crate with a kernel that runs.
 //! * `visa port` rewrites kernels in the spelling of `furiosa-opt-std`, and back.
+//! * `visa plan` finds the mapping of a contraction, and writes it as a kernel.
 //! * The other commands read mappings as `m![…]` does, show the configurations that follow from them, compare traces, and
 //!   print the guide: [`tool`].
 //!
@@ -50,7 +51,8 @@ pub fn main() -> ExitCode {
 fn printed(output: tool::Output) -> ExitCode {
     let mut code = output.code;
     for (path, content) in output.file.iter().chain(&output.rewritten) {
-        if let Err(error) = std::fs::write(path, content) {
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(error) = made.and_then(|()| std::fs::write(path, content)) {
             // A message that cannot be printed has no reader, so the error is ignored.
             let _ = writeln!(std::io::stderr(), "error: `{}` cannot be written: {error}", path.display());
             code = 1;

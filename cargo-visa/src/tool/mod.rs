@@ -9,6 +9,7 @@ mod help;
 mod html;
 mod map;
 mod plain;
+mod plan;
 mod port;
 mod svg;
 mod table;
@@ -67,6 +68,8 @@ Usage: visa COMMAND, or cargo visa COMMAND
   visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
   visa diff BEFORE AFTER          two traces, line by line
   visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
+  visa plan --einsum EINSUM --axes AXES [OPTIONS]
+                                  the mapping of a contraction that takes the fewest cycles, as a kernel
   visa port FILE… [OPTIONS]       kernels in the later spelling of `furiosa-opt-std`, and back
   visa help [TOPIC]               a command, or a chapter of the guide
   visa --version
@@ -177,6 +180,33 @@ A cycle is one of 1 GHz. `ticks_per_cycle` is the rate of the counter in GHz. Of
 mean is compared. No profile changes a number that is documented: `visa help clock` has those that it can change.
 ";
 
+const PLAN_HELP: &str = "\
+visa plan: the mapping of a contraction that takes the fewest cycles, with the proof, and as a kernel
+
+  visa plan --einsum 'mk,nk->mn' --axes M=4096,N=4096,K=4096 --dtype i8 --emit tests
+
+  --einsum EINSUM  two operands and a result; a small letter is an axis. Tensors lie in HBM as their letters say,
+                   outermost first; the first operand is `x`, the second one `w`
+  --axes AXES      sizes, for example M=256,N=64,K=128
+  --dtype TYPE     of both operands (default i8): i4 i8 f8e4m3 f8e5m2 bf16
+  --acc TYPE       of the sums: i32 of integers, f32 of floats
+  --out TYPE       of the result (default: that of the sums); sums of f32 may be stored as bf16
+  --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
+  --top N          plans in the table (default 5)
+  --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
+  --explain N      the reasons and the mappings of plan N, in the place of the table
+  --emit FOLDER    writes FOLDER/plan.rs: the best plan as a kernel, with a test of its values and of its cycles.
+                   It is a whole test of any crate that depends on the library and on `pollster`
+  --json           one object: `plans` (best first), `gap`, `space`
+
+The space: which operand is in the register file; the extents of each axis over tiles of HBM, clusters, slices, blocks and
+positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
+or handed round by the Switch Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
+best, until the bound of the next one is no better than what was found. Chips: one. Windows, and what follows
+a contraction, are not planned yet.
+Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed.
+";
+
 const PORT_HELP: &str = "\
 visa port: kernels in the later spelling of `furiosa-opt-std`, and back
 
@@ -195,7 +225,7 @@ none is written.
 ";
 
 /// Help of each command.
-const HELP: [(&str, &str); 8] = [
+const HELP: [(&str, &str); 9] = [
     ("check", CHECK_HELP),
     ("new", NEW_HELP),
     ("explain", EXPLAIN_HELP),
@@ -203,6 +233,7 @@ const HELP: [(&str, &str); 8] = [
     ("html", HTML_HELP),
     ("diff", DIFF_HELP),
     ("calibrate", CALIBRATE_HELP),
+    ("plan", PLAN_HELP),
     ("port", PORT_HELP),
 ];
 
@@ -228,6 +259,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("explain") => explain::command(parser),
             Some("html") => html::command(parser),
             Some("map") => map::command(parser),
+            Some("plan") => plan::command(parser),
             Some("port") => port::command(parser),
             Some("help") => help::command(parser),
             // These commands are run by `main`; here is their help alone.
@@ -235,7 +267,8 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `port` and `help`";
+                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `port` and \
+                    `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

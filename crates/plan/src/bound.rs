@@ -50,12 +50,28 @@ impl Work {
     }
 }
 
-/// Cycles that any kernel for the problem takes: products at the peak of a chip, and each tensor through HBM once.
-pub fn of_problem(problem: &Problem) -> u64 {
+/// Cycles that no kernel for a problem goes below, by resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProblemBound {
+    /// Products at the peak of a chip.
+    pub products: u64,
+    /// Each tensor through HBM once.
+    pub hbm: u64,
+}
+
+impl ProblemBound {
+    /// The bound.
+    pub fn cycles(&self) -> u64 {
+        self.products.max(self.hbm)
+    }
+}
+
+/// Cycles that no kernel for the problem goes below.
+pub fn of_problem(problem: &Problem) -> ProblemBound {
     let slices = (spec::CLUSTERS * spec::SLICES) as u64;
     let lanes = (spec::MAC_BYTES * 8 / problem.element.bits() * spec::BEAT_LANES) as u64;
     let bytes: u64 = (0..3).map(|tensor| problem.bytes(tensor)).sum();
-    problem.products().div_ceil(slices * lanes).max(bytes / HBM_BYTES_PER_CYCLE)
+    ProblemBound { products: problem.products().div_ceil(slices * lanes), hbm: bytes / HBM_BYTES_PER_CYCLE }
 }
 
 /// Numbers of a profile that bounds use.

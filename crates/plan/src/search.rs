@@ -6,7 +6,7 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{Rates, Work, of_choice, of_commands, of_problem};
+use crate::bound::{ProblemBound, Rates, Work, of_choice, of_commands, of_problem};
 use crate::choice::{Choice, Level};
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
@@ -16,11 +16,15 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use furiosa_visa_clock::Profile;
 use furiosa_visa_rules::error::PlanError;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::time::Instant;
 
-/// Choices that are priced before all others, to know early what is too slow.
-const PROBES: usize = 64;
+/// Choices with the smallest bounds, from which the first plans are made: they tell what is too slow.
+const PROBES: usize = 4096;
+/// Derived choices of the first round that wait before the clock runs the first one.
+const WAITING: usize = 1024;
+/// Choices of the first round that the clock runs, if not more plans are asked for.
+const PRICED: u64 = 3;
 
 /// Reason of a choice without a place for its buffers.
 const DOES_NOT_FIT: &str = "the buffers do not fit DM, or the weights do not fit the register file";
@@ -131,8 +135,8 @@ pub struct Outcome {
     pub plans: Vec<Plan>,
     /// Cycles that no plan of the space goes below. Equal to those of the best plan if it is proven.
     pub bound: u64,
-    /// Cycles that no kernel goes below: products at the peak, and each tensor through HBM once.
-    pub of_problem: u64,
+    /// Cycles that no kernel for the problem goes below.
+    pub of_problem: ProblemBound,
     /// Number of choices at each stage.
     pub space: Space,
 }
@@ -164,6 +168,8 @@ struct State<'a> {
     space: Space,
     waiting: BinaryHeap<Reverse<(u64, Choice)>>,
     derived: BTreeMap<Choice, Waiting>,
+    /// Choices that were derived, or refused.
+    seen: HashSet<Choice>,
     plans: Vec<Plan>,
 }
 
@@ -177,11 +183,43 @@ impl State<'_> {
         }
     }
 
+    /// Derives and prices choices, the smallest bound first, and returns the smallest bound that is left. `choices` are
+    /// sorted by their bounds. The clock does not run before `waiting` choices are derived, and at most `most` times.
+    fn best_first(
+        &mut self,
+        choices: &[(u64, Choice)],
+        waiting: usize,
+        most: Option<u64>,
+        end: Option<Instant>,
+    ) -> u64 {
+        let mut next = 0;
+        loop {
+            let of_next = choices.get(next).map_or(u64::MAX, |(bound, _)| *bound);
+            let of_waiting = self.waiting.peek().map_or(u64::MAX, |Reverse((bound, _))| *bound);
+            let bound = of_next.min(of_waiting);
+            let is_late = !self.plans.is_empty() && end.is_some_and(|end| Instant::now() >= end);
+            let is_enough = most.is_some_and(|most| self.space.priced >= most);
+            if bound >= self.limit() || bound == u64::MAX || is_late || is_enough {
+                return bound;
+            }
+            let is_early = self.space.priced == 0 && self.waiting.len() < waiting;
+            if of_next <= of_waiting || is_early && of_next < u64::MAX {
+                self.derive(&choices[next].1);
+                next += 1;
+            } else {
+                self.price();
+            }
+        }
+    }
+
     /// Derives a choice, and lets it wait for the clock.
-    fn derive(&mut self, choice: Choice, schedule: Schedule, quick: Work) {
-        if self.derived.contains_key(&choice) || self.plans.iter().any(|plan| plan.choice == choice) {
+    fn derive(&mut self, choice: &Choice) {
+        if !self.seen.insert(choice.clone()) {
             return;
         }
+        let Some(schedule) = Schedule::new(self.problem, choice) else { return };
+        let quick = of_choice(self.problem, choice, &schedule, &self.rates);
+        let choice = choice.clone();
         let Some(layout) = layout(self.problem, &choice, &self.notation) else {
             self.refuse("whole flits".to_string(), NO_LAYOUT.to_string());
             return;
@@ -232,47 +270,43 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
         space: Space::default(),
         waiting: BinaryHeap::new(),
         derived: BTreeMap::new(),
+        seen: HashSet::new(),
         plans: Vec::new(),
     };
 
-    // What fits, by its bound. Only what may be better than the first plans is kept.
+    // The first round: some choices with small bounds, for plans that tell what is too slow.
     let rates = state.rates;
+    let mut probes: BinaryHeap<(u64, Choice)> = BinaryHeap::new();
+    for_each(problem, search.weights, &mut |choice| {
+        let Some(schedule) = Schedule::new(problem, choice) else { return };
+        let bound = of_choice(problem, choice, &schedule, &rates).cycles();
+        let is_better = probes.peek().is_none_or(|(worst, _)| bound < *worst);
+        if probes.len() < PROBES || is_better {
+            probes.push((bound, choice.clone()));
+        }
+        if probes.len() > PROBES {
+            probes.pop();
+        }
+    });
+    state.best_first(&probes.into_sorted_vec(), WAITING, Some(PRICED.max(search.top as u64)), end);
+
+    // The second round: everything that may be better.
+    let limit = state.limit();
     let mut quick: Vec<(u64, Choice)> = Vec::new();
     let mut space = Space::default();
     for_each(problem, search.weights, &mut |choice| {
         space.choices += 1;
-        if let Some(schedule) = Schedule::new(problem, &choice) {
-            space.fitting += 1;
-            quick.push((of_choice(problem, &choice, &schedule, &rates).cycles(), choice));
+        let Some(schedule) = Schedule::new(problem, choice) else { return };
+        space.fitting += 1;
+        let bound = of_choice(problem, choice, &schedule, &rates).cycles();
+        if bound < limit {
+            quick.push((bound, choice.clone()));
         }
     });
     quick.sort_unstable();
-    state.space = space;
-
-    let mut next = 0;
-    let is_over = |state: &State<'_>| !state.plans.is_empty() && end.is_some_and(|end| Instant::now() >= end);
-    let bound = loop {
-        let limit = state.limit();
-        let of_next = quick.get(next).map_or(u64::MAX, |(bound, _)| *bound);
-        let of_waiting = state.waiting.peek().map_or(u64::MAX, |Reverse((bound, _))| *bound);
-        let bound = of_next.min(of_waiting);
-        if bound >= limit || bound == u64::MAX || is_over(&state) {
-            break bound;
-        }
-        if of_next <= of_waiting
-            || state.plans.is_empty() && state.waiting.len() < PROBES && of_next < u64::MAX
-        {
-            let (_, choice) = quick[next].clone();
-            next += 1;
-            if let Some(schedule) = Schedule::new(problem, &choice) {
-                let work = of_choice(problem, &choice, &schedule, &state.rates);
-                state.derive(choice, schedule, work);
-            }
-        } else {
-            state.price();
-        }
-    };
-    state.space.bounded = (quick.len() - next) as u64;
+    (state.space.choices, state.space.fitting) = (space.choices, space.fitting);
+    let bound = state.best_first(&quick, 0, None, end);
+    state.space.bounded = state.space.fitting - state.seen.len() as u64;
     let best = state.plans.first().map_or(bound, |plan| plan.cycles);
     Outcome {
         bound: bound.min(best),

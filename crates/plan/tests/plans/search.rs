@@ -1,0 +1,78 @@
+//! The search finds what all choices, each on the clock and without a bound, say is the best.
+
+use crate::{choices, random_problem};
+use furiosa_visa_plan::{Plan, Problem, Search, search};
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_std::clock::Profile;
+use reference::cases::for_cases;
+
+/// Cycles of the best choices, by running the clock for every one.
+fn brute_force(problem: &Problem, profile: Profile, top: usize) -> Vec<u64> {
+    let all = choices(problem);
+    let mut cycles: Vec<u64> = (all.into_iter())
+        .filter_map(|choice| Plan::of(problem, choice, profile).ok())
+        .map(|plan| plan.cycles)
+        .collect();
+    cycles.sort_unstable();
+    cycles.truncate(top);
+    cycles
+}
+
+#[test]
+fn the_best_of_all_choices_is_found() {
+    for_cases(4, |random| {
+        let problem = random_problem(random, &[1, 2, 3, 4, 8]);
+        let profile = random.pick(&[Profile::Book, Profile::Detailed]);
+        let outcome = search(&problem, &Search { top: 3, profile, ..Search::default() });
+        let found: Vec<u64> = outcome.plans.iter().map(|plan| plan.cycles).collect();
+        let expected = brute_force(&problem, profile, 3);
+        let told = format!("{} with {}, {profile}", problem.einsum, problem.axes_text());
+        if found != expected {
+            return Err(format!("{told}: {found:?} were found, but the best are {expected:?}"));
+        }
+        if outcome.gap() != 0.0 {
+            return Err(format!("{told}: nothing is proven"));
+        }
+        Ok(())
+    });
+}
+
+/// The same plans, in the same order, each time.
+#[test]
+fn two_searches_find_the_same() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=24,N=16,K=128", ElementType::I8, None).expect("it is a contraction");
+    let options = Search { top: 5, ..Search::default() };
+    let told = || -> Vec<_> {
+        let plans = search(&problem, &options).plans;
+        plans.into_iter().map(|plan| (plan.cycles, plan.choice.clone(), plan.source())).collect()
+    };
+    let first = told();
+    assert_eq!(first.len(), 5);
+    assert!(first.is_sorted_by_key(|(cycles, ..)| *cycles));
+    assert_eq!(first, told());
+}
+
+/// What nobody computes with the rules has no plan, and the rules are named.
+#[test]
+fn an_empty_space_names_its_rules() {
+    let problem =
+        Problem::new("mk,kn->mn", "M=8,N=8,K=64", ElementType::I8, None).expect("it is a contraction");
+    let outcome = search(&problem, &Search::default());
+    assert!(outcome.plans.is_empty());
+    let refused: u64 = outcome.space.refused.values().map(|(count, _)| count).sum();
+    assert!(refused > 0 && refused <= outcome.space.fitting, "{:?}", outcome.space);
+    let message = &outcome.space.refused.values().next().expect("a rule").1;
+    assert!(!message.is_empty());
+}
+
+/// The operand in the register file can be named.
+#[test]
+fn a_role_is_kept() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=8,N=16,K=64", ElementType::I8, None).expect("it is a contraction");
+    for weights in [0, 1] {
+        let outcome = search(&problem, &Search { weights: Some(weights), ..Search::default() });
+        assert_eq!(outcome.plans[0].choice.weights, weights);
+    }
+}

@@ -1,0 +1,126 @@
+//! Random choices of random problems: the chip computes what the host does, in the cycles that were predicted, which are
+//! no fewer than the bounds.
+
+use crate::{choices, random_problem};
+use core::panic::Location;
+use furiosa_visa_plan::{Plan, Problem, bound};
+use furiosa_visa_rules::command::{Command, HostBuffer};
+use furiosa_visa_rules::lower::{Tensor, download, upload};
+use furiosa_visa_rules::scalar::{ElementType, bf16, f8e4m3};
+use furiosa_visa_std::chip::{SimOptions, System};
+use furiosa_visa_std::clock::{KernelCall, Profile};
+use reference::cases::for_cases;
+use reference::random::Random;
+use std::cell::Cell;
+
+/// Random choices of a problem until one is legal.
+const TRIES: usize = 12;
+
+/// A tensor of the host as bytes, and as numbers.
+fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>, Vec<u8>) {
+    let (low, high) = match element {
+        ElementType::I8 => (-128, 127),
+        ElementType::I4 => (-8, 7),
+        // Sums of floats are exact in any order.
+        _ => (-2, 2),
+    };
+    let values: Vec<i32> = (0..count).map(|_| random.below((high - low + 1) as usize) as i32 + low).collect();
+    let bytes = match element {
+        ElementType::I8 => values.iter().map(|value| *value as u8).collect(),
+        ElementType::I4 => {
+            let pairs = values.chunks(2);
+            pairs
+                .map(|pair| pair[0] as u8 & 15 | pair.get(1).map_or(0, |value| (*value as u8) << 4))
+                .collect()
+        }
+        ElementType::Bf16 => {
+            values.iter().flat_map(|value| bf16::from_f32(*value as f32).to_bits().to_le_bytes()).collect()
+        }
+        _ => values.iter().map(|value| f8e4m3::from_f32(*value as f32).to_bits()).collect(),
+    };
+    (values, bytes)
+}
+
+/// The result of the host, position by position.
+fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
+    let mut sums = vec![0i32; problem.elements(2)];
+    let mut index = vec![0; problem.axes.len()];
+    loop {
+        let place = |tensor: usize| {
+            problem.tensors[tensor]
+                .iter()
+                .fold(0, |place, &axis| place * problem.axes[axis].size + index[axis])
+        };
+        let product = operands[0][place(0)].wrapping_mul(operands[1][place(1)]);
+        let sum = &mut sums[place(2)];
+        *sum = sum.wrapping_add(product);
+        // The next index.
+        let mut axis = 0;
+        while axis < index.len() {
+            index[axis] += 1;
+            if index[axis] < problem.axes[axis].size {
+                break;
+            }
+            index[axis] = 0;
+            axis += 1;
+        }
+        if axis == index.len() {
+            return sums;
+        }
+    }
+}
+
+/// Runs a plan on the chip: the bytes of the result, and the cycles of the kernel.
+fn run(plan: &Plan, operands: [Vec<u8>; 2]) -> (Vec<u8>, u64) {
+    let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
+    let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
+    let host = |tensor: &Tensor| tensor.shape.element;
+    for (tensor, bytes) in commands.tensors.iter().zip(operands) {
+        let transfer = upload(host(tensor), tensor).expect("it is the same mapping");
+        system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
+    }
+    system.enter_kernel(KernelCall { number: 1, name: "plan" });
+    for operation in commands.operations {
+        system.execute(&Command { operation, location }).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+    system.enter_kernel(KernelCall::default());
+    let result = &commands.tensors[2];
+    let found = system.download(&download(host(result), result).expect("it is the same mapping"), location);
+    let found = found.unwrap_or_else(|fault| panic!("{fault}"));
+    assert!(found.initialised.is_none_or(|written| written.iter().all(|byte| *byte)), "all is written");
+    (found.bytes, system.report().kernels[0].makespan())
+}
+
+#[test]
+fn random_choices_compute_the_contraction() {
+    let legal = Cell::new(0);
+    let count = for_cases(100, |random| {
+        let problem = random_problem(random, &[1, 2, 3, 4, 6, 8, 13, 16, 24]);
+        let all = choices(&problem);
+        // Most choices are refused by some rule: one of several is not.
+        let legal_one = (0..TRIES).find_map(|_| Plan::of(&problem, random.pick(&all), Profile::default()).ok());
+        let Some(plan) = legal_one else { return Ok(()) };
+        legal.set(legal.get() + 1);
+        let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
+        let sums = expected(&problem, [&operands[0].0, &operands[1].0]);
+        let (bytes, cycles) = run(&plan, operands.map(|(_, bytes)| bytes));
+        let expected: Vec<u8> = match problem.output {
+            ElementType::I32 => sums.iter().flat_map(|sum| sum.to_le_bytes()).collect(),
+            ElementType::F32 => sums.iter().flat_map(|sum| (*sum as f32).to_le_bytes()).collect(),
+            _ => sums.iter().flat_map(|sum| bf16::from_f32(*sum as f32).to_bits().to_le_bytes()).collect(),
+        };
+        let told = || format!("{} with {}: {:?}", problem.einsum, problem.axes_text(), plan.choice);
+        if bytes != expected {
+            return Err(format!("{}: other values", told()));
+        }
+        if cycles != plan.cycles {
+            return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
+        }
+        let least = plan.work.cycles().max(bound::of_problem(&problem).cycles());
+        if least > cycles {
+            return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
+        }
+        Ok(())
+    });
+    assert!(4 * legal.get() >= 3 * count, "{} of {count} choices are legal", legal.get());
+}
