@@ -98,7 +98,8 @@ fn random_choices_compute_the_contraction() {
         let problem = random_problem(random, &[1, 2, 3, 4, 6, 8, 13, 16, 24]);
         let all = choices(&problem);
         // Most choices are refused by some rule: one of several is not.
-        let legal_one = (0..TRIES).find_map(|_| Plan::of(&problem, random.pick(&all), Profile::default()).ok());
+        let legal_one =
+            (0..TRIES).find_map(|_| Plan::of(&problem, random.pick(&all), Profile::default()).ok());
         let Some(plan) = legal_one else { return Ok(()) };
         legal.set(legal.get() + 1);
         let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
