@@ -118,7 +118,7 @@ fn the_later_surface() {
 
 #[test]
 fn the_layers() {
-    for layer in ["rules", "chip", "clock", "report"] {
+    for layer in ["rules", "chip", "clock", "plan", "report"] {
         check(&format!("furiosa-visa-{layer}"), &format!("crates/{layer}"), &["src/lib.rs"]);
     }
 }

@@ -51,7 +51,7 @@ pub fn main() -> ExitCode {
 fn printed(output: tool::Output) -> ExitCode {
     let mut code = output.code;
     for (path, content) in output.file.iter().chain(&output.rewritten) {
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let made = output.folder.as_ref().map_or(Ok(()), std::fs::create_dir_all);
         if let Err(error) = made.and_then(|()| std::fs::write(path, content)) {
             // A message that cannot be printed has no reader, so the error is ignored.
             let _ = writeln!(std::io::stderr(), "error: `{}` cannot be written: {error}", path.display());

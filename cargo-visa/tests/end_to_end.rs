@@ -207,6 +207,46 @@ fn one_program_under_two_names() {
     assert!(made.status.success() && folder.join("my-kernels/Cargo.toml").exists(), "{}", stderr(&made));
 }
 
+/// Files of `visa plan --emit` are tests of a crate: they build without a warning, and their values and cycles are right.
+#[test]
+fn plans_are_tests_of_a_crate() {
+    let project = folder("plans");
+    std::fs::create_dir_all(project.join("src")).expect("the folder can be written");
+    let manifest = "[package]\nname = \"plans\"\nedition = \"2024\"\n[workspace]\n";
+    std::fs::write(project.join("Cargo.toml"), manifest).expect("the folder can be written");
+    std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
+    // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
+    // padded axes and two bits per element.
+    let problems = [
+        ("mk,nk->mn", "M=64,N=64,K=512", "i8", None),
+        ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf")),
+        ("bqhd,bkhd->bhqk", "B=1,Q=24,H=3,D=64,K=40", "bf16", None),
+        ("mk,nk->nm", "M=1,N=512,K=768", "bf16", None),
+        ("mk,nk->mn", "M=197,N=96,K=128", "i4", None),
+        ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf")),
+    ];
+    for (number, (einsum, axes, dtype, role)) in problems.into_iter().enumerate() {
+        let mut arguments =
+            vec!["plan", "--einsum", einsum, "--axes", axes, "--dtype", dtype, "--emit", "tests"];
+        arguments.extend(["--time", "2s", "--top", "1"]);
+        if dtype == "bf16" {
+            arguments.extend(["--out", "bf16"]);
+        }
+        arguments.extend(role.into_iter().flat_map(|role| ["--role", role]));
+        let found = visa(&project, &arguments);
+        assert!(found.status.success(), "{einsum}: {}", stderr(&found));
+        let to = project.join(format!("tests/plan{number}.rs"));
+        std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    let run = of_a_user(cargo.args(["test", "--offline", "--quiet", "--tests"]), &project);
+    let run = run.output().expect("it starts");
+    let printed = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{printed}\n{}", stderr(&run));
+    assert_eq!(printed.matches("1 passed").count(), problems.len(), "{printed}");
+    assert!(!stderr(&run).contains("warning: unused"), "{}", stderr(&run));
+}
+
 /// No cargo is started, and nothing is asked of a network.
 #[test]
 fn a_new_crate_beside_a_version_is_written_alone() {

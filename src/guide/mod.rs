@@ -24,8 +24,9 @@
 //! 12. [`clock`]: the report, and how to make a kernel faster.
 //! 13. [`faults_and_refusals`]: how to read them.
 //! 14. [`kernels`]: layers, norms, softmax and sums that are there already.
-//! 15. [`coming_from`]: the words of Triton, CUDA and CuTe.
-//! 16. [`glossary`].
+//! 15. [`planning`]: the mapping of a contraction, found and proven.
+//! 16. [`coming_from`]: the words of Triton, CUDA and CuTe.
+//! 17. [`glossary`].
 //!
 //! `visa help TOPIC` prints a chapter in a terminal, for example `visa help fetch`. Messages and reports name a chapter as
 //! `(guide: fetch)`.
@@ -70,6 +71,7 @@ chapters! {
     clock, "The clock, and faster kernels", "12_clock.md";
     faults_and_refusals, "Faults and refusals", "13_faults_and_refusals.md";
     kernels, "Parts of kernels: layers, norms, softmax", "16_kernels.md";
+    planning, "The best mapping of a contraction", "17_planning.md";
     coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
     glossary, "Glossary", "15_glossary.md";
 }

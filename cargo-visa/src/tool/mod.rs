@@ -27,6 +27,8 @@ pub struct Output {
     pub stderr: String,
     /// Exit code: 0, 1 if a check fails, or 2 if the input is refused.
     pub code: u8,
+    /// A folder to make for the files, if it is not there.
+    pub folder: Option<PathBuf>,
     /// A file to write.
     pub file: Option<(PathBuf, String)>,
     /// Files that exist, with their new content.
@@ -267,8 +269,7 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `port` and \
-                    `help`";
+                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `port` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

@@ -11,7 +11,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::text::grouped;
 use serde_json::json;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Time that a search takes if nothing is said.
 const TIME: Duration = Duration::from_secs(60);
@@ -86,8 +86,9 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             }
         },
     };
-    let file = emit.raw().map(|folder| (Path::new(&folder).join("plan.rs"), best.source()));
-    Ok(Output { file, ..Output::text(stdout) })
+    let folder = emit.raw().map(PathBuf::from);
+    let file = folder.as_ref().map(|folder| (folder.join("plan.rs"), best.source()));
+    Ok(Output { folder, file, ..Output::text(stdout) })
 }
 
 /// The operand in the register file: `w=trf`, or `x=stream`, which means the same.

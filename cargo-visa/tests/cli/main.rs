@@ -6,6 +6,7 @@ mod corpus;
 mod help;
 #[cfg(unix)]
 mod interrupted;
+mod plan;
 mod port;
 mod refusals;
 mod run;

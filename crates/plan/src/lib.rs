@@ -16,6 +16,17 @@
 //! | [`bound`] | cycles that no kernel of a choice goes below |
 //! | [`search`] | the best choices, and the proof |
 //!
+//! ```
+//! use furiosa_visa_plan::{Problem, Search, search};
+//! use furiosa_visa_rules::scalar::ElementType::I8;
+//! let problem = Problem::new("mk,nk->mn", "M=16,N=32,K=64", I8, None)?;
+//! let outcome = search(&problem, &Search::default());
+//! let best = &outcome.plans[0];
+//! assert_eq!(outcome.gap(), 0.0); // nothing of the space takes fewer cycles
+//! assert!(best.source().contains("#[device(chip = 1)]"));
+//! # Ok::<(), furiosa_visa_plan::ProblemError>(())
+//! ```
+//!
 //! The crate has no number of the hardware and no rule of its own: sizes come from `spec`, what is legal from the rules,
 //! and cycles from the clock.
 
