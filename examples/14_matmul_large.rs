@@ -1,4 +1,5 @@
-//! Large matrix products, in int8: four ways to share the sum over `K`, and what each of them costs.
+//! Large matrix products, in int8: four ways by hand to share the sum over `K`, what each of them costs, and the way that
+//! `visa plan` finds.
 //!
 //! ```text
 //!   one slice          each slice has all of K, for some rows and some columns
@@ -19,14 +20,19 @@
 //! | clusters | 3 166 494 | 8.3 % | 26 106 992 | 64.3 % |
 //! | chips (2) | 4 120 232 | 3.2 % | 42 688 934 | 19.7 % |
 //!
-//! The load of weights decides them: slices that share columns get copies of the same weights, and slices of a cluster get
+//! | planned | 303 958 | 86.2 % | | |
+//!
+//! The load of weights decides those by hand: slices that share columns get copies of the same weights, and slices of a cluster get
 //! copies one after another. A slice with all of `K` has room for 8 columns in a half of its register file, and uses them for few
 //! rows. Its writes, 2 KiB apart, also stay at one bank of DM and keep the DMA engines out. With half of `K` in each cluster, both
 //! load copies at the same time. Sums between slices cost nothing beside the product, and those between clusters hide behind it.
 //! Two chips have twice the peak, but the link between them takes longer than the product; they are for what the memory
 //! of one chip does not hold.
 //!
-//! In each turn a block of columns of `w` goes to one half of the register file while the other half multiplies:
+//! The planned one loads weights to one slice each, where they stay in the register file. Slices that share rows of `x` load a
+//! part of them each, and the Switch Engine hands the parts round while they are multiplied.
+//!
+//! In each turn of the ways by hand a block of columns of `w` goes to one half of the register file while the other half multiplies:
 //!
 //! ```text
 //!   DMA    w0 w1 w2 w3 y0 w4 y1 …
@@ -379,6 +385,78 @@ between!(
     block 128, groups 16, blocks 128, kept 64, sums [N / 64 % 2, M / 32 % 16, N % 64], y [N / 64 % 2] [N % 64]
 );
 
+/// The mapping that `visa plan --einsum mk,nk->mn` finds: all weights are in the register files of a cluster, `$columns` and
+/// `$part` of `K` in each slice, and the clusters share the rows of `x`. A tile of 256 rows comes at a time, 4 to each of 32
+/// slices, which hand them round; there are `$tiles`. 8 slices have parts of each sum.
+macro_rules! planned {
+    (
+        $name:ident: $size:tt, columns $columns:tt, groups $groups:tt, part $part:tt, flits $flits:tt, pairs $pairs:tt,
+        tiles $tiles:tt
+    ) => {
+        mod $name {
+            use super::*;
+
+            axes![M = $size, N = $size, K = $size];
+
+            type Cluster = m![M / 128 % 2];
+            type Slice = m![N / $columns, K / $part];
+            type Group = m![N / 8 % $groups];
+            type Rows = m![M % 4, M / 4 % 32];
+
+            type X = HbmTensor<i8, m![1], m![M, K]>;
+            type W = HbmTensor<i8, m![1], m![N, K]>;
+            type Y = HbmTensor<i32, m![1], m![M, N]>;
+            type DmX = DmTensor<i8, m![1], Cluster, m![M / 4 % 32, K / $part], m![M % 4, K % $part]>;
+            type DmW = DmTensor<i8, m![1], Cluster, Slice, m![N % $columns, K % $part]>;
+            type Weights = TrfTensor<i8, m![1], Cluster, Slice, m![N % 8], m![{ Group }, K % $part]>;
+            /// One slice of 8 has the sums.
+            type Summed = m![N / $columns, 1 # 8];
+            type Sums = DmTensor<i32, m![1], Cluster, Summed, m![M % 128, N % $columns]>;
+
+            /// Brings a tile of rows, a part to each slice.
+            fn bring(ctx: &mut Context, x: &X, tile: usize) -> DmX {
+                let x = x.view().tile::<m![M / 256], 1, m![1 # $tiles, M % 256, K]>(tile);
+                x.to_dm(&mut ctx.tdma, half_of(X_ADDRESS, tile))
+            }
+
+            /// Multiplies a tile with all weights.
+            fn multiply(ctx: &mut Context, x: &DmX, weights: &Weights, tile: usize) -> Sums {
+                (ctx.main.begin(x.view()).fetch::<i8, m![M % 4], m![K % $part]>())
+                    .switch_to::<Slice, Rows>()
+                    .collect::<m![{ Rows }, K / 32 % $flits], m![K % 32]>()
+                    .align::<m![{ Rows }, K / 64 % $pairs, { Group }], m![K % 64], _, _>(weights)
+                    .contract::<m![1]>()
+                    .accumulate::<m![{ Rows }, { Group }], m![N % 8]>(AccumulationKind::Interleaved)
+                    .vector_init()
+                    .vector_inter_slice_reduce::<Summed, m![{ Rows }, { Group }]>(InterSliceReduceOpI32::Add)
+                    .vector_final()
+                    .commit(Y_ADDRESS + tile as u64 % 2 * (64 << 10))
+            }
+
+            #[device(chip = 1)]
+            fn product(ctx: &mut Context, x: &X, w: &W, y: &mut Y) {
+                let w: DmW = w.to_dm(&mut ctx.tdma, W_ADDRESS);
+                let weights: Weights = (ctx.sub.begin(w.view()))
+                    .fetch::<i8, m![N % 8, { Group }], m![K % $part]>()
+                    .collect::<m![N % 8, { Group }, K / 32 % $flits], m![K % 32]>()
+                    .to_trf(TrfAddress::Full);
+                let mut next = Some(bring(ctx, x, 0));
+                for (tile, y) in y.view_mut().split_tiles_mut::<m![M / 256], 1, m![1 # $tiles, M % 256, N]>().enumerate() {
+                    let following = (tile + 1 < $tiles).then(|| bring(ctx, x, tile + 1));
+                    let x = std::mem::replace(&mut next, following).expect("one tile for each turn");
+                    let sums = multiply(ctx, &x, &weights, tile);
+                    sums.view().to_hbm_view(&mut ctx.tdma, y);
+                }
+            }
+
+            run!($size, 1, product);
+        }
+    };
+}
+
+planned!(planned_2048: 2048, columns 64, groups 8, part 256, flits 8, pairs 4, tiles 8);
+planned!(planned_4096: 4096, columns 128, groups 16, part 512, flits 16, pairs 8, tiles 16);
+
 /// A way to share the sum, and the kernels for it.
 struct Way {
     name: &'static str,
@@ -404,6 +482,7 @@ const WAYS: &[Way] = &[
         chips: 1,
         kernels: &[(2048, clusters_2048::run), (4096, clusters_4096::run), (16384, clusters_16384::run)],
     },
+    Way { name: "planned", chips: 1, kernels: &[(2048, planned_2048::run), (4096, planned_4096::run)] },
     Way {
         name: "chips",
         chips: 2,

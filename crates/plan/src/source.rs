@@ -110,7 +110,7 @@ impl Plan {
         reached(stream, choice.stream_spread, slices(Role::Of(choice.weights)));
         reached(weights, choice.weights_spread, slices(Role::Of(choice.stream())));
         reasons.push(format!(
-            "bound: {} cycles, held by the {}; the kernel takes {:.1} times as long",
+            "bound: {} cycles, held by the {}; the kernel takes {:.2} times as long",
             self.work.cycles(),
             self.work.resource(),
             self.cycles as f64 / self.work.cycles().max(1) as f64
@@ -229,7 +229,8 @@ impl Plan {
 
     fn passes(&self, out: &mut String) -> core::fmt::Result {
         let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
-        let two_halves = !schedule.is_full && schedule.steps() > 1;
+        let loads = if schedule.is_resident { schedule.blocks } else { schedule.steps() };
+        let two_halves = !schedule.is_full && loads > 1;
         let number = if two_halves { "step" } else { "_step" };
         writeln!(
             out,
