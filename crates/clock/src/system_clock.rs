@@ -9,6 +9,7 @@ use super::dma_timing::{DmaClock, DmaTiming, dma_timing, indexed_timing, shuffle
 use super::hazards::{Access, OperationNumber};
 use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
+use super::memset;
 use super::numbers::{Model, Numbers};
 use super::record::{
     Amount, ContractionUse, Observer, PassUse, Products, Record, Timing, UsedSlices, VectorUse,
@@ -21,7 +22,7 @@ use core::panic::Location;
 use furiosa_visa_rules::command::moves::Side;
 use furiosa_visa_rules::command::{
     AccumulationKind, Command, ContextKind, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory,
-    MemoryKind, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
+    MemoryKind, Memset, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
 };
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
@@ -215,6 +216,7 @@ impl Clock {
                 Order::Command(Operation::Dma(dma)) => self.dma(&dma, given),
                 Order::Command(Operation::UnitCopy(copy)) => self.unit_copy(&copy, given),
                 Order::Command(Operation::Indexed(indexed)) => self.indexed(&indexed, given),
+                Order::Command(Operation::Memset(memset)) => self.memset(&memset, given),
                 Order::Upload(transfer) => from_or_to_host(&transfer, true, given),
                 Order::Download(transfer) => from_or_to_host(&transfer, false, given),
             };
@@ -425,6 +427,37 @@ impl Clock {
             accesses: Arc::new(accesses),
             load,
             configuration: configuration.into(),
+            ..given
+        }
+    }
+
+    fn memset(&mut self, memset: &Memset, given: Record) -> Record {
+        let mut resources = Resources::of(ContextKind::Sub);
+        let time = memset::memset_time(memset, self.model);
+        let writes = memset::writes(memset);
+        if writes.as_ref().is_some_and(memset::holds_dma) {
+            resources = resources.with(Resource::Context(ContextKind::TensorDma));
+        }
+        let load = match writes {
+            Some(writes) if self.model.is_detailed() => memset::load(writes, &time),
+            _ => BankLoad::Nothing,
+        };
+        let destination = &memset.destination;
+        let elements = unit_copy::moved(&memset.moves, Side::Destination);
+        Record {
+            operation: Memset::CALL,
+            context: ContextKind::Sub,
+            resources,
+            timing: Timing::TensorUnit(time),
+            amount: Amount {
+                written_bytes: bits(elements, destination).div_ceil(8),
+                slices: self.slices_of(destination),
+                ..Amount::default()
+            },
+            memories: (None, Some(MemoryKind::Dm)),
+            accesses: Arc::new([Access::of(&memset.writes())]),
+            load: Arc::new(load),
+            configuration: memset.to_string().into(),
             ..given
         }
     }

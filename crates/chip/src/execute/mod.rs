@@ -19,6 +19,7 @@ mod host;
 pub(crate) mod indexed;
 mod load;
 mod mask;
+mod memset;
 mod narrow;
 mod operands;
 mod packets;
@@ -31,6 +32,7 @@ mod vector;
 
 pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, nothing, upload};
+pub(crate) use memset::run as run_memset;
 
 use super::commands::Beginning;
 use super::memory::Unit;
