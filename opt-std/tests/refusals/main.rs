@@ -151,6 +151,16 @@ const CASES: &[Case] = &[
         message: "dma_gather_scaled: of the table `HbmTensor<m![1], m![T, K]>`, `m![T]` and `m![K]` are in no row",
     },
     Case {
+        name: "memset_of_a_type_without_immediates",
+        call: "DmTensor::<f8e5m2, m![1], m![1 # 2], m![1 # 256], m![K]>::new().view_mut().memset(f8e5m2::from_f32(1.0), &mut ctx.sub)",
+        message: "memset: a value of `f8e5m2` is no immediate of the sub context",
+    },
+    Case {
+        name: "memset_of_f4",
+        call: "DmTensor::<f4e2m1, m![1], m![1 # 2], m![1 # 256], m![K]>::new().view_mut().memset(f4e2m1::from_f32(1.0), &mut ctx.sub)",
+        message: "memset: a value of `f4e2m1` is no immediate of the sub context",
+    },
+    Case {
         name: "reshape_to_another_size",
         call: "unsafe { a.reshape::<m![1], m![1 # 2], m![1 # 256], m![K]>() }",
         message: "reshape: Element `m![T, K]` has 1024 positions, and `m![K]` has 64 positions",
