@@ -504,14 +504,17 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
     }
 }
 
-impl<D: MemsetScalar, Chip: M, Cluster: M, Slice: M, Element: M>
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
     /// Makes `value` of every element, and leaves padding as it is: see
     /// [`crate::visa::tensor::DmTensorViewMut::memset`].
     #[track_caller]
     #[inline(never)]
-    pub fn memset(&mut self, value: D, sub: &mut TuContext<{ Tu::Sub }>) {
+    pub fn memset(&mut self, value: D, sub: &mut TuContext<{ Tu::Sub }>)
+    where
+        D: MemsetScalar,
+    {
         check!(MOVES of MemsetPlan<D, Chip, Cluster, Slice, Element>);
         self.0.memset(value, &mut sub.0);
     }

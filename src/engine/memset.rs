@@ -13,6 +13,7 @@ use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Tu, TuContext, TuValues as _};
+use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
 use furiosa_visa_rules::engine::memset::memset_operation;
@@ -69,7 +70,7 @@ impl<D: MemsetScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     };
 }
 
-impl<D: MemsetScalar, Chip: M, Cluster: M, Slice: M, Element: M>
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
 {
     /// Makes `value` of every element, by the sub context: the DMA engines and the main context continue meanwhile.
@@ -108,7 +109,10 @@ impl<D: MemsetScalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// [`SdkReport`](crate::chip::SdkReport).
     #[track_caller]
     #[inline(never)]
-    pub fn memset(&mut self, value: D, sub: &mut impl MemsetContext) {
+    pub fn memset(&mut self, value: D, sub: &mut impl MemsetContext)
+    where
+        D: MemsetScalar,
+    {
         let moves = planned!(const MOVES of MemsetPlan<D, Chip, Cluster, Slice, Element>);
         sub.unit().execute(memset_operation(self.region(), value.to_bits(), moves));
     }

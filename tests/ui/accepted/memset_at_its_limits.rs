@@ -16,7 +16,7 @@ fn shapes(ctx: &mut Context, value: f32) {
     one.view_mut().memset(value, &mut ctx.sub);
     let mut halves = DmTensor::<i4, m![1], m![1 # 2], m![A], m![N, B # 16]>::new(ctx);
     halves.view_mut().memset(i4::from_i32(-8), &mut ctx.sub);
-    let mut ragged = DmTensor::<i16, m![1], m![C], m![B / 4 # 256], m![N # 8, B % 4]>::new(ctx);
+    let mut ragged = DmTensor::<i16, m![1], m![C], m![B # 16 / 4 # 256], m![N # 8, B # 16 % 4]>::new(ctx);
     ragged.view_mut().memset(i16::MIN, &mut ctx.sub);
     let mut cut = DmTensor::<bf16, m![1], m![1 # 2], m![A], m![B = 3 # 8]>::new(ctx);
     cut.view_mut().memset(bf16::from_f32(value), &mut ctx.sub);
