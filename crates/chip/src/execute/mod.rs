@@ -184,8 +184,10 @@ impl<'a> Pass<'a> {
             None => fetch,
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
-        let contraction =
-            command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
+        let contraction = command
+            .contraction
+            .as_ref()
+            .map(|contraction| ContractionPlan::new(contraction, command.fetch.output, path, options));
         let switch = command.switch.as_ref().map(|switch| SwitchPlan::new(switch, &fetch));
         let piece = match (&switch, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),
