@@ -67,9 +67,9 @@ fn values_are_set() {
     assert!(all.into_iter().eq(expected));
     let report = ctx.report();
     let sets: Vec<_> = report.records.iter().filter(|own| own.operation == "memset").collect();
-    // 64 and 32 words of 4 bytes, one after the other.
+    // 64 and 32 words of 4 bytes, one after the other, 258 cycles after the command and one after the first.
     let cycles: Vec<u64> = sets.iter().map(|own| own.timing.cycles()).collect();
-    assert_eq!((cycles, sets[1].start), (vec![64, 32], sets[0].end));
+    assert_eq!((cycles, sets[1].start), (vec![258 + 1 + 64, 258 + 1 + 32], sets[0].end));
     let store = report.records.iter().find(|own| own.operation == "to_hbm").expect("it ran");
     assert!(store.start >= sets[1].end, "{report}");
     // The tile is noted: the compiler for the chip takes whole tensors.
