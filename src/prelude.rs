@@ -17,6 +17,7 @@ pub use crate::engine::contraction::{
 pub use crate::engine::dma::{DmaPlan, HostPlan};
 pub use crate::engine::fetch::FetchPlan;
 pub use crate::engine::lookup_table::{LookupTable, TableLookup};
+pub use crate::engine::memset::{MemsetPlan, MemsetScalar};
 pub use crate::engine::stream::{
     AccumulationTensor, AlignedPair, BeginTensor, CastTensor, CollectTensor, CommitCastTensor,
     CommitTrimTensor, ContractionTensor, FetchTensor, StreamTensor, SwitchTensor, TransposeTensor,

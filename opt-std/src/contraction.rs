@@ -11,7 +11,7 @@ use crate::visa::engine::stream::stage::{
 };
 use crate::visa::mapping::M;
 use crate::visa::runtime::Tu;
-use crate::visa::scalar::{ContractsTo, StreamScalar};
+use crate::visa::scalar::{ContractsTo, StreamScalar, i4, i5, i9};
 use crate::visa::surface::{Layout, StreamLayout};
 use crate::visa::tensor::TrfTensor;
 use crate::visa::text::text;
@@ -57,12 +57,16 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> TuTensor<'l, T, Position
 /// A type of weights for a stream of `D`.
 #[diagnostic::on_unimplemented(
     message = "contract_outer: weights of `{Self}` do not meet a stream of `{D}`",
-    note = "weights have the type of the stream",
-    note = "help: for a stream with a zero point, load the weights with `.fetch_zero_point_sub(0)`"
+    note = "weights have the type of the stream; i4 and i5 meet each other, and so do i8 and i9",
+    note = "help: load the weights from a tensor of the stream's type"
 )]
 pub trait ContractionWeight<D: StreamScalar>: StreamScalar {}
 
 impl<D: StreamScalar> ContractionWeight<D> for D {}
+impl ContractionWeight<i5> for i4 {}
+impl ContractionWeight<i4> for i5 {}
+impl ContractionWeight<i9> for i8 {}
+impl ContractionWeight<i8> for i9 {}
 
 impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Lane: M> TuTensor<'l, T, PositionAlign<Lane>, D, L> {
     /// Multiplies, and adds neighbouring products in a tree until `OutPacket` columns are left: see

@@ -9,6 +9,7 @@ use crate::host::{HostTensor, positions_of};
 use crate::visa::command::Duplicates;
 use crate::visa::engine::copies::{ParallelCopyPlan, ShufflePlan};
 use crate::visa::engine::dma::{AtRest, DmaPlan, HostPlan, IndexedPlan};
+use crate::visa::engine::memset::{MemsetPlan, MemsetScalar};
 use crate::visa::mapping::{M, Pair};
 use crate::visa::runtime::{AUTO, DeviceSend, Dma, DmaValues as _, TensorChips, Tu, TuValues as _};
 use crate::visa::scalar::Scalar;
@@ -500,5 +501,21 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
     ) -> HbmTensor<D, Chip, Element> {
         check!(CHIPS of ShufflePlan<tensor::HbmTensor<D, Chip, Element>>);
         HbmTensor(surface::hbm_chip_shuffle(self.0, &mut dma.0, pattern))
+    }
+}
+
+impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
+    DmTensorViewMut<'_, D, Chip, Cluster, Slice, Element>
+{
+    /// Makes `value` of every element, and leaves padding as it is: see
+    /// [`crate::visa::tensor::DmTensorViewMut::memset`].
+    #[track_caller]
+    #[inline(never)]
+    pub fn memset(&mut self, value: D, sub: &mut TuContext<{ Tu::Sub }>)
+    where
+        D: MemsetScalar,
+    {
+        check!(MOVES of MemsetPlan<D, Chip, Cluster, Slice, Element>);
+        self.0.memset(value, &mut sub.0);
     }
 }

@@ -11,6 +11,7 @@ pub mod fetch;
 pub mod inspect;
 pub mod layout;
 pub mod lookup_table;
+pub mod memset;
 #[doc(hidden)]
 pub mod next_call;
 pub mod register_file;

@@ -23,6 +23,7 @@ mod collect;
 mod contraction;
 mod copies;
 mod indexed;
+mod memset;
 mod register_files;
 #[cfg(test)]
 mod sequencer_tests;

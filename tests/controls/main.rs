@@ -12,6 +12,7 @@ mod contexts;
 mod copies;
 mod environment;
 mod fresh;
+mod memset;
 mod order;
 mod orders;
 mod padding;

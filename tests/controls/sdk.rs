@@ -213,6 +213,18 @@ kernels! {
             let _: Trf = switched!(ctx.main, one).to_trf(TrfAddress::Full); // reported
         }
     }
+    memset_of_tiles: |ctx, x, _z| {
+        let mut one: DmX = x.to_dm(&mut ctx.tdma, AUTO);
+        for row in [0, 8] {
+            one.view_mut().tile::<m![B], 8, m![B = 8 # 64]>(row).memset(1, &mut ctx.sub); // reported
+        }
+    }
+    memset_of_tensors: |ctx, x, _z| {
+        let mut one: DmX = x.to_dm(&mut ctx.tdma, AUTO);
+        one.view_mut().memset(1, &mut ctx.sub);
+        let mut other = DmX::new(ctx);
+        other.view_mut().memset(x.address() as i8, &mut ctx.sub);
+    }
     switch_elsewhere: |ctx, x, _z| {
         let one: DmX = x.to_dm(&mut ctx.tdma, AUTO);
         let _switch_of_sub: Trf = switched!(ctx.sub, one).to_trf(TrfAddress::FirstHalf);
@@ -271,6 +283,12 @@ fn a_switch_of_main_that_ends_in_the_trf() {
     let text = "a pass of `main` goes through the Switch Engine and ends in the TRF";
     reported(switch_to_trf, SdkReport::SwitchToTrf, "to_trf", &[2], text);
     unreported(switch_elsewhere);
+}
+
+#[test]
+fn a_memset_of_a_tile() {
+    reported(memset_of_tiles, SdkReport::MemsetOfTile, "memset", &[2], "a tile is set, and no whole tensor");
+    unreported(memset_of_tensors);
 }
 
 /// The short report has the first three notes, the full one all of them, and so has the one for tools.

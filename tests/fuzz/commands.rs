@@ -13,7 +13,7 @@ use furiosa_visa_std::clock::{KernelCall, Report};
 use furiosa_visa_std::command::{
     self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates,
     Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection,
-    Memory, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop,
+    Memory, Memset, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop,
     SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
@@ -372,6 +372,13 @@ fn given(operation: &Operation) -> Given {
             let copy = UnitCopy { call, context, source, destination, moves };
             Given::Command(Box::new(command::Operation::UnitCopy(Box::new(copy))))
         }
+        Operation::Set { to, value, moved } => {
+            let destination = region(to);
+            let code = value.iter().rev().fold(0, |code, byte| code << 8 | u32::from(*byte));
+            let immediate = Memset::immediate(code, destination.footprint.element.bits());
+            let memset = Memset { destination, immediate, moves: transfer(moved) };
+            Given::Command(Box::new(command::Operation::Memset(Box::new(memset))))
+        }
         Operation::Indexed(own) => {
             Given::Command(Box::new(command::Operation::Indexed(Box::new(indexed(own)))))
         }
@@ -555,6 +562,9 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
             command::Operation::UnitCopy(copy) => {
                 (region, transfer) = (Some(&mut copy.source), copy.moves.first_mut());
                 other = Some(&mut copy.destination);
+            }
+            command::Operation::Memset(memset) => {
+                (region, transfer) = (Some(&mut memset.destination), Some(&mut memset.moves));
             }
             command::Operation::Indexed(own) => {
                 (region, transfer) = (Some(&mut own.source), Some(&mut own.payload));

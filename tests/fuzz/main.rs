@@ -59,6 +59,7 @@ fn names(operation: &Operation) -> Vec<&'static str> {
         Operation::Dma { .. } => vec!["moved"],
         Operation::Copy { .. } => vec!["copied"],
         Operation::Indexed(_) => vec!["indexed"],
+        Operation::Set { .. } => vec!["set"],
         Operation::Pass(pass) => {
             let all = [
                 (pass.exchange.is_some(), "switched"),
@@ -228,29 +229,37 @@ fn random_sequences_agree_with_the_shadow() {
     let count = for_cases(2000, |random| run(random, &mut tally));
     println!("{count} sequences: {tally:#?}");
     if count >= 2000 {
-        let missing: BTreeSet<String> = (Broken::ALL
-            .iter()
-            .chain(&Broken::OF_SUMS)
-            .map(|broken| format!("{broken:?}")))
-        // Only sums meet padding.
-        .chain(
-            Rule::ALL
-                .iter()
-                .filter(|rule| **rule != Rule::Padding)
-                .map(|&rule| format!("only {:?}", kind(rule))),
-        )
-        .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
-        .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
-        .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
-        .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
-        .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
-        .chain(
-            ["done", "summed", "switched", "transposed", "sums transposed", "copied", "indexed", "tiles"]
-                .map(str::to_string),
-        )
-        .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
-        .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
-        .collect();
+        let missing: BTreeSet<String> =
+            (Broken::ALL.iter().chain(&Broken::OF_SUMS).map(|broken| format!("{broken:?}")))
+                // Only sums meet padding.
+                .chain(
+                    Rule::ALL
+                        .iter()
+                        .filter(|rule| **rule != Rule::Padding)
+                        .map(|&rule| format!("only {:?}", kind(rule))),
+                )
+                .chain(SUMMED.iter().map(|rule| format!("summed, only {:?}", kind(*rule))))
+                .chain(COPIED.iter().map(|rule| format!("copied, only {:?}", kind(*rule))))
+                .chain(SWITCHED.iter().map(|rule| format!("switched, only {:?}", kind(*rule))))
+                .chain(TRANSPOSED.iter().map(|rule| format!("transposed, only {:?}", kind(*rule))))
+                .chain(INDEXED.iter().map(|rule| format!("indexed, only {:?}", kind(*rule))))
+                .chain(
+                    [
+                        "done",
+                        "summed",
+                        "switched",
+                        "transposed",
+                        "sums transposed",
+                        "copied",
+                        "indexed",
+                        "set",
+                        "tiles",
+                    ]
+                    .map(str::to_string),
+                )
+                .chain(["moved over itself", "moved, only Overwrite"].map(str::to_string))
+                .filter(|name| tally.get(name).is_none_or(|&count| count < 5))
+                .collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {tally:?}");
     }
 }
@@ -286,6 +295,7 @@ fn traces_add_up_to_the_report() {
         seen.extend(traces::run(random)?.iter().map(|record| record.operation));
         Ok(())
     });
-    let all = ["upload", "to_dm", "to_hbm", "commit", "to_trf", "to_vrf", "to_dm_pcopy", "dma_gather"];
+    let all =
+        ["upload", "to_dm", "to_hbm", "commit", "to_trf", "to_vrf", "to_dm_pcopy", "dma_gather", "memset"];
     assert!(count < 300 || all.iter().all(|name| seen.contains(name)), "only {seen:?}");
 }

@@ -272,9 +272,10 @@ impl Operations {
             _ => Operation::Launch,
         };
         match &operation {
-            Operation::Upload { to, .. } | Operation::Dma { to, .. } | Operation::Copy { to, .. } => {
-                self.remember(to)
-            }
+            Operation::Upload { to, .. }
+            | Operation::Dma { to, .. }
+            | Operation::Copy { to, .. }
+            | Operation::Set { to, .. } => self.remember(to),
             Operation::Indexed(own) => self.remember(if own.gathers { &own.side } else { &own.table }),
             Operation::Pass(Pass { sink: Sink::Commit { to, .. } | Sink::Vrf { to, .. }, .. }) => {
                 self.remember(to)
@@ -488,8 +489,35 @@ impl Operations {
         upload
     }
 
+    /// A value to all slices and elements of a tensor, seldom to others.
+    fn set(&mut self, random: &mut Random) -> Operation {
+        let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
+        let (kind, elements) = (random.pick(&KINDS), random.between(1, 64));
+        let to = self.made(random, memory, kind, elements);
+        let (slices, held) = (to.slices.min(4), to.held());
+        let both = |size, step| one(size, step, step);
+        let mut loops = vec![both(to.clusters.min(2), (256, 0)), both(slices, (1, 0)), both(held, (0, 1))];
+        let at = random.below(loops.len());
+        let mut cut = None;
+        let moved = &mut loops[at];
+        match random.below(28) {
+            0 => moved.size = 0,
+            1 => moved.size += 1,
+            2 => moved.to.1 = random.pick(&[0, 1, 2, 3]),
+            3 => moved.to.0 = random.below(300),
+            4 => cut = Some((at, random.below(moved.size + 1))),
+            _ => {}
+        }
+        moved.from = moved.to;
+        let value = Self::element(random, to.kind, false).expect("it has no holes");
+        Operation::Set { to, value, moved: Move { loops, cut } }
+    }
+
     /// Clusters in another order, slices in another order, or a part for each cluster.
     fn copy(&mut self, random: &mut Random) -> Operation {
+        if random.chance(25) {
+            return self.set(random);
+        }
         let call = random.pick(&[Copied::Shuffle, Copied::Parallel, Copied::Parts]);
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
         let from = self.read(random, memory);

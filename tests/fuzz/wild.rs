@@ -8,7 +8,7 @@ use furiosa_visa_std::chip::{Check, CheckOptions, FreshMemory, SimOptions, Syste
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, CommitNarrowing, ContextKind, Contraction, CopyCall, Dma,
     Duplicates, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma,
-    Inspection, Interleave, MaskConfig, Memory, Operation, Part, Region, RegisterFile, Sink, Step,
+    Inspection, Interleave, MaskConfig, Memory, Memset, Operation, Part, Region, RegisterFile, Sink, Step,
     StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose,
     TrfAddress, TrfRegion, UnitCopy,
 };
@@ -547,6 +547,31 @@ fn odd_copy(random: &mut Random, copy: &mut UnitCopy) {
     }
 }
 
+/// A memset that means something.
+fn memset(random: &mut Random) -> Memset {
+    let element = random.pick(&ElementType::ALL);
+    let destination = region(random, Memory::Dm, element, 64);
+    let slice = Step { units: 1, elements: 0 };
+    let moves = transfer(&[(256, slice, slice), (8, inside(8), inside(8)), (5, inside(1), inside(1))]);
+    Memset { destination, immediate: Memset::immediate(random.bits() as u32, element.bits()), moves }
+}
+
+fn odd_memset(random: &mut Random, own: &mut Memset) {
+    match random.below(4) {
+        0 => odd_region(random, &mut own.destination),
+        1 => own.immediate = odd(random, own.immediate as usize) as u32,
+        2 => own.destination.footprint.element = random.pick(&ElementType::ALL),
+        _ => {
+            odd_transfer(random, &mut own.moves);
+            if random.chance(70) {
+                // Nothing is read: one side follows the other.
+                own.moves.source_start = own.moves.destination_start;
+                own.moves.loops.as_mut_slice().iter_mut().for_each(|step| step.source = step.destination);
+            }
+        }
+    }
+}
+
 /// A gather or a scatter of eight rows that means something; what its index says may not.
 fn indexed(random: &mut Random) -> IndexedDma {
     let element = random.pick(&ElementType::ALL);
@@ -669,7 +694,7 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
         let oddities = random.pick(&[0, 1, 1, 2, 3]);
         let mut log = String::new();
         let before = if random.chance(25) { look(&mut system).ok() } else { None };
-        let outcome = match random.below(12) {
+        let outcome = match random.below(13) {
             0..6 => {
                 let mut unit = pass(random);
                 (0..oddities).for_each(|_| odd_pass(random, &mut unit));
@@ -707,6 +732,12 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                 (0..oddities).for_each(|_| odd_indexed(random, &mut own));
                 note(&mut log, &own);
                 system.execute(&Command { operation: Operation::Indexed(Box::new(own)), location: here })
+            }
+            12 => {
+                let mut own = memset(random);
+                (0..oddities).for_each(|_| odd_memset(random, &mut own));
+                note(&mut log, &own);
+                system.execute(&Command { operation: Operation::Memset(Box::new(own)), location: here })
             }
             10 => {
                 let element = random.pick(&ElementType::ALL);

@@ -18,6 +18,7 @@ mod limits;
 mod margins;
 mod meetings;
 mod memory_and_stream;
+mod memset;
 mod numerics;
 mod nvfp4;
 mod other_context;

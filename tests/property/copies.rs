@@ -27,12 +27,12 @@ const LIMITS: [usize; 4] = [4, 2, 256, 4096];
 /// The rules about halves of a byte.
 const HALVES: [&str; 2] = ["whole bytes", "DMA start"];
 
-fn borrowed(maps: &[Map]) -> Vec<&Map> {
+pub fn borrowed(maps: &[Map]) -> Vec<&Map> {
     maps.iter().collect()
 }
 
 /// A tensor in DM whose dimensions cut its axes anywhere, mostly on several chips and clusters.
-fn random_tensor(random: &mut Random) -> (Vec<Map>, Axes) {
+pub fn random_tensor(random: &mut Random) -> (Vec<Map>, Axes) {
     loop {
         let count = random.between(1, 3);
         let mut axes = random_axes(random, count);
@@ -65,7 +65,7 @@ fn random_pattern(random: &mut Random, count: usize, most: usize) -> Vec<usize> 
     (0..count).map(|_| if random.chance(4) { most } else { random.below(most) }).collect()
 }
 
-fn text(dims: &[Map]) -> String {
+pub fn text(dims: &[Map]) -> String {
     dims.iter().map(|map| format!("m![{map}]")).collect::<Vec<_>>().join(" ")
 }
 

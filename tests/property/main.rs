@@ -19,6 +19,7 @@ mod hbm;
 mod machine;
 mod mapping;
 mod margins;
+mod memset;
 mod moves;
 mod mutations;
 mod operand_slices;

@@ -12,7 +12,8 @@ use super::memory::separate::Placed;
 use super::{Chips, Compute, Fault, SdkReports, checks, execute};
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    Command, ContextKind, Dma, IndexedDma, Memory, Operation, Place, Region, Sink, TensorUnit, UnitCopy, Use,
+    Command, ContextKind, Dma, IndexedDma, Memory, Memset, Operation, Place, Region, Sink, TensorUnit,
+    UnitCopy, Use,
 };
 use std::borrow::Cow;
 
@@ -45,6 +46,7 @@ impl Chips {
             Operation::Dma(dma) => self.dma(dma, command.location)?,
             Operation::TensorUnit(unit) => self.tensor_unit(unit, command.location)?,
             Operation::UnitCopy(copy) => self.unit_copy(copy, command.location)?,
+            Operation::Memset(memset) => self.memset(memset, command.location)?,
             Operation::Indexed(dma) => {
                 let operation = Operation::Indexed(Box::new(self.indexed(dma, command.location)?));
                 executed = Cow::Owned(Command { operation, ..*command });
@@ -179,6 +181,23 @@ impl Chips {
         Ok(())
     }
 
+    fn memset(&mut self, memset: &Memset, location: &'static Location<'static>) -> Result<(), Fault> {
+        let call = Call { operation: Memset::CALL, location };
+        let written = memset.writes();
+        self.check_same_system(&written.place, call)?;
+        self.admit(&memset.destination, call)?;
+        checks::access::memset(memset, &self.options.checks, call)?;
+        self.in_order(ContextKind::Sub, [written], location)?;
+        let beginning = self.beginning(&written.place, || memset.covers());
+        if self.options.compute == Compute::Values {
+            self.set(memset, beginning);
+        }
+        let moves = core::slice::from_ref(&memset.moves);
+        let covered = Covered::by_moves(beginning != Beginning::Part, moves);
+        self.written(Write { covered, ..Write::of(written.place, &[]) }, call);
+        Ok(())
+    }
+
     /// Moves rows by an index.
     fn indexed(
         &mut self,
@@ -292,6 +311,13 @@ impl Chips {
         let (hbm, units) = (&mut self.hbm, &mut self.units);
         let placed = self.separate.as_mut().map(|separate| separate.unit_copy(copy, hbm, units));
         execute::run_unit_copy(placed.as_ref().unwrap_or(copy), beginning == Beginning::Part, hbm, units);
+    }
+
+    /// Sets the elements of a memset that was accepted.
+    fn set(&mut self, memset: &Memset, beginning: Beginning) {
+        let (hbm, units) = (&mut self.hbm, &mut self.units);
+        let placed = self.separate.as_mut().map(|separate| separate.memset(memset, hbm, units));
+        execute::run_memset(placed.as_ref().unwrap_or(memset), beginning == Beginning::Part, units);
     }
 
     /// A pass that uses nothing that nobody wrote, prepared.

@@ -14,12 +14,13 @@
 use super::contention::{BankLoad, holds_dma};
 use super::cost::{Channels, Cost, Profile};
 use super::dma_timing::{DmaClock, TimedMove, dma_timing, indexed_timing, shuffle_timing};
+use super::memset;
 use super::numbers::{Model, Number};
 use super::record::Timing;
 use super::schedule::{Resource, Resources};
 use super::tensor_unit::tensor_unit_time;
 use super::unit_copy;
-use furiosa_visa_rules::command::{ContextKind, Dma, IndexedDma, Operation, TensorUnit, UnitCopy};
+use furiosa_visa_rules::command::{ContextKind, Dma, IndexedDma, Memset, Operation, TensorUnit, UnitCopy};
 
 /// Time of a command when nothing else runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +130,7 @@ impl CommandClock {
                 let timed = self.shuffle(copy);
                 self.shuffled(timed, copy.context)
             }
+            Operation::Memset(memset) => self.memset(memset),
         };
         CommandTime { bitmap, timing, bank_cycles: load.cycles(), resources }
     }
@@ -205,6 +207,21 @@ impl CommandClock {
         }
         let load = match nests {
             Some(nests) if self.model.is_detailed() => BankLoad::of_copy(nests, time.begin()),
+            _ => BankLoad::Nothing,
+        };
+        Alone { timing: Timing::TensorUnit(time), resources, load }
+    }
+
+    /// A memset by the sub context.
+    pub(super) fn memset(&self, memset: &Memset) -> Alone {
+        let mut resources = Resources::of(ContextKind::Sub);
+        let time = memset::memset_time(memset, self.model);
+        let writes = memset::writes(memset);
+        if writes.as_ref().is_some_and(memset::holds_dma) {
+            resources = resources.with(Resource::Context(ContextKind::TensorDma));
+        }
+        let load = match writes {
+            Some(writes) if self.model.is_detailed() => memset::load(writes, &time),
             _ => BankLoad::Nothing,
         };
         Alone { timing: Timing::TensorUnit(time), resources, load }

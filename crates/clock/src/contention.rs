@@ -198,6 +198,11 @@ impl BankLoad {
         Self::of_load(ContextLoad::new(fetch, commit), begin, None)
     }
 
+    /// The accesses of the sub context that writes without a stream, the first one `begin` cycles after its start.
+    pub fn of_writes(commit: AccessNest, begin: u64) -> Self {
+        Self::of_load(ContextLoad::commit(commit), begin, None)
+    }
+
     fn of_load(load: ContextLoad, begin: u64, trf: Option<TrfUse>) -> Self {
         let alone = Occupancy::of(&load, &ContextLoad::default()).end_cycle();
         BankLoad::Pass { load: Box::new(load), begin, alone, trf }

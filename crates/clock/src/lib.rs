@@ -13,6 +13,7 @@
 //! | [`banks`] | banks of DM, the paths to them, and the requesters that wait |
 //! | [`indexed`] | gathers and scatters |
 //! | [`unit_copy`] | shuffles, and copies by the sub context |
+//! | [`memset`] | a value in all elements of a tensor |
 //! | [`contention`] | operations that meet at the banks of DM |
 //! | [`dma`], [`hbm`] | commands of DMA engines and their time; channels of HBM |
 //! | [`trf_cache`] | reads of the TRF and stores beside them |
@@ -33,6 +34,7 @@ pub mod hbm;
 pub mod hint;
 pub mod indexed;
 pub mod ledger;
+pub mod memset;
 mod named;
 pub mod numbers;
 pub mod occasions;

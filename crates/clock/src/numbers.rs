@@ -61,6 +61,9 @@ numbers! {
     Cast = CAST_LATENCY_CYCLES, Assumed, up to 1 << 10, "cast_cycles", "Cast Engine":
         "cycles that the Cast Engine delays a stream by",
         from "nothing";
+    Immediate = IMMEDIATE_LATENCY_CYCLES, Assumed, up to 1 << 10, "immediate_cycles", "first immediate":
+        "cycles until the first immediate of a memset is written",
+        from "nothing";
     SwitchHop = SWITCH_HOP_CYCLES, Reported, up to 1 << 6, "switch_hop_cycles", "ring - 1 hops":
         "cycles from a router to the next one of its ring",
         from "K V158, V263: 7943 and 1031 cycles";

@@ -22,7 +22,7 @@ use core::panic::Location;
 use furiosa_visa_rules::command::moves::Side;
 use furiosa_visa_rules::command::{
     AccumulationKind, Command, ContextKind, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory,
-    MemoryKind, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
+    MemoryKind, Memset, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
 };
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
@@ -218,6 +218,7 @@ impl Clock {
                 Order::Command(Operation::Dma(dma)) => self.dma(&dma, given),
                 Order::Command(Operation::UnitCopy(copy)) => self.unit_copy(&copy, given),
                 Order::Command(Operation::Indexed(indexed)) => self.indexed(&indexed, given),
+                Order::Command(Operation::Memset(memset)) => self.memset(&memset, given),
                 Order::Upload(transfer) => from_or_to_host(&transfer, true, given),
                 Order::Download(transfer) => from_or_to_host(&transfer, false, given),
             };
@@ -419,6 +420,28 @@ impl Clock {
             accesses: Arc::new(accesses),
             load: Arc::new(load),
             configuration: configuration.into(),
+            ..given
+        }
+    }
+
+    fn memset(&mut self, memset: &Memset, given: Record) -> Record {
+        let Alone { timing, resources, load } = self.times.memset(memset);
+        let destination = &memset.destination;
+        let elements = unit_copy::moved(&memset.moves, Side::Destination);
+        Record {
+            operation: Memset::CALL,
+            context: ContextKind::Sub,
+            resources,
+            timing,
+            amount: Amount {
+                written_bytes: bits(elements, destination).div_ceil(8),
+                slices: self.slices_of(destination),
+                ..Amount::default()
+            },
+            memories: (None, Some(MemoryKind::Dm)),
+            accesses: Arc::new([Access::of(&memset.writes())]),
+            load: Arc::new(load),
+            configuration: memset.to_string().into(),
             ..given
         }
     }

@@ -46,13 +46,15 @@ pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOpe
 
 /// Elements that the parts of a copy move on a side, in all units together.
 pub(super) fn elements(copy: &UnitCopy, side: Side) -> usize {
-    let moves = |transfer: &Transfer| {
-        let moves = Moves::new(transfer);
-        // A loop that repeats elements reads them once: it does not step at the source.
-        let counts = |step: &Step| side == Side::Destination || *step != Step { units: 0, elements: 0 };
-        moves.steps(side).filter(|(_, step)| counts(step)).map(|(size, _)| size).product::<usize>()
-    };
-    copy.moves.iter().map(moves).sum()
+    copy.moves.iter().map(|transfer| moved(transfer, side)).sum()
+}
+
+/// Elements that a move reads or writes in all units together.
+pub(super) fn moved(transfer: &Transfer, side: Side) -> usize {
+    let moves = Moves::new(transfer);
+    // A loop that repeats elements reads them once: it does not step at the source.
+    let counts = |step: &Step| side == Side::Destination || *step != Step { units: 0, elements: 0 };
+    moves.steps(side).filter(|(_, step)| counts(step)).map(|(size, _)| size).product()
 }
 
 /// The loops of a part inside one unit of a side.

@@ -162,6 +162,10 @@ pub const COMMIT_CAST_BYTES: usize = 16;
 /// `guide::cast_transpose_commit`.
 pub const SUB_COMMIT_BYTES: usize = 8;
 
+/// Bytes of the immediate that the Commit Engine writes to an address without a stream. Documented. See
+/// `guide::cast_transpose_commit`.
+pub const IMMEDIATE_BYTES: usize = 4;
+
 // Clock. Latencies that are not documented are reported or assumed, and used in the detailed profile only.
 
 /// Core cycles until a read of DM delivers. Assumed. See `guide::clock`.
@@ -169,6 +173,9 @@ pub const DM_READ_LATENCY_CYCLES: u64 = 4;
 /// Core cycles by which the Cast Engine delays a stream. Assumed. See
 /// `guide::cast_transpose_commit`.
 pub const CAST_LATENCY_CYCLES: u64 = 1;
+/// Core cycles until the first immediate of a memset is written. Assumed. See
+/// `guide::cast_transpose_commit`.
+pub const IMMEDIATE_LATENCY_CYCLES: u64 = 1;
 /// Core cycles of a packet from a router of the Switch Engine to the next one, beside those in which the ring passes it
 /// on. Reported: none. See `guide::switch`.
 pub const SWITCH_HOP_CYCLES: u64 = 0;

@@ -177,3 +177,96 @@ fn a_device_fits_the_system() {
     let options = SimOptions { chips: Some(1), ..SimOptions::default() };
     let _ = Context::with(options).bind(Device { chip: 2, pe: 8 });
 }
+
+/// Products of a stream with a zero point, with weights of the types that meet it: as they are stored, and through an adapter
+/// that subtracts nothing.
+macro_rules! mixed {
+    ($($module:ident: $stored:ident, $wide:ident, $lanes:literal, $packet:ty, $zero:literal, $make:expr, $number:expr;)*) => { $(
+        mod $module {
+            use super::*;
+
+            type Sums = HbmTensor<i32, m![1], m![T, N]>;
+            type X = HbmTensor<$stored, m![1], m![T, K]>;
+            type W = HbmTensor<$stored, m![1], m![N, K]>;
+            type Loaded<D> = TrfTensor<D, m![1], m![1 # 2], m![1 # 256], m![N], m![K]>;
+
+            macro_rules! sums {
+                ($stream:expr, $weights:expr) => {{
+                    let sums: Unit<i32, m![T, N]> = $stream
+                        .contract_outer::<m![T], $packet, _, _, _>($weights)
+                        .contract_packet::<m![1]>()
+                        .contract_time::<m![T]>()
+                        .contract_lane::<m![T], m![N]>(LaneMode::Interleaved)
+                        .commit_trim::<m![N]>()
+                        .commit();
+                    sums
+                }};
+            }
+
+            #[device]
+            fn products(ctx: &mut Context, x: &X, w: &W) -> (Sums, Sums, Sums) {
+                let x: Unit<$stored, m![T, K]> = x.to_dm(&mut ctx.tdma);
+                let w: Unit<$stored, m![N, K]> = w.to_dm(&mut ctx.tdma);
+                let narrow: Loaded<$stored> = (ctx.sub.begin(w.view()).fetch::<m![N], m![K]>())
+                    .collect::<m![N, K / $lanes], m![K % $lanes]>()
+                    .to_trf();
+                let wide: Loaded<$wide> = (ctx.sub.begin(w.view()).fetch::<m![N], m![K]>())
+                    .fetch_zero_point_sub::<$wide>(0)
+                    .collect::<m![N, K / $lanes], m![K % $lanes]>()
+                    .to_trf();
+                let mixed = sums!(
+                    (ctx.main.begin(x.view()).fetch::<m![T], m![K]>())
+                        .fetch_zero_point_sub::<$wide>($zero)
+                        .collect::<m![T, K / $lanes], m![K % $lanes]>(),
+                    &narrow
+                );
+                let same = sums!(
+                    (ctx.main.begin(x.view()).fetch::<m![T], m![K]>())
+                        .fetch_zero_point_sub::<$wide>($zero)
+                        .collect::<m![T, K / $lanes], m![K % $lanes]>(),
+                    &wide
+                );
+                let turned = sums!(
+                    (ctx.main.begin(x.view()).fetch::<m![T], m![K]>())
+                        .collect::<m![T, K / $lanes], m![K % $lanes]>(),
+                    &wide
+                );
+                (mixed.to_hbm(&mut ctx.tdma), same.to_hbm(&mut ctx.tdma), turned.to_hbm(&mut ctx.tdma))
+            }
+
+            #[test]
+            fn the_value_in_the_multiplier_is_the_same() {
+                let make: fn(i32) -> $stored = $make;
+                let number: fn(usize) -> i32 = $number;
+                let mut ctx = Context::acquire();
+                let (x, w): (Vec<i32>, Vec<i32>) =
+                    ((0..16 * 64).map(|k| number(7 * k + 3)).collect(), (0..8 * 64).map(|k| number(5 * k)).collect());
+                let of = |numbers: &[i32]| numbers.iter().map(|&number| make(number)).collect::<Vec<_>>();
+                let (mixed, same, turned) = pollster::block_on(async {
+                    let x = HostTensor::<$stored, m![T, K]>::from_vec(of(&x)).to_hbm(&mut ctx.pdma).await;
+                    let w = HostTensor::<$stored, m![N, K]>::from_vec(of(&w)).to_hbm(&mut ctx.pdma).await;
+                    let (mixed, same, turned) = launch(products, (&mut *ctx, &x, &w)).await;
+                    (mixed.into_vec(), same.into_vec(), turned.into_vec())
+                });
+                let sum = |at: usize, zero: i32| -> i32 {
+                    let (t, n) = (at / 8, at % 8);
+                    (0..64).map(|k| (x[64 * t + k] - zero) * w[64 * n + k]).sum()
+                };
+                for at in 0..128 {
+                    assert_eq!((mixed[at], same[at], turned[at]), (sum(at, $zero), sum(at, $zero), sum(at, 0)), "{at}");
+                }
+                // The type of the weights changes no time either. The last stream has no zero point to subtract.
+                let report = ctx.report();
+                let cycles: Vec<u64> = (report.records.iter().filter(|own| own.operation == "commit"))
+                    .map(|own| own.timing.cycles())
+                    .collect();
+                assert!(cycles.len() == 3 && cycles[0] == cycles[1] && cycles[2] + 1 == cycles[0], "{cycles:?}");
+            }
+        }
+    )* };
+}
+
+mixed! {
+    halves_of_bytes: i4, i5, 64, m![K # 128], 7, i4::from_i32, |k| k as i32 % 16 - 8;
+    bytes: i8, i9, 32, m![K], -128, |number| number as i8, |k| k as i32 % 256 - 128;
+}

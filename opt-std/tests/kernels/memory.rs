@@ -48,6 +48,34 @@ fn tiles_are_parts() {
     }
 }
 
+/// A border of a value that the host gives, around rows of another one.
+#[device]
+fn bordered(ctx: &mut Context, border: i8) -> HbmTensor<i8, m![1], m![A, N, B]> {
+    let mut all = DmTensor::<i8, m![1], m![1 # 2], m![A], m![N, B]>::new();
+    all.view_mut().memset(border, &mut ctx.sub);
+    let mut inside = all.view_mut().tile::<m![N], 2, m![N = 2 #{!} 4, B]>(1);
+    inside.memset(const { 7 }, &mut ctx.sub);
+    all.to_hbm(&mut ctx.tdma)
+}
+
+/// A memset is a first use of a tensor and a command of the sub context; who reads the tensor waits for it.
+#[test]
+fn values_are_set() {
+    let mut ctx = Context::acquire();
+    let all = pollster::block_on(async { launch(bordered, (&mut *ctx, -5)).await.into_vec() });
+    let expected = (0..256 * 4 * 64).map(|k| if (1..3).contains(&(k / 64 % 4)) { 7 } else { -5 });
+    assert!(all.into_iter().eq(expected));
+    let report = ctx.report();
+    let sets: Vec<_> = report.records.iter().filter(|own| own.operation == "memset").collect();
+    // 64 and 32 words of 4 bytes, one after the other, 258 cycles after the command and one after the first.
+    let cycles: Vec<u64> = sets.iter().map(|own| own.timing.cycles()).collect();
+    assert_eq!((cycles, sets[1].start), (vec![258 + 1 + 64, 258 + 1 + 32], sets[0].end));
+    let store = report.records.iter().find(|own| own.operation == "to_hbm").expect("it ran");
+    assert!(store.start >= sets[1].end, "{report}");
+    // The tile is noted: the compiler for the chip takes whole tensors.
+    assert_eq!(report.notes.len(), 1, "{report}");
+}
+
 /// Rows of a table by byte offsets, and back into another one.
 #[device]
 fn moved(

@@ -151,6 +151,21 @@ const CASES: &[Case] = &[
         message: "dma_gather_scaled: of the table `HbmTensor<m![1], m![T, K]>`, `m![T]` and `m![K]` are in no row",
     },
     Case {
+        name: "weights_of_another_type",
+        call: "ctx.main.begin(f.view()).fetch::<m![T], m![L]>().collect::<m![T], m![L]>().contract_outer::<m![T], m![L], _, _, _>(&w)",
+        message: "bf16` do not meet a stream of `f32`",
+    },
+    Case {
+        name: "memset_of_a_type_without_immediates",
+        call: "DmTensor::<f8e5m2, m![1], m![1 # 2], m![1 # 256], m![K]>::new().view_mut().memset(f8e5m2::from_f32(1.0), &mut ctx.sub)",
+        message: "f8e5m2` is no immediate of the sub context",
+    },
+    Case {
+        name: "memset_of_f4",
+        call: "DmTensor::<f4e2m1, m![1], m![1 # 2], m![1 # 256], m![K]>::new().view_mut().memset(f4e2m1::from_f32(1.0), &mut ctx.sub)",
+        message: "f4e2m1` is no immediate of the sub context",
+    },
+    Case {
         name: "reshape_to_another_size",
         call: "unsafe { a.reshape::<m![1], m![1 # 2], m![1 # 256], m![K]>() }",
         message: "reshape: Element `m![T, K]` has 1024 positions, and `m![K]` has 64 positions",

@@ -163,6 +163,28 @@ impl Shadow {
                 self.note_bytes(to.fill, to.memory, &cells(to), &to.units());
                 Ok(Vec::new())
             }
+            Operation::Set { to, value, moved } => {
+                if to.memory != Memory::Dm {
+                    broken.insert(Rule::Unsupported);
+                }
+                if to.leaves_memory() {
+                    broken.insert(Rule::Bounds);
+                }
+                if !to.address.is_multiple_of(to.kind.bytes() as u64) {
+                    broken.insert(Rule::Misaligned);
+                }
+                self.writes_well(to, moved, &mut broken);
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                self.in_order(1, vec![used(to, true)])?;
+                self.begin(to);
+                for (_, spot) in moved.pairs() {
+                    self.put(to, spot, Some(value));
+                }
+                self.note(to);
+                Ok(Vec::new())
+            }
             Operation::Indexed(own) => self.rows(own),
             Operation::Pass(pass) => self.pass(pass),
             Operation::InspectTrf { from, moved, elements } => {

@@ -303,6 +303,12 @@ pub enum Operation {
         moves: Vec<(Spot, Spot, Move)>,
     },
     Indexed(Indexed),
+    /// A value to what is moved, which has no source. `value`: the bytes of an element.
+    Set {
+        to: Tensor,
+        value: Vec<u8>,
+        moved: Move,
+    },
     Pass(Pass),
     InspectTrf {
         from: Registers,
@@ -382,7 +388,7 @@ impl Operation {
     pub(super) fn handles(&self) -> Vec<(u64, u64)> {
         let of = |tensor: &Tensor| (tensor.address, tensor.fill);
         match self {
-            Operation::Upload { to, .. } => vec![of(to)],
+            Operation::Upload { to, .. } | Operation::Set { to, .. } => vec![of(to)],
             Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
             Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
             Operation::Dma { from, to, .. } | Operation::Copy { from, to, .. } => vec![of(from), of(to)],
@@ -414,6 +420,9 @@ impl Operation {
             Operation::Copy { from, to, moves, .. } => {
                 let holds = |tensor, spot: Spot| holds(tensor, spot.1 as isize);
                 all_pairs(moves).into_iter().any(|(a, b)| !holds(from, a) || !holds(to, b))
+            }
+            Operation::Set { to, moved, .. } => {
+                moved.pairs().into_iter().any(|(_, spot)| !holds(to, spot.1 as isize))
             }
             Operation::Indexed(own) => own.strays(),
             Operation::Pass(pass) => {

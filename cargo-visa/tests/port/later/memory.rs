@@ -15,6 +15,7 @@ type Buffer = DmTensor<i8, Chip, Cluster, Slice, m![T, B]>;
 pub fn blocks(ctx: &mut Context, x: &Images, y: &mut Images) {
     let mut buffer: Buffer = DmTensor::new();
     let mut other = HbmTensor::<i8, Chip, m![T, A, B]>::new();
+    buffer.view_mut().memset(-1, &mut ctx.sub);
     for block in 0..T::SIZE {
         let own = x.view().tile::<m![T], 1, m![1 # 4, A, B]>(block);
         let there = buffer.view_mut().tile::<m![T], 1, m![1 #{!} 4, B]>(block);

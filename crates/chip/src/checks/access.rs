@@ -6,7 +6,7 @@ use furiosa_visa_rules::command::covers::is_injective;
 use furiosa_visa_rules::command::moves::{Moves, Side, Strip};
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{
-    CheckOptions, CopyCall, Dma, Fault, FaultKind, HostTransfer, Memory, Place, Region, Sink, Start,
+    CheckOptions, CopyCall, Dma, Fault, FaultKind, HostTransfer, Memory, Memset, Place, Region, Sink, Start,
     StreamShape, TensorUnit, Transfer, TransferLoop, TrfRegion, UnitCopy, Vector,
 };
 use furiosa_visa_rules::mapping::Guard;
@@ -96,6 +96,16 @@ pub(crate) fn unit_copy(copy: &UnitCopy, checks: &CheckOptions, call: Call) -> R
         moves.iter().try_for_each(|transfer| in_its_clusters(transfer, call))?;
     }
     moved(moves, destination, checks, call)
+}
+
+/// Refuses a memset of what is not in DM, or one that writes outside of its tensor or twice.
+pub(crate) fn memset(memset: &Memset, checks: &CheckOptions, call: Call) -> Result<(), Fault> {
+    let Memset { destination, moves, .. } = memset;
+    in_memory(destination, &[Memory::Dm], call)?;
+    if checks.alignment {
+        element_aligned(destination, call)?;
+    }
+    moved(core::slice::from_ref(moves), destination, checks, call)
 }
 
 /// Refuses loops of the sub context that go from one cluster to another.

@@ -161,10 +161,11 @@ pub(crate) fn tensor_unit(
     }
     if let Some(contraction) = &unit.contraction {
         let element = contraction.trf.element;
-        if !Contraction::supports(element, contraction.output) || element != unit.fetch.output {
+        let streamed = unit.fetch.output;
+        if !Contraction::supports(element, contraction.output) || !Contraction::meets(streamed, element) {
             let message = format!(
                 "the stream of {} and the register file of {element} are to be summed as {}",
-                unit.fetch.output, contraction.output
+                streamed, contraction.output
             );
             let help =
                 "use the same type on both sides: i4, i5, i8 and i9 are summed as i32, f8 and bf16 as f32";

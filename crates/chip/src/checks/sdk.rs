@@ -9,14 +9,15 @@
 //! | switch of copies | packets go around rings, and both clusters of the stream hold the same, since a DMA replicated it |
 //! | `to_vrf` of `main` | a pass of the main context has vector work and ends in the VRF |
 //! | `to_trf` of `main` | a pass of the main context has a switch and ends in the TRF |
+//! | `memset` of a tile | a memset starts inside of its tensor, or ends before it |
 //!
 //! That two clusters hold the same is no property of a command: it is followed from the DMA that replicated, through
 //! passes and moves, for the tensors that were written last.
 
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    Command, Dma, Fault, FaultKind, FillId, Memory, Operation, Region, SdkNote, SdkReport, Sink, TensorUnit,
-    TransferLoop,
+    Command, Dma, Fault, FaultKind, FillId, Memory, Operation, Part, Region, SdkNote, SdkReport, Sink,
+    TensorUnit, TransferLoop,
 };
 use furiosa_visa_rules::mapping::guard::axes;
 use furiosa_visa_rules::spec::{CLUSTERS, SLICES};
@@ -76,6 +77,7 @@ impl Copies {
                 self.write(unit.sink.place().fill(), all);
             }
             Operation::UnitCopy(copy) => self.write(copy.destination.fill, None),
+            Operation::Memset(memset) => self.write(memset.destination.fill, None),
             Operation::Dma(_) | Operation::Indexed(_) => {}
         }
     }
@@ -85,6 +87,9 @@ impl Copies {
         let mut found = Vec::new();
         match operation {
             Operation::Dma(dma) if replicates(dma) => found.push((SdkReport::ReplicatingStore, None)),
+            Operation::Memset(memset) if memset.destination.part != Part::WHOLE => {
+                found.push((SdkReport::MemsetOfTile, None));
+            }
             Operation::TensorUnit(unit) => {
                 let is_switched = switches(unit);
                 let mut sources = unit.fetch.sources().map(|source| self.of(source.fill));

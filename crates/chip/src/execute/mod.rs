@@ -19,6 +19,7 @@ mod host;
 pub(crate) mod indexed;
 mod load;
 mod mask;
+mod memset;
 mod narrow;
 mod operands;
 mod packets;
@@ -31,6 +32,7 @@ mod vector;
 
 pub(crate) use dma::{run as run_dma, run_unit_copy};
 pub(crate) use host::{download, inspect, nothing, upload};
+pub(crate) use memset::run as run_memset;
 
 use super::commands::Beginning;
 use super::memory::Unit;
@@ -182,8 +184,10 @@ impl<'a> Pass<'a> {
             None => fetch,
         };
         let options = PaddingOptions { packet: command.fetch.packet, flits, rule, computed };
-        let contraction =
-            command.contraction.as_ref().map(|contraction| ContractionPlan::new(contraction, path, options));
+        let contraction = command
+            .contraction
+            .as_ref()
+            .map(|contraction| ContractionPlan::new(contraction, command.fetch.output, path, options));
         let switch = command.switch.as_ref().map(|switch| SwitchPlan::new(switch, &fetch));
         let piece = match (&switch, &contraction) {
             (Some(_), _) => Some(fetch.packet_bytes()),

@@ -15,7 +15,8 @@ use super::row::{Line, Row};
 use super::{Hbm, SpaceMut, Unit};
 use core::ops::Range;
 use furiosa_visa_rules::command::{
-    Address, Dma, FillId, IndexedDma, Memory, Place, Region, TensorUnit, TrfAddress, TrfRegion, UnitCopy,
+    Address, Dma, FillId, IndexedDma, Memory, Memset, Place, Region, TensorUnit, TrfAddress, TrfRegion,
+    UnitCopy,
 };
 use furiosa_visa_rules::scalar::ElementType;
 use std::collections::HashMap;
@@ -210,6 +211,11 @@ impl Separate {
     ) -> UnitCopy {
         let [source, destination] = self.both([&copy.source, &copy.destination], hbm, units);
         UnitCopy { source, destination, ..copy.clone() }
+    }
+
+    /// A memset at a separate address.
+    pub(crate) fn memset(&mut self, memset: &Memset, hbm: &mut Vec<Hbm>, units: &mut Vec<Unit>) -> Memset {
+        Memset { destination: self.region(&memset.destination, hbm, units), ..memset.clone() }
     }
 
     /// A gather or scatter between separate addresses.

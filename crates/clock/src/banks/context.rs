@@ -96,6 +96,12 @@ impl ContextLoad {
         Self { start_cycle: 0, fetch: Some(fetch), pace: None, commit }
     }
 
+    /// A context that commits without a stream.
+    pub const fn commit(nest: AccessNest) -> Self {
+        let commit = Some(CommitLoad { nest, rate: CommitRate { fetches: 1, commits: 1 } });
+        Self { start_cycle: 0, fetch: None, pace: None, commit }
+    }
+
     /// The same load, from a cycle on.
     pub const fn starting_at(mut self, cycle: u64) -> Self {
         self.start_cycle = cycle;

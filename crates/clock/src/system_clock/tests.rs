@@ -149,6 +149,62 @@ fn a_parallel_copy_that_stays_at_one_bank_holds_dma() {
     }
 }
 
+/// A memset of a column of bank 0: `rows` rows of 8 bytes, which are two words each.
+fn set_column(rows: usize) -> Operation {
+    let mut moves = Transfer { guard: Guard::always(2), ..Transfer::new() };
+    for (size, elements) in [(rows, 128), (8, 1)] {
+        let step = Step { units: 0, elements };
+        moves.loops.push(TransferLoop { size, source: step, destination: step });
+    }
+    let destination = region(Memory::Dm, 1 << 17, 8192);
+    Operation::Memset(Box::new(Memset { destination, immediate: 0, moves }))
+}
+
+/// A memset holds DMA at the limit of a pass: 62 words of one bank leave it alone, 64 hold it.
+#[test]
+fn a_memset_that_stays_at_one_bank_holds_dma() {
+    for profile in [Profile::Book, Profile::Detailed] {
+        let second = |rows: usize| {
+            let mut clock = Clock::new(profile);
+            let kernel = KernelCall { number: 1, name: "both" };
+            for operation in [set_column(rows), transfer()] {
+                clock.command(kernel, &Command { operation, location: Location::caller() });
+            }
+            let records = &clock.ledger().records;
+            let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
+            (ran("memset").end, ran("to_dm").start, ran("to_dm").wait)
+        };
+        let (end, start, wait) = second(31);
+        // The command, the first word, and a cycle per word.
+        assert_eq!(end, if profile == Profile::Book { 62 } else { 258 + 1 + 62 });
+        assert_eq!((start, wait), (0, None), "{profile}");
+        let (end, start, wait) = second(32);
+        let held = Resource::Context(ContextKind::TensorDma);
+        assert_eq!((start, wait), (end, Some(Wait::Resource(held, 0))), "{profile}");
+    }
+}
+
+/// Words of a memset meet the fetches of the main context at their bank, and go after it, in the detailed profile.
+#[test]
+fn a_memset_goes_after_the_main_context_at_the_banks() {
+    let cycles = |profile, beside: bool| {
+        let mut clock = Clock::new(profile);
+        let kernel = KernelCall { number: 1, name: "both" };
+        let mut operations = vec![set_column(31)];
+        if beside {
+            operations.insert(0, pass(600));
+        }
+        for operation in operations {
+            clock.command(kernel, &Command { operation, location: Location::caller() });
+        }
+        let records = &clock.ledger().records;
+        let set = records.iter().find(|record| record.operation == "memset").expect("it ran");
+        set.end - set.start
+    };
+    assert_eq!(cycles(Profile::Book, true), cycles(Profile::Book, false));
+    assert!(cycles(Profile::Detailed, true) > cycles(Profile::Detailed, false));
+}
+
 /// All slices of each cluster to the other cluster, 256 bytes each.
 fn shuffle() -> Operation {
     let part = |from: isize, to: isize| {

@@ -5,6 +5,7 @@
 //! ```
 
 use super::indexed::IndexedDma;
+use super::memset::Memset;
 use super::moves::{Moves, Strip};
 use super::region::{Footprint, Memory, Region};
 use super::shapes::StreamShape;
@@ -138,6 +139,13 @@ impl UnitCopy {
             // Parts may write in the same units.
             _ => false,
         }
+    }
+}
+
+impl Memset {
+    /// True if it writes every element of its destination. False also if the test is not quick.
+    pub fn covers(&self) -> bool {
+        self.moves.covers(&self.destination)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod covers;
 mod fault;
 mod fetch;
 mod indexed;
+mod memset;
 pub mod moves;
 mod names;
 pub mod place;
@@ -29,6 +30,7 @@ pub use addresses::Addresses;
 pub use fault::{Check, CheckOptions, Fault, FaultExtent, FaultKind, FaultPlace};
 pub use fetch::{AdapterStage, Fetch, Interleave, MASK_COUNTS, MaskConfig, Turns};
 pub use indexed::{Duplicates, IndexedCall, IndexedDma, RowKey};
+pub use memset::Memset;
 pub use names::{CONTEXTS, ContextKind, MemoryKind};
 pub use region::{AUTO, Address, FillId, Footprint, Memory, Part, Region, TrfAddress, TrfRegion};
 pub use rename::PlaceMut;
@@ -81,16 +83,19 @@ pub enum Operation {
     UnitCopy(Box<UnitCopy>),
     /// A gather or a scatter.
     Indexed(Box<IndexedDma>),
+    /// A value in all elements of a tensor.
+    Memset(Box<Memset>),
 }
 
 impl Operation {
-    /// The tensors that it reads, then the one that it writes.
+    /// The tensors that it reads, if any, then the one that it writes.
     pub fn uses(&self) -> Vec<Use> {
         match self {
             Operation::Dma(dma) => vec![dma.reads(), dma.writes()],
             Operation::TensorUnit(unit) => unit.reads().chain([unit.writes()]).collect(),
             Operation::UnitCopy(copy) => vec![copy.reads(), copy.writes()],
             Operation::Indexed(indexed) => [&indexed.reads()[..], &[indexed.writes()]].concat(),
+            Operation::Memset(memset) => vec![memset.writes()],
         }
     }
 
@@ -101,10 +106,11 @@ impl Operation {
             Operation::TensorUnit(unit) => unit.context(),
             Operation::UnitCopy(copy) => copy.context,
             Operation::Indexed(indexed) => indexed.context(),
+            Operation::Memset(_) => ContextKind::Sub,
         }
     }
 
-    /// Name of the call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, or the name of a [`CopyCall`] or
+    /// Name of the call that gives it: `DMA`, `commit`, `to_trf`, `to_vrf`, `memset`, or the name of a [`CopyCall`] or
     /// [`IndexedCall`].
     pub fn name(&self) -> &'static str {
         match self {
@@ -112,6 +118,7 @@ impl Operation {
             Operation::TensorUnit(unit) => unit.sink.operation(),
             Operation::UnitCopy(copy) => copy.call.name(),
             Operation::Indexed(indexed) => indexed.call.name(),
+            Operation::Memset(_) => Memset::CALL,
         }
     }
 }

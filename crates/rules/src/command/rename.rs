@@ -5,6 +5,7 @@
 //!   Tensor Unit    fetched tensors, weights, operands in the VRF, sink
 //!   copy           source, destination
 //!   gather         source, destination, index
+//!   memset         destination
 //! ```
 //!
 //! A context that decides late where tensors lie writes their addresses into commands that were given before.
@@ -39,6 +40,7 @@ impl Operation {
                 let IndexedDma { source, destination, index, .. } = &mut **indexed;
                 [source, destination, index].into_iter().for_each(|region| visit(PlaceMut::Region(region)));
             }
+            Operation::Memset(memset) => visit(PlaceMut::Region(&mut memset.destination)),
             Operation::TensorUnit(unit) => {
                 unit.regions_mut().for_each(|region| visit(PlaceMut::Region(region)));
                 unit.weights_mut().for_each(|region| visit(PlaceMut::Trf(region)));

@@ -29,15 +29,18 @@ pub enum SdkReport {
     VectorToVrf,
     /// `to_trf` from a pass of the main context through the Switch Engine: wrong values.
     SwitchToTrf,
+    /// A memset of a tile: it does not compile for the chip.
+    MemsetOfTile,
 }
 
 impl SdkReport {
     /// All of them.
-    pub const ALL: [SdkReport; 4] = [
+    pub const ALL: [SdkReport; 5] = [
         SdkReport::ReplicatingStore,
         SdkReport::SwitchOfCopies,
         SdkReport::VectorToVrf,
         SdkReport::SwitchToTrf,
+        SdkReport::MemsetOfTile,
     ];
 
     /// The cause, without the numbers of a command.
@@ -47,6 +50,7 @@ impl SdkReport {
             SdkReport::SwitchOfCopies => "both clusters of the switched stream hold the same",
             SdkReport::VectorToVrf => "a pass of `main` goes through the Vector Engine and ends in the VRF",
             SdkReport::SwitchToTrf => "a pass of `main` goes through the Switch Engine and ends in the TRF",
+            SdkReport::MemsetOfTile => "a tile is set, and no whole tensor",
         }
     }
 
@@ -57,6 +61,7 @@ impl SdkReport {
             SdkReport::SwitchOfCopies => "that only cluster 0 is filled",
             SdkReport::VectorToVrf => "that the chip hangs, with PXI-601",
             SdkReport::SwitchToTrf => "wrong values",
+            SdkReport::MemsetOfTile => "that it does not compile for the chip",
         }
     }
 
@@ -72,6 +77,9 @@ impl SdkReport {
             }
             SdkReport::VectorToVrf => "commit it, and load the VRF from DM in `ctx.sub`",
             SdkReport::SwitchToTrf => "commit it, and load the TRF from DM in `ctx.sub`",
+            SdkReport::MemsetOfTile => {
+                "set the whole tensor before its tiles are written, or a tensor of the tile's size"
+            }
         }
     }
 }

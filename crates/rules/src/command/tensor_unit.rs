@@ -84,6 +84,13 @@ impl Contraction {
         }
     }
 
+    /// True if weights of a type meet a stream of another one: the multipliers take `i4` as `i5`, and `i8` as `i9`.
+    pub const fn meets(stream: ElementType, weights: ElementType) -> bool {
+        use ElementType::{I4, I5, I8, I9};
+        matches!((stream, weights), (I4 | I5, I4 | I5) | (I8 | I9, I8 | I9))
+            || stream as usize == weights as usize
+    }
+
     /// Time steps in which a slot of the accumulator leaves: one per column, or per row and eight columns.
     pub fn beats(&self) -> usize {
         match self.kind {

@@ -9,6 +9,7 @@ pub mod copies;
 mod display;
 pub mod dma;
 pub mod fetch;
+pub mod memset;
 pub mod register_file;
 pub mod stream;
 pub mod switch;

@@ -18,7 +18,7 @@ mod vector;
 
 pub use crate::engine::commit::commit_sink;
 pub use call::{Call, End, Made, Position};
-pub use moves::{download, to_dm, to_hbm, to_view, upload};
+pub use moves::{download, memset, to_dm, to_hbm, to_view, upload};
 pub use pass::{Aligned, Pass};
 pub use stream::Stream;
 pub use tensor::{Tensor, Weights};

@@ -3,6 +3,7 @@
 use super::Tensor;
 use crate::command::{Address, FillId, HostTransfer, Memory, Operation};
 use crate::engine::dma::{derive_dma, derive_storage_transfer, dma_operation};
+use crate::engine::memset::{derive_memset, memset_operation};
 use crate::error::PlanError;
 use crate::mapping::storage::packed_factors;
 use crate::mapping::{Expr, Pool};
@@ -52,6 +53,15 @@ fn moved(
 pub fn to_view(source: &Tensor, destination: &Tensor) -> Result<Operation, PlanError> {
     let transfer = derive_dma(&source.shape, &destination.shape)?;
     Ok(dma_operation(source.region, destination.region, &transfer))
+}
+
+/// A memset of a tensor in DM. `code`: the value in its encoding.
+///
+/// # Errors
+/// The refusals of `memset`.
+pub fn memset(tensor: &Tensor, code: u32) -> Result<Operation, PlanError> {
+    let moves = derive_memset(&tensor.shape)?;
+    Ok(memset_operation(tensor.region, code, &moves))
 }
 
 /// The transfer of a host array of mapping `host` to a tensor in HBM.

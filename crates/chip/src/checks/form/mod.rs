@@ -8,9 +8,10 @@ mod vector;
 use super::bounds::Call;
 use core::panic::Location;
 use furiosa_visa_rules::command::{
-    CommitNarrowing, Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Operation,
-    RegisterFile, Sink, Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
+    CommitNarrowing, Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Memset,
+    Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
+use furiosa_visa_rules::engine::memset::MEMSET_ELEMENTS;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::{
     FLIT_BYTES, MAX_CHIPS, REGISTER_READ_SIZES, TRANSPOSE_COLUMNS, TRANSPOSE_ROW_BYTES, TRF_BYTES,
@@ -31,6 +32,7 @@ pub(crate) fn operation(operation: &Operation, location: &'static Location<'stat
         Operation::TensorUnit(unit) => pass(unit, location),
         Operation::UnitCopy(copy) => copied(copy, Form { operation: copy.call.name(), location }),
         Operation::Indexed(dma) => indexed(dma, Form { operation: dma.call.name(), location }),
+        Operation::Memset(memset) => set(memset, Form { operation: Memset::CALL, location }),
     }
 }
 
@@ -85,6 +87,30 @@ fn copied(copy: &UnitCopy, form: Form) -> Result<(), Fault> {
     form.stored(source.footprint.element)?;
     form.same(source.footprint.element, destination.footprint.element, "is to be copied to a tensor of")?;
     moves.iter().try_for_each(|transfer| form.transfer(transfer))
+}
+
+/// Refuses an immediate that holds no value of its tensor, and loops that read.
+fn set(memset: &Memset, form: Form) -> Result<(), Fault> {
+    let Memset { destination, immediate, moves } = memset;
+    form.region(destination)?;
+    let element = destination.footprint.element;
+    if !MEMSET_ELEMENTS.contains(&element) {
+        let message = format!("a value of {element} is no immediate of the sub context");
+        let help = "set a tensor of i4, i8, i16, i32, f8e4m3, bf16 or f32";
+        return Err(Fault::new(FaultKind::Unsupported, form.operation, form.location, message, help));
+    }
+    if Memset::immediate(*immediate, element.bits()) != *immediate {
+        let message = format!("the immediate {immediate:#010x} is no value of {element} several times");
+        return Err(form.refused(message, "repeat the code of one value"));
+    }
+    form.transfer(moves)?;
+    let alike = moves.source_start == moves.destination_start
+        && moves.loops.iter().all(|step| step.source == step.destination);
+    if !alike {
+        let message = "the loops step apart on the side of the source, but nothing is read".to_string();
+        return Err(form.refused(message, "give both sides the steps of the destination"));
+    }
+    Ok(())
 }
 
 /// Refuses a table without rows, and loops of rows or of their payload without a meaning.

@@ -136,9 +136,15 @@ impl Sums {
 }
 
 impl ContractionPlan {
-    /// Prepares a contraction.
-    pub(crate) fn new(command: &Contraction, path: Path, options: PaddingOptions) -> Self {
-        Self::with_kernels(command, Some(path), options)
+    /// Prepares a contraction of a stream. Kernels take both sides in one type.
+    pub(crate) fn new(
+        command: &Contraction,
+        stream: ElementType,
+        path: Path,
+        options: PaddingOptions,
+    ) -> Self {
+        let path = (stream == command.trf.element).then_some(path);
+        Self::with_kernels(command, path, options)
     }
 
     /// The same plan. Without a path, it has no kernels and sums cell by cell.

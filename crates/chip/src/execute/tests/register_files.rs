@@ -175,7 +175,7 @@ fn short_commands() {
     };
     let is_short = |command: &Command| match &command.operation {
         Operation::TensorUnit(unit) => unit.is_sto_trf(),
-        Operation::Dma(_) | Operation::UnitCopy(_) | Operation::Indexed(_) => false,
+        Operation::Dma(_) | Operation::UnitCopy(_) | Operation::Indexed(_) | Operation::Memset(_) => false,
     };
     let to_trf = |stream: Fetch| {
         let elements = stream.time * stream.packet.next_multiple_of(32);

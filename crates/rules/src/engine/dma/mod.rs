@@ -100,7 +100,7 @@ pub fn check_units_of_tile(operation: &Operation, tensor: &Footprint) -> Result<
         Operation::UnitCopy(copy) if copy.call.is_parallel() && copy.moves.len() == 1 => {
             (copy.call.name(), &copy.source, &copy.destination, &copy.moves[0], &copy.moves[0])
         }
-        Operation::TensorUnit(_) | Operation::UnitCopy(_) => return Ok(()),
+        Operation::TensorUnit(_) | Operation::UnitCopy(_) | Operation::Memset(_) => return Ok(()),
     };
     let by_the_sub_context = matches!(operation, Operation::UnitCopy(_));
     let (bits, unit) = (tensor.element.bits(), 8 * spec::DMA_HBM_TO_DM_BYTES);
