@@ -134,12 +134,17 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
 
     // Moves: what goes through the networks of a cluster, and all bytes through HBM.
     let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
-    let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
+    let moved = |operand: usize, bytes: u64, spread: Option<Spread>, sharing: u64| {
         let part = spread.map_or(bytes, |spread| bytes / spread.count as u64);
-        rates.networks(used, part, spread.is_none() && sharing > 1)
+        let cycles = rates.networks(used, part, spread.is_none() && sharing > 1);
+        // Padding does not move.
+        problem.tensors[operand].iter().fold(cycles, |cycles, &axis| {
+            cycles * problem.axes[axis].size as u64 / choice.splits[axis].padded as u64
+        })
     };
-    let bring_stream = moved(stream * summed_bytes, choice.stream_spread, slices(of_weights));
-    let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
+    let bring_stream =
+        moved(choice.stream(), stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let bring_weights = moved(choice.weights, block_bytes, choice.weights_spread, slices(of_stream));
     let (tiles, loads, steps) = counts(schedule);
     let rounds =
         if schedule.is_resident { 1 } else { choice.extent(problem, of_stream, Level::Loops) as u64 };
