@@ -20,7 +20,7 @@ fn brute_force(problem: &Problem, profile: Profile, top: usize) -> Vec<u64> {
 
 #[test]
 fn the_best_of_all_choices_is_found() {
-    for_cases(4, |random| {
+    for_cases(20, |random| {
         let problem = random_problem(random, &[1, 2, 3, 4, 8]);
         let profile = random.pick(&[Profile::Book, Profile::Detailed]);
         let outcome = search(&problem, &Search { top: 3, profile, ..Search::default() });
