@@ -82,7 +82,7 @@ fn the_comparison_finds_a_wrong_normal_form() {
 
 #[test]
 fn expressions_are_read_back() {
-    for_cases(3000, |random| {
+    for_cases(1500, |random| {
         let (axes, map) = random_case_with_margins(random);
         let mut pool = Pool::new();
         let factors = healthy(&mut pool, &map)?;

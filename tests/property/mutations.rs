@@ -111,7 +111,7 @@ const STRICTER: &[&str] = &[
 fn changed_pipelines() {
     let seen: [Cell<usize>; 3] = Default::default();
     let rules: RefCell<BTreeMap<&'static str, usize>> = RefCell::default();
-    for_cases(350, |random| {
+    for_cases(175, |random| {
         let (mut case, name) = mutant(random);
         let invalid = is_invalid(&mut case);
         let plan = Plan::derive(&case);
@@ -147,7 +147,7 @@ fn changed_pipelines() {
     });
     println!("accepted, refused, refused by the library alone: {seen:?}, {:?}", rules.borrow());
     if std::env::var("VISA_CASES").is_err() {
-        assert!(seen[0].get() > 11 && seen[1].get() > 116, "{seen:?}");
+        assert!(seen[0].get() > 5 && seen[1].get() > 58, "{seen:?}");
     }
 }
 

@@ -79,7 +79,7 @@ fn finds(stream: [&Map; 3], own: &Map) -> Result<bool, String> {
 fn streams_read_their_own_slices() {
     let (accepted, refused, alone) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let count = |counter: &Cell<usize>| counter.set(counter.get() + 1);
-    for_cases(800, |random| {
+    for_cases(400, |random| {
         let [slice, own] = random_slices(random);
         let time = if random.chance(30) { Map::axis("K", 1024).modulo(4) } else { Map::axis("T", 3) };
         let packet = Map::axis("L", 8);
@@ -111,6 +111,6 @@ fn streams_read_their_own_slices() {
     });
     let [accepted, refused, alone] = [&accepted, &refused, &alone].map(Cell::get);
     println!("{accepted} accepted, {refused} refused, {alone} by the library alone");
-    let enough = accepted > 160 && refused > 160 && alone * 20 < accepted;
+    let enough = accepted > 80 && refused > 80 && alone * 20 < accepted;
     assert!(enough || std::env::var("VISA_CASES").is_ok(), "{accepted} {refused} {alone}");
 }

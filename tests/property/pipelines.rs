@@ -168,8 +168,8 @@ impl Run {
 
     fn cases(self) -> u64 {
         match self {
-            Self::Ordinary => 90,
-            Self::Special | Self::Missing => 66,
+            Self::Ordinary => 45,
+            Self::Special | Self::Missing => 33,
         }
     }
 
@@ -248,7 +248,7 @@ fn pipelines_of_tensors_that_lie_apart() {
 #[test]
 fn pipelines_are_refused_for_their_padding() {
     let (ran, refused) = (Cell::new(0), Cell::new(0));
-    for_cases(70, |random| {
+    for_cases(35, |random| {
         let case = pipeline(random, 4);
         let plan = Plan::derive(&case).map_err(|error| error.to_string())?;
         let count = match check_values(random, &case, &plan, Values::Plain, true)? {
@@ -259,10 +259,10 @@ fn pipelines_are_refused_for_their_padding() {
         Ok(())
     });
     let counts = (ran.get(), refused.get());
-    assert!(counts.0 > 35 && counts.1 > 4 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
+    assert!(counts.0 > 17 && counts.1 > 2 || std::env::var("VISA_CASES").is_ok(), "{counts:?}");
 }
 
-/// The pipelines of the three tests that ran meet every feature of the aligner, and are at least 500 different ones.
+/// The pipelines of the three tests that ran meet every feature of the aligner, and differ.
 #[test]
 fn pipelines_cover_all_features() {
     if std::env::var("VISA_CASES").is_ok() {
@@ -270,7 +270,7 @@ fn pipelines_cover_all_features() {
     }
     let cases: Vec<&Pipeline> = Run::ALL.iter().flat_map(|run| run.pipelines()).collect();
     let different: std::collections::BTreeSet<String> = cases.iter().map(|case| describe(case)).collect();
-    assert!(different.len() >= 185, "{} of {}", different.len(), cases.len());
+    assert!(different.len() >= 93, "{} of {}", different.len(), cases.len());
     let flits = |case: &Pipeline| {
         let c = &case.contraction;
         if content(&c.out_packet) > c.element.per_flit() { 2 } else { 1 }
@@ -308,40 +308,40 @@ fn pipelines_cover_all_features() {
         assert!(found >= least, "{name}: {found} of {}", cases.len());
     };
     for element in TYPES {
-        share(&format!("{element:?}"), 23, &|case| case.contraction.element == element);
-        share(&format!("{element:?}, two flits"), 8, &|case| {
+        share(&format!("{element:?}"), 12, &|case| case.contraction.element == element);
+        share(&format!("{element:?}, two flits"), 4, &|case| {
             case.contraction.element == element && flits(case) == 2
         });
     }
     for rows in [1, 2, 4, 8] {
-        share(&format!("{rows} rows"), 12, &|case| case.contraction.row.size() == rows);
+        share(&format!("{rows} rows"), 6, &|case| case.contraction.row.size() == rows);
     }
-    share("one flit", 37, &|case| flits(case) == 1);
-    share("two flits", 37, &|case| flits(case) == 2);
-    share("tiling", 30, &|case| tile(case) > 1);
-    share("tiling with two flits", 12, &|case| tile(case) > 1 && flits(case) == 2);
-    share("digits of a tile in another order", 2, &tile_digits);
-    share("padding in a packet", 30, &|case| {
+    share("one flit", 19, &|case| flits(case) == 1);
+    share("two flits", 19, &|case| flits(case) == 2);
+    share("tiling", 15, &|case| tile(case) > 1);
+    share("tiling with two flits", 6, &|case| tile(case) > 1 && flits(case) == 2);
+    share("digits of a tile in another order", 1, &tile_digits);
+    share("padding in a packet", 15, &|case| {
         content(&case.contraction.stream_packet) < case.contraction.element.per_flit()
     });
-    share("padding in time", 15, &padded_time);
-    share("padding in a tile", 4, &reads_on);
-    share("padded rows", 12, &|case| content(&case.contraction.row) < case.contraction.row.size());
-    share("a tree of no depth", 8, &|case| depth(case) == 0);
-    share("a tree of some depth", 37, &|case| depth(case) > 0 && depth(case) < levels(case));
-    share("a tree of full depth", 4, &|case| depth(case) == levels(case));
-    share("many columns", 15, &|case| columns(case) > 8);
+    share("padding in time", 8, &padded_time);
+    share("padding in a tile", 2, &reads_on);
+    share("padded rows", 6, &|case| content(&case.contraction.row) < case.contraction.row.size());
+    share("a tree of no depth", 4, &|case| depth(case) == 0);
+    share("a tree of some depth", 19, &|case| depth(case) > 0 && depth(case) < levels(case));
+    share("a tree of full depth", 2, &|case| depth(case) == levels(case));
+    share("many columns", 8, &|case| columns(case) > 8);
     for kind in [Kind::Interleaved, Kind::Sequential] {
-        share(&format!("{kind:?}"), 56, &|case| case.contraction.kind == kind);
-        share(&format!("{kind:?}, summed over time"), 23, &|case| {
+        share(&format!("{kind:?}"), 28, &|case| case.contraction.kind == kind);
+        share(&format!("{kind:?}, summed over time"), 12, &|case| {
             case.contraction.kind == kind
                 && case.contraction.kept_time.size() < case.contraction.out_time.size()
         });
     }
-    share("slices", 30, &|case| case.contraction.prefix[0].size() > 1);
-    share("a cast", 56, &|case| case.stored != case.sum);
-    share("a transpose of sums", 8, &|case| case.transposed.is_some() && case.stored == case.sum);
-    share("a transpose of what was cast", 8, &|case| case.transposed.is_some() && case.stored != case.sum);
+    share("slices", 15, &|case| case.contraction.prefix[0].size() > 1);
+    share("a cast", 28, &|case| case.stored != case.sum);
+    share("a transpose of sums", 4, &|case| case.transposed.is_some() && case.stored == case.sum);
+    share("a transpose of what was cast", 4, &|case| case.transposed.is_some() && case.stored != case.sum);
 }
 
 #[test]

@@ -353,7 +353,7 @@ fn random_commit(random: &mut Random, casts: bool) -> Pass {
 #[test]
 fn commits_permute_time_and_cut_packets() {
     let counter = Cell::new(0);
-    for_cases(300, |random| {
+    for_cases(150, |random| {
         let pass = random_commit(random, false);
         let numbers = pass.numbers(&random_codes(random, library_type(pass.stored), &pass.axes));
         let alike = pass.reference(&numbers)?.iter().zip(pass.expected(&numbers)).all(|(a, b)| *a == b);
@@ -366,7 +366,7 @@ fn commits_permute_time_and_cut_packets() {
         let outcome = pass.check(random);
         ran(&counter, &pass, outcome, &["entry limit"])
     });
-    enough(&counter, 250);
+    enough(&counter, 125);
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn casts_narrow_every_lane() {
 #[test]
 fn wrong_commits_are_refused() {
     let refused = Cell::new(0);
-    for_cases(300, |random| {
+    for_cases(150, |random| {
         let mut pass = random_commit(random, false);
         let size = pass.destination.size();
         pass.destination = match random.below(4) {
@@ -415,5 +415,5 @@ fn wrong_commits_are_refused() {
         refused.set(refused.get() + 1);
         Ok(())
     });
-    enough(&refused, 100);
+    enough(&refused, 50);
 }

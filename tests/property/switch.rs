@@ -183,7 +183,7 @@ fn slices(random: &mut Random) -> usize {
 #[test]
 fn verdicts_and_routes_are_those_of_the_positions() {
     let rules = RefCell::new(BTreeMap::<String, usize>::new());
-    let count = for_cases(10_000, |random| {
+    let count = for_cases(6_600, |random| {
         let slices = slices(random);
         let legal = random_switch(random, slices);
         let (case, is_legal) =
@@ -200,10 +200,10 @@ fn verdicts_and_routes_are_those_of_the_positions() {
         Ok(())
     });
     println!("{count} switches: {:#?}", rules.borrow());
-    if count >= 10_000 {
+    if count >= 6_600 {
         let rules = rules.borrow();
         let missing: Vec<&str> =
-            EXPECTED.into_iter().filter(|name| rules.get(*name).is_none_or(|n| *n < 3)).collect();
+            EXPECTED.into_iter().filter(|name| rules.get(*name).is_none_or(|n| *n < 2)).collect();
         assert!(missing.is_empty(), "hardly ever met: {missing:?} in {rules:?}");
     }
 }
@@ -409,7 +409,7 @@ fn run(random: &mut Random, case: &SwitchCase, switch: Switch) -> Result<usize, 
 fn streams_through_switches_hold_the_tensor() {
     let ran = RefCell::new(BTreeMap::<&'static str, usize>::new());
     let transposed = RefCell::new(0);
-    for_cases(70, |random| {
+    for_cases(35, |random| {
         let case = random_switch(random, 256);
         if case.maps.out_time.size() > 512 || case.maps.in_time.size() > 64 {
             return Ok(());
@@ -423,6 +423,6 @@ fn streams_through_switches_hold_the_tensor() {
         Ok(())
     });
     let ran = ran.borrow();
-    let enough = ran.len() == 7 && ran.values().all(|count| *count >= 2) && *transposed.borrow() > 5;
+    let enough = ran.len() == 7 && ran.values().all(|count| *count >= 1) && *transposed.borrow() > 2;
     assert!(enough || std::env::var("VISA_CASES").is_ok(), "{ran:?}, {} transposed", transposed.borrow());
 }

@@ -211,7 +211,7 @@ fn check_accepted(case: &Case, config: &Config) -> Result<(), String> {
 #[test]
 fn windows_are_read_where_the_formula_says() {
     let overlapping = Cell::new(0);
-    for_cases(10_000, |random| {
+    for_cases(5_000, |random| {
         let case = random_case(random);
         let with = |text: String| format!("{}\n{text}", case.text());
         let config = derived(&case, random.chance(20)).map_err(|error| with(error.to_string()))?;
@@ -223,7 +223,7 @@ fn windows_are_read_where_the_formula_says() {
         overlapping.set(overlapping.get() + usize::from(distinct.len() < live.len()));
         check_accepted(&case, &config).map_err(with)
     });
-    assert!(overlapping.get() > 3000 || std::env::var("VISA_CASES").is_ok(), "{}", overlapping.get());
+    assert!(overlapping.get() > 1500 || std::env::var("VISA_CASES").is_ok(), "{}", overlapping.get());
 }
 
 /// Cuts, pads or groups what the stream names.

@@ -88,7 +88,8 @@ impl Library {
         compiler.arg("--out-dir").arg(&self.output);
         match self.profile {
             Profile::Dev | Profile::Late => compiler.args(["-Copt-level=0", "-Cdebug-assertions=on"]),
-            Profile::Release => compiler.args(["-Copt-level=3"]),
+            // Without LLVM's passes, which no message depends on.
+            Profile::Release => compiler.args(["-Copt-level=3", "-Cno-prepopulate-passes"]),
         };
         for (name, path) in &self.rlibs {
             compiler.arg("--extern").arg(format!("{name}={}", path.display()));
@@ -167,18 +168,23 @@ fn note_release(library: &Path) {
     }
 }
 
-/// Lets cargo build the library.
+/// Lets cargo build the library, for a small test of it.
 fn build(profile: Profile) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(super::here().join("../..")).env("CARGO_TARGET_DIR", target_folder());
-    let features = if profile == Profile::Late { "--features=late-refusals" } else { "--all-features" };
-    cargo.args(["rustc", "--package=furiosa-visa-std", "--lib", features]);
+    // A test, of all packages: dependencies then have the features that `cargo test --workspace` has built them with,
+    // and are not built once more.
+    cargo.args(["build", "--workspace", "--test=package"]);
+    match profile {
+        Profile::Dev | Profile::Release => cargo.arg("--all-features"),
+        Profile::Late => cargo.arg("--features=furiosa-visa-std/parse,furiosa-visa-std/late-refusals"),
+    };
     cargo.arg("--message-format=json-render-diagnostics");
     if profile == Profile::Release {
-        // A release build, as far as the compiler goes before LLVM: with the dependencies of the debug build, and
-        // without LLVM's passes, which no message depends on. An incremental build would not inline.
+        // A release build, as far as the compiler goes before LLVM: with the dependencies of the debug build. What the
+        // compiler does to functions before LLVM is the same from level 1 on. An incremental build would not inline.
         cargo.env("CARGO_INCREMENTAL", "0");
-        for setting in ["opt-level=3", "debug=0", "debug-assertions=false", "overflow-checks=false"] {
+        for setting in ["opt-level=1", "debug=0", "debug-assertions=false", "overflow-checks=false"] {
             for package in ["std", "rules"] {
                 cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.{setting}"));
             }
@@ -187,11 +193,6 @@ fn build(profile: Profile) -> PathBuf {
         for package in ["chip", "clock", "report"] {
             cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.opt-level=0"));
         }
-        cargo.args(["--", "-Cno-prepopulate-passes"]);
-    }
-    if profile == Profile::Late {
-        // It is built soon, and runs little.
-        cargo.arg("--config=profile.dev.package.furiosa-visa-std.opt-level=0");
     }
     let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
     assert!(output.status.success(), "the library cannot be built: {cargo:?}");

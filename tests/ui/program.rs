@@ -123,7 +123,8 @@ impl Program {
     /// Checks that it is compiled without a word, and that it runs. What runs is the debug build.
     pub fn is_accepted(&self, library: &Library) -> Result<(), String> {
         let title = format!("{} ({:?})", self.path().display(), library.profile);
-        let emit = if library.profile == Profile::Dev { "link" } else { "obj" };
+        // All its code is generated, and machine code of it where it runs.
+        let emit = if library.profile == Profile::Dev { "link" } else { "llvm-bc" };
         let answer = self.compile(library, emit);
         if !answer.accepted || !answer.message.is_empty() {
             return Err(format!("{title}: the compiler says\n{}", answer.message));
