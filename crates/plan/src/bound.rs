@@ -124,37 +124,79 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let groups = weights / spec::BEAT_LANES as u64;
     let packets = stream * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
     let flits = stream * summed_bytes / spec::FLIT_BYTES as u64;
-    let products = rates.issue + packets.max(flits).max(stream * groups);
+    // Slices between two neighbours that hand something round: those of what stands further inside.
+    let team = slices(Role::Summed);
+    let (between_weights, between_stream) = match choice.weights_inside {
+        true => (team, team * slices(of_weights)),
+        false => (team * slices(of_stream), team),
+    };
+    let stream_switch = choice.stream_spread.map_or(0, |spread| exchange(spread, between_weights, flits));
+    let products = rates.issue + packets.max(flits).max(stream * groups).max(stream_switch);
     let block_bytes = weights * summed_bytes;
+    let block_flits = block_bytes / spec::FLIT_BYTES as u64;
     let load = rates.issue
         + match choice.weights_spread {
             None => block_bytes / spec::SUB_FETCH_BYTES as u64,
-            Some(_) => block_bytes / spec::FLIT_BYTES as u64,
+            Some(spread) => exchange(spread, between_stream, block_flits).max(block_flits),
         };
 
     // Moves: what goes through the networks of a cluster, and all bytes through HBM.
     let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
-    let moved = |operand: usize, bytes: u64, spread: Option<Spread>, sharing: u64| {
+    let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
         let part = spread.map_or(bytes, |spread| bytes / spread.count as u64);
         let cycles = rates.networks(used, part, spread.is_none() && sharing > 1);
-        // Padding does not move.
-        problem.tensors[operand].iter().fold(cycles, |cycles, &axis| {
-            cycles * problem.axes[axis].size as u64 / choice.splits[axis].padded as u64
-        })
+        live(problem, choice, cycles, |_| true)
     };
-    let bring_stream =
-        moved(choice.stream(), stream * summed_bytes, choice.stream_spread, slices(of_weights));
-    let bring_weights = moved(choice.weights, block_bytes, choice.weights_spread, slices(of_stream));
+    let bring_stream = moved(stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
     let (tiles, loads, steps) = counts(schedule);
-    let rounds =
-        if schedule.is_resident { 1 } else { choice.extent(problem, of_stream, Level::Loops) as u64 };
-    let units = units_of_runs(problem, choice, choice.stream())
-        + rounds * units_of_runs(problem, choice, choice.weights)
+    let rounds = rounds(problem, choice, schedule);
+    let units = copies(problem, choice, choice.stream()) * units_of_runs(problem, choice, choice.stream())
+        + copies(problem, choice, choice.weights) * rounds * units_of_runs(problem, choice, choice.weights)
         + units_of_runs(problem, choice, 2);
     let start = spec::DMA_STARTUP_CYCLES;
     let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
     let ends = 2 * start + bring_weights + load;
     Work { main: steps * products, sub: loads * load, dma: (tiles + loads + steps) * start + data, ends }
+}
+
+/// Cycles in which a ring hands round a spread operand that has `flits` in each slice then: one turn of the ring for each
+/// flit of a slice. The ring reaches from the first slice that shares the operand to the last one.
+fn exchange(spread: Spread, between: u64, flits: u64) -> u64 {
+    let count = spread.count as u64;
+    ((count - 1) * between + 1) * (flits / count)
+}
+
+/// Number of times that weights come from HBM.
+fn rounds(problem: &Problem, choice: &Choice, schedule: &Schedule) -> u64 {
+    if schedule.is_resident {
+        1
+    } else {
+        choice.extent(problem, Role::Of(choice.stream()), Level::Loops) as u64
+    }
+}
+
+/// Number of slices and clusters to which DMA brings the same elements of an operand: HBM is read for each of them.
+fn copies(problem: &Problem, choice: &Choice, operand: usize) -> u64 {
+    let (spread, sharing) = match operand == choice.weights {
+        true => (choice.weights_spread, Role::Of(choice.stream())),
+        false => (choice.stream_spread, Role::Of(choice.weights)),
+    };
+    let slices = if spread.is_some() { 1 } else { choice.extent(problem, sharing, Level::Slice) };
+    let units = (slices * choice.extent(problem, sharing, Level::Cluster)) as u64;
+    live(problem, choice, units, |role| role == sharing).max(1)
+}
+
+/// Part of an amount that is no padding of the axes with some roles: padding does not move.
+fn live(problem: &Problem, choice: &Choice, amount: u64, roles: impl Fn(Role) -> bool) -> u64 {
+    let axes = problem.axes.iter().zip(&choice.splits).filter(|(axis, _)| roles(axis.role));
+    axes.fold(amount, |amount, (axis, split)| amount * axis.size as u64 / split.padded as u64)
+}
+
+/// Bytes that go through HBM, copies for slices and clusters included.
+pub fn hbm_bytes(problem: &Problem, choice: &Choice, schedule: &Schedule) -> u64 {
+    let moved = |operand| copies(problem, choice, operand) * problem.bytes(operand);
+    moved(choice.stream()) + rounds(problem, choice, schedule) * moved(choice.weights) + problem.bytes(2)
 }
 
 /// Cycles in which all channels of HBM serve units.

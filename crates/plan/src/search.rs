@@ -6,11 +6,11 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{ProblemBound, Rates, Work, of_choice, of_commands, of_problem};
-use crate::choice::{Choice, Level};
+use crate::bound::{ProblemBound, Rates, Work, hbm_bytes, of_choice, of_commands, of_problem};
+use crate::choice::Choice;
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
-use crate::problem::{Problem, Role};
+use crate::problem::Problem;
 use crate::space::for_each;
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -97,17 +97,9 @@ impl Plan {
         commands(&self.problem, &self.choice, &self.layout, &self.schedule)
     }
 
-    /// Bytes that go through HBM.
+    /// Bytes that go through HBM, copies for slices and clusters included.
     pub fn hbm_bytes(&self) -> u64 {
-        let rounds = if self.schedule.is_resident {
-            1
-        } else {
-            let of_stream = Role::Of(self.choice.stream());
-            self.choice.extent(&self.problem, of_stream, Level::Loops) as u64
-        };
-        self.problem.bytes(self.choice.stream())
-            + rounds * self.problem.bytes(self.choice.weights)
-            + self.problem.bytes(2)
+        hbm_bytes(&self.problem, &self.choice, &self.schedule)
     }
 }
 

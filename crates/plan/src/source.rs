@@ -455,7 +455,7 @@ impl Plan {
             out,
             "        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);"
         )?;
-        writeln!(out, "        (state >> 33) as i32 % {} + {low}", high - low + 1)?;
+        writeln!(out, "        (state >> 33) as i32 % {} - {}", high - low + 1, -low)?;
         writeln!(out, "    }};")?;
         writeln!(out, "    (0..count).map(next).collect()\n}}\n")?;
         writeln!(out, "#[test]\nfn values_and_cycles() {{")?;
