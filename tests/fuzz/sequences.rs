@@ -268,7 +268,8 @@ impl Operations {
             (None, true, 94..96) | (None, false, 30..36) => self.indexed(random),
             (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
             (None, true, 90..94) | (None, false, 22..30) => self.download(random),
-            (None, true, 96..98) | (None, false, 0..22) => self.upload(random),
+            (None, true, 96..98) | (None, false, 0..20) => self.upload(random),
+            (None, true, 98..99) | (None, false, 20..22) => self.set(random),
             _ => Operation::Launch,
         };
         match &operation {
@@ -515,9 +516,6 @@ impl Operations {
 
     /// Clusters in another order, slices in another order, or a part for each cluster.
     fn copy(&mut self, random: &mut Random) -> Operation {
-        if random.chance(25) {
-            return self.set(random);
-        }
         let call = random.pick(&[Copied::Shuffle, Copied::Parallel, Copied::Parts]);
         let memory = if random.chance(2) { Memory::Hbm } else { Memory::Dm };
         let from = self.read(random, memory);

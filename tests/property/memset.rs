@@ -23,7 +23,7 @@ fn run(
 ) -> Result<(), String> {
     let shape = shape(Memory::Dm, element, &borrowed(dims));
     let region = region(&shape, address, FillId(2));
-    let code = random.below(1 << 16) as u32 * 0x1_0001 & (((1u64 << element.bits()) - 1) as u32);
+    let code = (random.below(1 << 16) as u32 * 0x1_0001) & (((1u64 << element.bits()) - 1) as u32);
     let command = memset(&Tensor { shape, region }, code).map_err(|error| error.to_string())?;
     let Operation::Memset(mut command) = command else { panic!("it is a memset") };
     change(&mut command);

@@ -4,7 +4,7 @@ use super::arguments::{Once, shown};
 use super::table::table;
 use super::{Output, PLAN_HELP, Refusal};
 use core::time::Duration;
-use furiosa_visa_plan::choice::{Level, Sums};
+use furiosa_visa_plan::choice::{Level, Spread, Sums};
 use furiosa_visa_plan::problem::Role;
 use furiosa_visa_plan::{Outcome, Plan, Problem, Search, search};
 use furiosa_visa_rules::scalar::ElementType;
@@ -167,10 +167,13 @@ fn overview(problem: &Problem, outcome: &Outcome) -> String {
         .map(|(number, plan)| {
             let (choice, schedule) = (&plan.choice, &plan.schedule);
             let slices = |role| choice.extent(problem, role, Level::Slice);
-            let by = |spread: bool, sharing: usize| match (spread, sharing) {
+            let by = |spread: Option<Spread>, sharing: usize| match (spread, sharing) {
                 (_, 1) => "DMA, once".to_string(),
-                (true, slices) => format!("switch, {slices}"),
-                (false, slices) => format!("DMA, {slices} copies"),
+                (None, slices) => format!("DMA, {slices} copies"),
+                (Some(spread), slices) if spread.count == slices => format!("switch, {slices}"),
+                (Some(spread), slices) => {
+                    format!("switch, {}; {} copies", spread.count, slices / spread.count)
+                }
             };
             let sums = match choice.sums {
                 Sums::Whole => "a slice".to_string(),
@@ -182,8 +185,8 @@ fn overview(problem: &Problem, outcome: &Outcome) -> String {
                 percent(bound.cycles(), plan.cycles),
                 OPERANDS[choice.weights].to_string(),
                 sums,
-                by(choice.stream_spread.is_some(), slices(Role::Of(choice.weights))),
-                by(choice.weights_spread.is_some(), slices(Role::Of(choice.stream()))),
+                by(choice.stream_spread, slices(Role::Of(choice.weights))),
+                by(choice.weights_spread, slices(Role::Of(choice.stream()))),
                 format!("{} x {}", schedule.tiles, schedule.blocks),
                 grouped(schedule.dm_bytes()),
                 grouped(plan.hbm_bytes()),

@@ -144,7 +144,8 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
     let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
         let part = spread.map_or(bytes, |spread| bytes / spread.count as u64);
-        let cycles = rates.networks(used, part, spread.is_none() && sharing > 1);
+        let copies = sharing / spread.map_or(1, |spread| spread.count as u64);
+        let cycles = rates.networks(used, part, copies > 1);
         live(problem, choice, cycles, |_| true)
     };
     let bring_stream = moved(stream * summed_bytes, choice.stream_spread, slices(of_weights));
@@ -182,7 +183,7 @@ fn copies(problem: &Problem, choice: &Choice, operand: usize) -> u64 {
         true => (choice.weights_spread, Role::Of(choice.stream())),
         false => (choice.stream_spread, Role::Of(choice.weights)),
     };
-    let slices = if spread.is_some() { 1 } else { choice.extent(problem, sharing, Level::Slice) };
+    let slices = choice.extent(problem, sharing, Level::Slice) / spread.map_or(1, |spread| spread.count);
     let units = (slices * choice.extent(problem, sharing, Level::Cluster)) as u64;
     live(problem, choice, units, |role| role == sharing).max(1)
 }

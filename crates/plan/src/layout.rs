@@ -195,6 +195,27 @@ impl Digits<'_> {
         self.digit(spread.axis, local / spread.count, spread.count)
     }
 
+    /// The slices of a role, of which the innermost ones have parts of an operand. The others get copies.
+    fn partly_spread(&self, copied: Role, spread: Spread) -> Option<Vec<String>> {
+        let slices = self.choice.extent(self.problem, copied, Level::Slice);
+        let mut found = Vec::new();
+        if spread.count < slices {
+            let last =
+                self.axes(copied).filter(|&axis| self.choice.splits[axis].at(Level::Slice) > 1).last()?;
+            for axis in self.axes(copied) {
+                let split = &self.choice.splits[axis];
+                let inner = if axis == last { spread.count } else { 1 };
+                found.extend(self.digit(
+                    axis,
+                    split.stride(Level::Slice) * inner,
+                    split.at(Level::Slice) / inner,
+                ));
+            }
+        }
+        found.push(self.spread(spread)?);
+        Some(found)
+    }
+
     /// Local digits of the axes with a role: without what is spread, and from `low` positions of the innermost axis on.
     /// The digit that slices share is left out if `shared` says so, otherwise it stands behind the rest of its axis.
     fn local(
@@ -295,7 +316,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
         Some(Path {
             slice: match spread {
-                Some(spread) => slices(Some((copied, vec![digits.spread(spread)?])))?,
+                Some(spread) => slices(Some((copied, digits.partly_spread(copied, spread)?)))?,
                 None => slice.clone(),
             },
             element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,

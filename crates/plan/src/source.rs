@@ -100,8 +100,8 @@ impl Plan {
             match (spread, sharing) {
             (_, 1) => {}
             (Some(spread), _) => reasons.push(format!(
-                "{} slices share `{operand}`: each loads a part along `{}`, and the Switch Engine hands it round, because \
-                 copies by DMA go to one slice after another",
+                "{sharing} slices share `{operand}`: {} neighbours load a part each along `{}`, and the Switch Engine hands \
+                 the parts round, because copies by DMA go to one slice after another",
                 spread.count, problem.axes[spread.axis].name
             )),
             (None, _) => reasons.push(format!("{sharing} slices share `{operand}`: DMA writes a copy to each, which takes less than an exchange")),

@@ -1,6 +1,6 @@
 //! The space of a problem: all choices, in a fixed order.
 
-use crate::choice::{Choice, Level, Split, Spread, Sums, splits, together};
+use crate::choice::{Choice, Level, Split, Spread, Sums, divisors, splits, together};
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
@@ -46,24 +46,33 @@ fn combined(
     }
 }
 
-/// Ways to bring an operand to `count` slices that share it: copies, a digit of its own, or one of the summed axes.
-fn spreads(
-    problem: &Problem,
-    choice: &Choice,
-    own: Role,
-    count: usize,
-) -> impl Iterator<Item = Option<Spread>> + use<> {
-    let of = |role: Role| {
-        let fits = |axis: &usize| {
-            problem.axes[*axis].role == role
-                && (choice.splits[*axis].at(Level::Local))
-                    .is_multiple_of(count * together(problem, choice.weights, *axis))
-        };
-        let axis = (0..choice.splits.len()).find(fits).filter(|_| count > 1);
-        axis.map(|axis| Spread { axis, count })
-    };
-    let found = [of(own), of(Role::Summed)];
-    core::iter::once(None).chain(found.into_iter().flatten().map(Some))
+/// Ways to bring an operand to slices of a role that share it: a copy for each; or parts for all of them, or for some that
+/// are neighbours, along an axis of its own or a summed one.
+fn spreads(problem: &Problem, choice: &Choice, own: Role, sharing: Role) -> Vec<Option<Spread>> {
+    let mut found = vec![None];
+    let slices = choice.extent(problem, sharing, Level::Slice);
+    if slices == 1 {
+        return found;
+    }
+    let last = problem
+        .axes
+        .iter()
+        .zip(&choice.splits)
+        .rfind(|(axis, split)| axis.role == sharing && split.at(Level::Slice) > 1);
+    let innermost = last.map_or(1, |(_, split)| split.at(Level::Slice));
+    let parts = divisors(innermost).into_iter().filter(|count| *count > 1 && *count < slices).chain([slices]);
+    for count in parts {
+        for role in [own, Role::Summed] {
+            let fits = |axis: &usize| {
+                problem.axes[*axis].role == role
+                    && (choice.splits[*axis].at(Level::Local))
+                        .is_multiple_of(count * together(problem, choice.weights, *axis))
+            };
+            let axis = (0..choice.splits.len()).find(fits);
+            found.extend(axis.map(|axis| Some(Spread { axis, count })));
+        }
+    }
+    found
 }
 
 /// Tells if `team` slices can keep parts of an axis each: whole parts, also of what is spread along it.
@@ -83,8 +92,8 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
     let [stream, weights, team] =
         [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
     let orders: &[bool] = if stream > 1 && weights > 1 { &[false, true] } else { &[false] };
-    for stream_spread in spreads(problem, choice, of_stream, weights) {
-        for weights_spread in spreads(problem, choice, of_weights, stream) {
+    for stream_spread in spreads(problem, choice, of_stream, of_weights) {
+        for weights_spread in spreads(problem, choice, of_weights, of_stream) {
             (choice.stream_spread, choice.weights_spread) = (stream_spread, weights_spread);
             // Without an exchange, the order of slices changes nothing.
             let exchanged = stream_spread.is_some() || weights_spread.is_some();
