@@ -104,6 +104,16 @@ impl Clock {
         Self { times: self.times.with_channels(channels), ..self }
     }
 
+    /// A clock at cycle 0 that knows transfers which were timed before.
+    pub fn of_times(times: CommandClock) -> Self {
+        Self { times, ..Self::new(Profile::default()) }
+    }
+
+    /// The times of single commands, with the transfers that this clock has timed.
+    pub fn into_times(self) -> CommandClock {
+        self.times
+    }
+
     /// The model of time.
     pub fn model(&self) -> Model {
         self.times.model()

@@ -10,7 +10,8 @@ use crate::choice::{Choice, Level, Spread, Sums};
 use crate::layout::{Layout, Path, Stored};
 use crate::problem::{Problem, Role};
 use core::panic::Location;
-use furiosa_visa_clock::{Clock, KernelCall, KernelTime, Profile};
+use furiosa_visa_clock::command_time::CommandClock;
+use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
 use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator, TrfAddress};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
@@ -382,12 +383,14 @@ pub fn first_commands(
     Ok(First { stream: next(), weights: next(), load: next(), products: next(), store: next(), is_aligned })
 }
 
-/// Cycles of commands as a kernel, from the start of the first one to the end of the last one.
-pub fn cycles(operations: Vec<Operation>, profile: Profile) -> u64 {
-    let (mut clock, location) = (Clock::new(profile), Location::caller());
+/// Cycles of commands as a kernel, from the start of the first one to the end of the last one. `times` remember what HBM
+/// served before.
+pub fn cycles(operations: Vec<Operation>, times: CommandClock) -> (u64, CommandClock) {
+    let (mut clock, location) = (Clock::of_times(times), Location::caller());
     let kernel = KernelCall { number: 1, name: "plan" };
     for operation in operations {
         clock.command(kernel, &Command { operation, location });
     }
-    clock.ledger().kernels.first().map_or(0, KernelTime::makespan)
+    let cycles = clock.ledger().kernels.first().map_or(0, KernelTime::makespan);
+    (cycles, clock.into_times())
 }

@@ -14,7 +14,8 @@ use crate::problem::Problem;
 use crate::space::for_each;
 use core::cmp::Reverse;
 use core::time::Duration;
-use furiosa_visa_clock::Profile;
+use furiosa_visa_clock::command_time::CommandClock;
+use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::error::PlanError;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::time::Instant;
@@ -85,7 +86,7 @@ impl Plan {
         let quick = of_choice(problem, &choice, &schedule, &rates);
         let work = of_commands(quick, &schedule, &first, &rates);
         let commands = commands(problem, &choice, &layout, &schedule).map_err(derived)?;
-        let cycles = cycles(commands.operations, profile);
+        let (cycles, _) = cycles(commands.operations, new_times(profile));
         Ok(Self { problem: problem.clone(), choice, layout, schedule, cycles, work })
     }
 
@@ -151,11 +152,18 @@ struct Waiting {
     work: Work,
 }
 
+/// Times of commands, without transfers that are known.
+fn new_times(profile: Profile) -> CommandClock {
+    CommandClock::new(Model::new(profile))
+}
+
 /// A search that runs.
 struct State<'a> {
     problem: &'a Problem,
     search: &'a Search,
     rates: Rates,
+    /// Transfers that the clock has timed.
+    times: Option<CommandClock>,
     notation: Notation,
     space: Space,
     waiting: BinaryHeap<Reverse<(u64, Choice)>>,
@@ -239,7 +247,9 @@ impl State<'_> {
             Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
             Ok(commands) => {
                 self.space.priced += 1;
-                let cycles = cycles(commands.operations, self.search.profile);
+                let times = self.times.take().unwrap_or_else(|| new_times(self.search.profile));
+                let (cycles, times) = cycles(commands.operations, times);
+                self.times = Some(times);
                 let plan = Plan { problem: self.problem.clone(), choice, layout, schedule, cycles, work };
                 let place = self
                     .plans
@@ -258,6 +268,7 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
         problem,
         search,
         rates: Rates::new(search.profile),
+        times: None,
         notation: Notation::new(problem),
         space: Space::default(),
         waiting: BinaryHeap::new(),
