@@ -94,11 +94,11 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     /// }
     ///
     /// let mut ctx = Context::acquire();
-    /// let rows = pollster::block_on(async {
-    ///     let rows = launch(rows, &mut *ctx).await;
-    ///     rows.to_host::<m![S, A, B]>(&mut ctx.pdma).await
+    /// let all = pollster::block_on(async {
+    ///     let in_hbm = launch(rows, &mut *ctx).await;
+    ///     in_hbm.to_host::<m![S, A, B]>(&mut ctx.pdma).await
     /// });
-    /// let row: Vec<f32> = rows.to_vec()[12..28].iter().map(|value| value.to_f32()).collect();
+    /// let row: Vec<f32> = all.to_vec()[12..28].iter().map(|value| value.to_f32()).collect();
     /// assert_eq!(row, [[0.5; 4], [1.0; 4], [1.0; 4], [0.5; 4]].concat());
     /// ```
     ///

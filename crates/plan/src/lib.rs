@@ -14,7 +14,7 @@
 //! | [`commands`] | the commands of a kernel, and their cycles |
 //! | [`source`] | a kernel as text |
 //! | [`bound`] | cycles that no kernel of a choice goes below |
-//! | [`search`] | the best choices, and the proof |
+//! | [`search`](mod@search) | the best choices, and the proof |
 //!
 //! ```
 //! use furiosa_visa_plan::{Problem, Search, search};
