@@ -244,7 +244,11 @@ fn plans_are_tests_of_a_crate() {
     let printed = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{printed}\n{}", stderr(&run));
     assert_eq!(printed.matches("1 passed").count(), problems.len(), "{printed}");
-    assert!(!stderr(&run).contains("warning: unused"), "{}", stderr(&run));
+    // The compiler has no warning; notes of what goes wrong with the vendor's SDK are no warnings of the source.
+    let printed = stderr(&run);
+    let warned =
+        printed.lines().find(|line| line.starts_with("warning") && !line.contains("reported of the SDK"));
+    assert_eq!(warned, None, "{printed}");
 }
 
 /// No cargo is started, and nothing is asked of a network.

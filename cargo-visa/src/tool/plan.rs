@@ -4,6 +4,7 @@ use super::arguments::{Once, shown};
 use super::table::table;
 use super::{Output, PLAN_HELP, Refusal};
 use core::time::Duration;
+use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_plan::choice::{Level, Spread, Sums};
 use furiosa_visa_plan::problem::Role;
 use furiosa_visa_plan::{Outcome, Plan, Problem, Search, search};
@@ -145,8 +146,8 @@ fn overview(problem: &Problem, outcome: &Outcome) -> String {
         problem.output,
         problem.axes_text(),
         grouped(bound.cycles()),
-        grouped(bound.products),
-        grouped(bound.hbm),
+        grouped(bound.of(Limit::Multipliers)),
+        grouped(bound.of(Limit::Hbm)),
         grouped(best),
         percent(bound.cycles(), best),
     );

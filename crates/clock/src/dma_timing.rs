@@ -1,7 +1,7 @@
 //! Times of DMA operations and transfers of the host, for the clock of a system.
 
 use super::cost::{Cost, CostClass, Profile};
-use super::dma::{self, BookHbm, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered, SameMedium};
+use super::dma::{self, BookHbm, DmaOptions, DmaRates, DmaTime, Refreshed, Remembered};
 use super::hbm::{Detailed, HbmMap};
 use super::indexed::indexed_operation;
 use super::numbers::{Model, Number};
@@ -38,18 +38,11 @@ impl DmaClock {
     pub fn new(model: Model) -> Self {
         let map = HbmMap::default();
         let (book, detailed) = (BookHbm { map }, Detailed::new(map));
-        let number = |number| model.numbers.get(number);
-        let rates = match model.profile {
-            Profile::Book => SameMedium::default().into(),
-            Profile::Detailed => DmaRates {
-                same_medium: SameMedium::default(),
-                dmn_access_ticks: number(Number::DmnAccess),
-                copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
-                index_ticks: number(Number::Index) * CORE_CYCLE_TICKS,
-            },
+        let rates = DmaRates::of(model);
+        let detailed = Refreshed {
+            model: Remembered::new(detailed, map),
+            per_mille: model.numbers.get(Number::HbmRefresh),
         };
-        let detailed =
-            Refreshed { model: Remembered::new(detailed, map), per_mille: number(Number::HbmRefresh) };
         Self { profile: model.profile, rates, book: Remembered::new(book, map), detailed }
     }
 

@@ -233,7 +233,7 @@ impl Model {
     }
 
     /// Cost of `times` times a number. 0 in the book profile, which uses none of the numbers.
-    pub(super) fn cost(&self, number: Number, times: u64) -> Cost {
+    pub fn cost(&self, number: Number, times: u64) -> Cost {
         match self.profile {
             Profile::Book => Cost::documented(0, number.rule()),
             Profile::Detailed => {

@@ -7,7 +7,7 @@ use crate::choice::{Choice, Level, Spread, Sums, together};
 use crate::commands::{First, Schedule};
 use crate::problem::{Problem, Role};
 use furiosa_visa_clock::dma::{
-    self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, SameMedium, Traffic,
+    self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, Traffic,
 };
 use furiosa_visa_clock::tensor_unit::tensor_unit_time;
 use furiosa_visa_clock::{Channels, Model, Number, Profile};
@@ -16,10 +16,6 @@ use furiosa_visa_rules::spec::{self, CORE_CYCLE_TICKS};
 
 /// Bytes that a Data Memory Network moves at a time.
 const DMN_ACCESS_BYTES: u64 = spec::DMN_BYTES_PER_CYCLE as u64;
-
-/// Bytes per cycle of all channels of HBM, if they do nothing else.
-const HBM_BYTES_PER_CYCLE: u64 =
-    (spec::HBM_CHANNELS * spec::HBM_UNIT_BYTES) as u64 * spec::CORE_CYCLE_TICKS / spec::HBM_UNIT_TICKS;
 
 /// Work of a kernel, in cycles of the resource that does it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,35 +46,12 @@ impl Work {
     }
 }
 
-/// Cycles that no kernel for a problem goes below, by resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProblemBound {
-    /// Products at the peak of a chip.
-    pub products: u64,
-    /// Each tensor through HBM once.
-    pub hbm: u64,
-}
-
-impl ProblemBound {
-    /// The bound.
-    pub fn cycles(&self) -> u64 {
-        self.products.max(self.hbm)
-    }
-}
-
-/// Cycles that no kernel for the problem goes below.
-pub fn of_problem(problem: &Problem) -> ProblemBound {
-    let slices = (spec::CLUSTERS * spec::SLICES) as u64;
-    let lanes = (spec::MAC_BYTES * 8 / problem.element.bits() * spec::BEAT_LANES) as u64;
-    let bytes: u64 = (0..3).map(|tensor| problem.bytes(tensor)).sum();
-    ProblemBound { products: problem.products().div_ceil(slices * lanes), hbm: bytes / HBM_BYTES_PER_CYCLE }
-}
-
 /// Numbers of a profile that bounds use.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     model: Model,
     dma: DmaRates,
+    /// Cycles between the command of a pass and its first fetch.
     issue: u64,
 }
 
@@ -86,19 +59,7 @@ impl Rates {
     /// The numbers of a profile.
     pub fn new(profile: Profile) -> Self {
         let model = Model::new(profile);
-        let number = |number| model.numbers.get(number);
-        match profile {
-            Profile::Book => Self { model, dma: SameMedium::default().into(), issue: 0 },
-            Profile::Detailed => {
-                let dma = DmaRates {
-                    same_medium: SameMedium::default(),
-                    dmn_access_ticks: number(Number::DmnAccess),
-                    copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
-                    index_ticks: 0,
-                };
-                Self { model, dma, issue: number(Number::PassIssue) }
-            }
-        }
+        Self { model, dma: DmaRates::of(model), issue: model.cost(Number::PassIssue, 1).cycles }
     }
 
     /// Cycles of the networks of a cluster for `bytes` in each of `slices`. `copies`: slices get the same.

@@ -266,62 +266,67 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
+    /// Calls `each` with each tile of the stream and its number. With two buffers, the next tile comes before that.
+    fn over_tiles(
+        &mut self,
+        first: Tensor,
+        mut each: impl FnMut(&mut Self, &Tensor, usize) -> Result<(), PlanError>,
+    ) -> Result<(), PlanError> {
+        let Schedule { tiles, buffers, .. } = *self.schedule;
+        let mut next = Some(first);
+        for tile in 0..tiles {
+            let own = match next.take() {
+                Some(own) => own,
+                None => self.bring_stream(tile)?,
+            };
+            if buffers[0] > 1 && tile + 1 < tiles {
+                next = Some(self.bring_stream(tile + 1)?);
+            }
+            each(self, &own, tile)?;
+        }
+        Ok(())
+    }
+
+    /// The products of a step, to HBM.
+    fn step(&mut self, stream: &Tensor, weights: &Weights, step: usize) -> Result<(), PlanError> {
+        let sums = self.multiply(stream, weights, step)?;
+        self.store(&sums, step)
+    }
+
     fn resident(&mut self) -> Result<(), PlanError> {
-        let Schedule { tiles, blocks, buffers, .. } = *self.schedule;
+        let blocks = self.schedule.blocks;
         let mut weights = Vec::new();
         for block in 0..blocks {
             let own = self.bring_weights(block)?;
             weights.push(self.load(&own, block)?);
         }
-        let mut next = Some(self.bring_stream(0)?);
-        for tile in 0..tiles {
-            let own = match next.take() {
-                Some(own) => own,
-                None => self.bring_stream(tile)?,
-            };
-            if buffers[0] > 1 && tile + 1 < tiles {
-                next = Some(self.bring_stream(tile + 1)?);
-            }
-            for (block, weights) in weights.iter().enumerate() {
-                let step = tile * blocks + block;
-                let sums = self.multiply(&own, weights, step)?;
-                self.store(&sums, step)?;
-            }
-        }
-        Ok(())
+        let first = self.bring_stream(0)?;
+        self.over_tiles(first, |kernel, stream, tile| {
+            let mut steps = weights.iter().zip(tile * blocks..);
+            steps.try_for_each(|(weights, step)| kernel.step(stream, weights, step))
+        })
     }
 
     fn streamed(&mut self) -> Result<(), PlanError> {
-        let Schedule { tiles, blocks, buffers, .. } = *self.schedule;
-        let steps = tiles * blocks;
-        let first = self.bring_weights(0)?;
-        let mut loaded = Some(self.load(&first, 0)?);
-        let mut next = Some(self.bring_stream(0)?);
+        let (blocks, steps) = (self.schedule.blocks, self.schedule.steps());
+        let own = self.bring_weights(0)?;
+        let mut weights = self.load(&own, 0)?;
+        let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
-        for tile in 0..tiles {
-            let own = match next.take() {
-                Some(own) => own,
-                None => self.bring_stream(tile)?,
-            };
-            if buffers[0] > 1 && tile + 1 < tiles {
-                next = Some(self.bring_stream(tile + 1)?);
-            }
-            for block in 0..blocks {
-                let step = tile * blocks + block;
+        self.over_tiles(first, |kernel, stream, tile| {
+            for step in tile * blocks..(tile + 1) * blocks {
                 let following = match waiting.take() {
-                    Some(own) => Some(self.load(&own, step + 1)?),
+                    Some(own) => Some(kernel.load(&own, step + 1)?),
                     None => None,
                 };
                 if step + 2 < steps {
-                    waiting = Some(self.bring_weights(step + 2)?);
+                    waiting = Some(kernel.bring_weights(step + 2)?);
                 }
-                if let Some(weights) = core::mem::replace(&mut loaded, following) {
-                    let sums = self.multiply(&own, &weights, step)?;
-                    self.store(&sums, step)?;
-                }
+                kernel.step(stream, &weights, step)?;
+                weights = following.unwrap_or(weights);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

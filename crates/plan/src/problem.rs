@@ -1,5 +1,7 @@
 //! The problem: a contraction of two tensors, its sizes and its types.
 
+use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
+use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::mapping::parse::Axes;
 use furiosa_visa_rules::scalar::ElementType;
 
@@ -170,9 +172,24 @@ impl Problem {
         (self.elements(tensor) * self.element_of(tensor).bits()).div_ceil(8) as u64
     }
 
-    /// Number of multiplications.
-    pub fn products(&self) -> u64 {
-        self.axes.iter().map(|axis| axis.size as u64).product()
+    /// The product as bounds know it.
+    fn product(&self) -> Product {
+        let axis = |axis: &Axis| {
+            let size = axis.size as u64;
+            match axis.role {
+                Role::Batch => ProductAxis::batch(size),
+                Role::Of(0) => ProductAxis::of_first(size),
+                Role::Of(_) => ProductAxis::of_second(size),
+                Role::Summed => ProductAxis::summed(size),
+            }
+        };
+        let axes = self.axes.iter().map(axis).collect();
+        Product { axes, first: self.element, second: self.element, result: self.output, chips: 1 }
+    }
+
+    /// Cycles that no kernel for the problem goes below, by limit.
+    pub fn bounds(&self, profile: Profile) -> Bounds {
+        bound::problem(&self.product(), Model::new(profile))
     }
 
     /// The axes as `axes!` has them: `M = 256, N = 64, K = 128`.

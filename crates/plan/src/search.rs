@@ -6,7 +6,7 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{ProblemBound, Rates, Work, hbm_bytes, of_choice, of_commands, of_problem};
+use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands};
 use crate::choice::Choice;
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::space::for_each;
 use core::cmp::Reverse;
 use core::time::Duration;
+use furiosa_visa_clock::bound::Bounds;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::error::PlanError;
@@ -129,7 +130,7 @@ pub struct Outcome {
     /// Cycles that no plan of the space goes below. Equal to those of the best plan if it is proven.
     pub bound: u64,
     /// Cycles that no kernel for the problem goes below.
-    pub of_problem: ProblemBound,
+    pub of_problem: Bounds,
     /// Number of choices at each stage.
     pub space: Space,
 }
@@ -313,7 +314,7 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
     let best = state.plans.first().map_or(bound, |plan| plan.cycles);
     Outcome {
         bound: bound.min(best),
-        of_problem: of_problem(problem),
+        of_problem: problem.bounds(search.profile),
         plans: state.plans,
         space: state.space,
     }

@@ -1,6 +1,8 @@
 //! Inputs of the time of a DMA operation.
 
 use super::time::SameMedium;
+use crate::cost::Profile;
+use crate::numbers::{Model, Number};
 use furiosa_visa_rules::spec::CORE_CYCLE_TICKS;
 
 /// Rates of DMA engines and of the paths that they use. Times in ticks of 1/3 cycle.
@@ -16,6 +18,22 @@ pub struct DmaRates {
     pub copy_ticks: Option<u64>,
     /// Ticks before the rows of an index move.
     pub index_ticks: u64,
+}
+
+impl DmaRates {
+    /// The rates of a model of time.
+    pub fn of(model: Model) -> Self {
+        let number = |number| model.numbers.get(number);
+        match model.profile {
+            Profile::Book => SameMedium::default().into(),
+            Profile::Detailed => Self {
+                same_medium: SameMedium::default(),
+                dmn_access_ticks: number(Number::DmnAccess),
+                copy_ticks: Some(number(Number::Copy) * CORE_CYCLE_TICKS),
+                index_ticks: number(Number::Index) * CORE_CYCLE_TICKS,
+            },
+        }
+    }
 }
 
 /// Documented rates, and nothing else.

@@ -126,20 +126,25 @@ fn column(rows: usize) -> Operation {
     Operation::UnitCopy(Box::new(UnitCopy { call, context, source, destination, moves: vec![transfer] }))
 }
 
+/// End of an operation, and start and wait of a transfer that is given behind it.
+fn before_transfer(profile: Profile, operation: Operation) -> (u64, u64, Option<Wait>) {
+    let mut clock = Clock::new(profile);
+    let kernel = KernelCall { number: 1, name: "both" };
+    for operation in [operation, transfer()] {
+        clock.command(kernel, &Command { operation, location: Location::caller() });
+    }
+    let records = &clock.ledger().records;
+    let ran = |is_transfer: bool| {
+        records.iter().find(|record| (record.operation == "to_dm") == is_transfer).expect("it ran")
+    };
+    (ran(false).end, ran(true).start, ran(true).wait)
+}
+
 /// A parallel copy holds DMA at the limit of a pass: 63 rows of one bank leave it alone, 64 hold it.
 #[test]
 fn a_parallel_copy_that_stays_at_one_bank_holds_dma() {
     for profile in [Profile::Book, Profile::Detailed] {
-        let second = |rows: usize| {
-            let mut clock = Clock::new(profile);
-            let kernel = KernelCall { number: 1, name: "both" };
-            for operation in [column(rows), transfer()] {
-                clock.command(kernel, &Command { operation, location: Location::caller() });
-            }
-            let records = &clock.ledger().records;
-            let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
-            (ran("to_dm_pcopy").end, ran("to_dm").start, ran("to_dm").wait)
-        };
+        let second = |rows: usize| before_transfer(profile, column(rows));
         let (end, start, wait) = second(63);
         assert!(end > 0, "{profile}");
         assert_eq!((start, wait), (0, None), "{profile}");
@@ -164,16 +169,7 @@ fn set_column(rows: usize) -> Operation {
 #[test]
 fn a_memset_that_stays_at_one_bank_holds_dma() {
     for profile in [Profile::Book, Profile::Detailed] {
-        let second = |rows: usize| {
-            let mut clock = Clock::new(profile);
-            let kernel = KernelCall { number: 1, name: "both" };
-            for operation in [set_column(rows), transfer()] {
-                clock.command(kernel, &Command { operation, location: Location::caller() });
-            }
-            let records = &clock.ledger().records;
-            let ran = |name| records.iter().find(|record| record.operation == name).expect("it ran");
-            (ran("memset").end, ran("to_dm").start, ran("to_dm").wait)
-        };
+        let second = |rows: usize| before_transfer(profile, set_column(rows));
         let (end, start, wait) = second(31);
         // The command, the first word, and a cycle per word.
         assert_eq!(end, if profile == Profile::Book { 62 } else { 258 + 1 + 62 });

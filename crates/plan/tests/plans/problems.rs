@@ -1,7 +1,9 @@
 //! Problems that are refused, each with the edit.
 
-use furiosa_visa_plan::{Problem, bound};
+use furiosa_visa_plan::Problem;
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F32, I8, I16, I32};
+use furiosa_visa_std::clock::Profile;
+use furiosa_visa_std::clock::bound::Limit;
 
 #[track_caller]
 fn refused(einsum: &str, sizes: &str, element: ElementType, output: Option<ElementType>, message: &str) {
@@ -87,19 +89,20 @@ fn types_are_those_of_the_engines() {
     assert_eq!((problem.sum(), problem.output), (F32, Bf16));
 }
 
-/// Bounds by hand: 512 slices with 8 rows of 64 products of i8 each, and 1536 bytes of HBM per cycle.
+/// Bounds by hand: 512 slices with 8 rows of 64 products of i8 each, and 1536 bytes of HBM per cycle, between the start of
+/// a load and that of a store.
 #[test]
 fn bounds_of_problems() {
+    let starts = 2 * 500;
     let problem = Problem::new("mk,nk->mn", "M=4096,N=4096,K=4096", I8, None).expect("it is a contraction");
-    let bound = bound::of_problem(&problem);
-    assert_eq!(bound.products, 4096 * 4096 * 4096 / (512 * 8 * 64));
-    assert_eq!(bound.hbm, (4096 * 4096 * 2 + 4096 * 4096 * 4) / 1536);
-    assert_eq!(bound.cycles(), 262_144);
-    // Half as many lanes of bf16.
-    let problem = Problem::new("mk,nk->mn", "M=1,N=4096,K=4096", Bf16, None).expect("it is a contraction");
-    let bound = bound::of_problem(&problem);
-    assert_eq!(
-        (bound.products, bound.cycles()),
-        (4096 * 4096 / (512 * 8 * 32), (4096 * 4096 * 2 + 4096 * 2 + 4096 * 4) / 1536)
-    );
+    let bounds = problem.bounds(Profile::Book);
+    assert_eq!(bounds.of(Limit::Multipliers), starts + 4096 * 4096 * 4096 / (512 * 8 * 64));
+    assert_eq!(bounds.of(Limit::Hbm), starts + (4096 * 4096 * 2 + 4096 * 4096 * 4) / 1536);
+    assert_eq!((bounds.held_by(), bounds.cycles()), (Limit::Multipliers, 263_144));
+    // Half as many lanes of bf16. The batch counts for each tensor.
+    let problem =
+        Problem::new("bmk,bnk->bnm", "B=2,M=1,N=4096,K=4096", Bf16, None).expect("it is a contraction");
+    let bounds = problem.bounds(Profile::Book);
+    assert_eq!(bounds.of(Limit::Multipliers), starts + 2 * 4096 * 4096 / (512 * 8 * 32));
+    assert_eq!(bounds.cycles(), starts + 2 * (4096 * 4096 * 2 + 4096 * 2 + 4096 * 4) / 1536);
 }

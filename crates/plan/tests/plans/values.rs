@@ -3,7 +3,7 @@
 
 use crate::{choices, random_problem};
 use core::panic::Location;
-use furiosa_visa_plan::{Plan, Problem, bound};
+use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::command::{Command, HostBuffer};
 use furiosa_visa_rules::lower::{Tensor, download, upload};
 use furiosa_visa_rules::scalar::{ElementType, bf16, f8e4m3};
@@ -117,7 +117,7 @@ fn random_choices_compute_the_contraction() {
         if cycles != plan.cycles {
             return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
         }
-        let least = plan.work.cycles().max(bound::of_problem(&problem).cycles());
+        let least = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
         if least > cycles {
             return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
         }
