@@ -7,6 +7,7 @@ use super::names::{Maker, is_name};
 use crate::chip::Fault;
 use crate::command::{Address, FillId, Memory, TrfAddress};
 use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES, VRF_BYTES};
+use furiosa_visa_rules::tensor::DM_UNIT_BYTES;
 use core::fmt;
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +32,7 @@ impl Allocators {
         Self(Arc::new(Memories {
             bytes: Mutex::new([
                 Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0]),
-                Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, BEHIND]),
+                Allocator::new(Memory::Dm, DM_BYTES as u64, [DM_UNIT_BYTES, LEAST_ALIGNMENT, BEHIND]),
                 Allocator::new(Memory::Vrf, VRF_BYTES as u64, [32, 4, 0]),
             ]),
             halves: Mutex::default(),

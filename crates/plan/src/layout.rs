@@ -1,8 +1,8 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
-use crate::choice::{Choice, Level, Spread, Sums};
+use crate::choice::{Choice, Gather, Level, Spread, Sums};
 use crate::problem::{Problem, Role};
-use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::{Expr, Ident};
 use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_rules::spec;
 use std::cell::RefCell;
@@ -37,6 +37,11 @@ impl Notation {
             problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
         let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
         Self { axes, known: RefCell::default() }
+    }
+
+    /// The axis with a name.
+    fn axis(&self, name: &str) -> Option<Ident> {
+        self.axes.as_slice().iter().map(|axis| axis.name).find(|axis| axis.as_str() == name)
     }
 
     /// A list of digits. `None`: no mapping has so many.
@@ -125,6 +130,38 @@ pub struct Reduce {
     pub time: Mapping,
 }
 
+/// Parts of sums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The summed axis that has parts.
+    pub axis: Ident,
+    /// The digit that counts them.
+    pub index: Mapping,
+    /// The stream in DM, without that digit: what a step reads.
+    pub of_stream: Mapping,
+    /// Sums in DM, without that digit: what a step writes.
+    pub of_sums: Mapping,
+    /// Time and packet of halves of a flit.
+    pub split: [Mapping; 2],
+    /// Time of the sums, in halves of a flit.
+    pub added: Mapping,
+    /// Time of the sums.
+    pub time: Mapping,
+}
+
+/// The pass behind the products, which adds parts of sums, and gathers what is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// Elements of the sums in DM, with all parts, as products leave them.
+    pub element: Mapping,
+    /// Time of the fetch.
+    pub fetch: Mapping,
+    /// Slice and time behind the switch, if slices gather.
+    pub switch: Option<[Mapping; 2]>,
+    /// Parts of sums, if there are several.
+    pub parts: Option<Parts>,
+}
+
 /// All mappings of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -146,10 +183,30 @@ pub struct Layout {
     pub accumulate: Mapping,
     /// The sum over slices, if they share a summed axis.
     pub reduce: Option<Reduce>,
+    /// The pass behind the products, if there is one.
+    pub finish: Option<Finish>,
     /// Packet of sums that are narrowed, if they are.
     pub cast: Option<Mapping>,
     /// Elements of the result in DM.
     pub result: Mapping,
+}
+
+impl Layout {
+    /// Slices of the sums behind the products.
+    pub fn sums_slice(&self) -> &Mapping {
+        self.reduce.as_ref().map_or(&self.slice, |reduce| &reduce.slice)
+    }
+
+    /// Slices of what is stored.
+    pub fn result_slice(&self) -> &Mapping {
+        let switch = self.finish.as_ref().and_then(|finish| finish.switch.as_ref());
+        switch.map_or(self.sums_slice(), |[slice, _]| slice)
+    }
+
+    /// Parts of sums, if there are several.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.finish.as_ref()?.parts.as_ref()
+    }
 }
 
 /// Digits of a problem under a choice.
@@ -254,6 +311,11 @@ impl Digits<'_> {
         let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
         let mut tiles = Vec::new();
         for &(axis, counter) in counters {
+            let is_part = self.problem.axes[axis].role == Role::Summed;
+            if is_part && tensor == self.choice.stream() {
+                // A tile of the stream has all parts.
+                continue;
+            }
             let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
             let split = &self.choice.splits[axis];
             let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
@@ -282,15 +344,15 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
     let cluster = notation.filled(&clusters, used, spec::CLUSTERS)?;
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
-    // The slices, with something else in the place of those of a role.
-    let slices = |replaced: Option<(Role, Vec<String>)>| {
-        let of = |role: &Role| match &replaced {
-            Some((other, digits)) if other == role => digits.clone(),
+    // The slices, with something else in the place of those of some roles.
+    let slices = |replaced: &[(Role, Vec<String>)]| {
+        let of = |role: &Role| match replaced.iter().find(|(other, _)| other == role) {
+            Some((_, digits)) => digits.clone(),
             _ => digits.level(*role, Level::Slice),
         };
         notation.filled(&roles.iter().flat_map(of).collect::<Vec<_>>(), used, spec::SLICES)
     };
-    let slice = slices(None)?;
+    let slice = slices(&[])?;
 
     // Packets of products: one flit or two of the innermost summed axis.
     let last = digits.axes(Role::Summed).last()?;
@@ -308,6 +370,16 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let packet = digits.digit(last, 1, pair)?;
     let packet = if pair == flit { format!("{packet} # {}", 2 * flit) } else { packet };
 
+    // The parts of a sum: all of the stream is in DM, and weights of one part.
+    let axis_of_parts = choice.axis_of_parts(problem);
+    let parts: Vec<String> = axis_of_parts
+        .and_then(|axis| {
+            let split = &choice.splits[axis];
+            digits.digit(axis, split.stride(Level::Blocks), split.at(Level::Blocks))
+        })
+        .into_iter()
+        .collect();
+
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
     let path = |spread: Option<Spread>, copied: Role, element: Vec<String>, ahead: &[String]| {
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
@@ -316,7 +388,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
         Some(Path {
             slice: match spread {
-                Some(spread) => slices(Some((copied, digits.partly_spread(copied, spread)?)))?,
+                Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)])?,
                 None => slice.clone(),
             },
             element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
@@ -338,7 +410,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
     let stream_time = digits.local(of_stream, in_stream, &[], true);
     let groups = digits.local(of_weights, in_weights, &lows, true);
-    let stream = path(choice.stream_spread, of_weights, stream_time.clone(), &stream_time)?;
+    let in_dm = [stream_time.clone(), parts.clone()].concat();
+    let stream = path(choice.stream_spread, of_weights, in_dm, &stream_time)?;
     let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
     let weights = path(
         choice.weights_spread,
@@ -367,12 +440,13 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         &[(last, pair)],
         true,
     ));
-    let stream_all = with(stream_time, in_stream);
+    let stream_all = with(stream_time.clone(), in_stream);
     let align: Vec<String> = stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
     let accumulate: Vec<String> = stream_all.into_iter().chain(all_groups).collect();
 
     // Sums over slices.
     let team = digits.team();
+    let mut replaced = Vec::new();
     let reduce = match choice.sums {
         Sums::Whole => None,
         sums => {
@@ -391,7 +465,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 .into_iter()
                 .chain(with(digits.local(of_weights, in_weights, &lows, false), in_weights));
             let time = notation.list(&time.collect::<Vec<_>>())?;
-            Some(Reduce { slice: slices(Some((Role::Summed, vec![kept])))?, time })
+            replaced.push((Role::Summed, vec![kept]));
+            Some(Reduce { slice: slices(&replaced)?, time })
         }
     };
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
@@ -409,10 +484,110 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         _ => result.extend(digits.local(of_weights, None, &[], false)),
     }
 
+    let own = notation.list(&result)?;
+    let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
+        (None, own)
+    } else {
+        let rows = rows?;
+        let split = &choice.splits[rows];
+        // What slices gather: a digit of the stream that they share, and the digit of rows that they give for it.
+        let kept = choice.gather.and_then(|Gather { axis, count }| {
+            let local = choice.splits[axis].at(Level::Local);
+            digits.digit(axis, local / count, count)
+        });
+        let given = choice
+            .gather
+            .and_then(|Gather { count, .. }| digits.digit(rows, split.stride(Level::Slice), count));
+        let other = |axis: usize| match choice.gather {
+            Some(gather) if gather.axis == axis => gather.count,
+            _ => 1,
+        };
+        let mut gathered = Vec::new();
+        let mut time = Vec::new();
+        for axis in digits.axes(of_stream) {
+            let low = if choice.sums == Sums::Shared(axis) { team } else { 1 };
+            let local = choice.splits[axis].at(Level::Local) / other(axis);
+            if other(axis) > 1 {
+                time.extend(kept.clone());
+            }
+            let rest = digits.digit(axis, low, local / low);
+            time.extend(rest.clone());
+            gathered.extend(rest);
+        }
+        let groups = digits.local(of_weights, None, &lows, false);
+        time.extend(groups.iter().chain(&parts).cloned());
+        // Behind the switch: what was given comes last.
+        let behind = |more: &[&[String]]| -> Option<Mapping> {
+            let list = [&gathered, &groups].into_iter().map(Vec::as_slice).chain(more.iter().copied());
+            notation.list(&list.collect::<Vec<_>>().concat())
+        };
+        let given: Vec<String> = given.into_iter().collect();
+        let all_parts = parts.clone();
+        let element = |first: &[String]| {
+            let own = if own.text == "1" { Vec::new() } else { vec![own.text.clone()] };
+            notation.list(&[first, &own].concat())
+        };
+        let switch = match choice.gather {
+            None => None,
+            Some(Gather { count, .. }) => {
+                let mut own = Vec::new();
+                for axis in digits.axes(of_weights) {
+                    let split = &choice.splits[axis];
+                    let inner = if axis == rows { count } else { 1 };
+                    own.extend(digits.digit(
+                        axis,
+                        split.stride(Level::Slice) * inner,
+                        split.at(Level::Slice) / inner,
+                    ));
+                }
+                own.extend(kept);
+                replaced.push((of_weights, own));
+                Some([slices(&replaced)?, behind(&[&parts, &given])?])
+            }
+        };
+        let parts = match (axis_of_parts, parts.first()) {
+            (Some(axis), Some(part)) => {
+                let without = format!("1 # {}", choice.splits[axis].at(Level::Blocks));
+                let mut of_stream = [stream_time.clone(), vec![without.clone()]].concat();
+                of_stream.extend(digits.local(Role::Summed, by_summed(choice.stream_spread), &[], true));
+                let halves = [digits.digit(rows, spec::BEAT_LANES / 2, 2)?];
+                let half = notation.list(&[digits.digit(rows, 1, spec::BEAT_LANES / 2)?])?;
+                Some(Parts {
+                    axis: notation.axis(&problem.axes[axis].name)?,
+                    index: notation.list(&[part.clone()])?,
+                    of_stream: notation.list(&of_stream)?,
+                    of_sums: element(&[without])?,
+                    split: [behind(&[&parts, &given, &halves])?, half],
+                    added: behind(&[&given, &halves])?,
+                    time: behind(&[&given])?,
+                })
+            }
+            _ => None,
+        };
+        let finish =
+            Finish { element: element(&all_parts)?, fetch: notation.list(&time)?, switch, parts };
+        let result = match choice.gather {
+            None => own,
+            Some(Gather { count, .. }) => {
+                let local = split.at(Level::Local) * count;
+                let inner = digits.axes(of_weights).filter_map(|axis| {
+                    let own = if axis == rows { local } else { choice.splits[axis].at(Level::Local) };
+                    digits.digit(axis, 1, own)
+                });
+                notation.list(&gathered.iter().cloned().chain(inner).collect::<Vec<_>>())?
+            }
+        };
+        (Some(finish), result)
+    };
+
     // Steps, outermost first.
     let mut counters: Vec<(usize, Counter)> = Vec::new();
-    for (role, level) in [(Role::Batch, Level::Loops), (of_stream, Level::Loops), (of_weights, Level::Blocks)]
-    {
+    for (role, level) in [
+        (Role::Batch, Level::Loops),
+        (of_stream, Level::Loops),
+        (of_weights, Level::Blocks),
+        (Role::Summed, Level::Blocks),
+    ] {
         for axis in digits.axes(role) {
             let count = choice.splits[axis].at(level);
             if count > 1 {
@@ -436,7 +611,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         accumulate: notation.list(&accumulate)?,
         file: [row, file],
         reduce,
+        finish,
         cast,
-        result: notation.list(&result)?,
+        result,
     })
 }

@@ -6,17 +6,19 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands};
+use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
 use crate::problem::Problem;
-use crate::space::for_each;
+use crate::space::for_each_of;
+use core::cell::Cell;
 use core::cmp::Reverse;
 use core::time::Duration;
 use furiosa_visa_clock::bound::Bounds;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Model, Profile};
+use furiosa_visa_rules::spec;
 use furiosa_visa_rules::error::PlanError;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::time::Instant;
@@ -108,7 +110,11 @@ impl Plan {
 /// Number of choices at each stage of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// All of them.
+    /// Sets of extents: each of them has many choices.
+    pub extents: u64,
+    /// Those that do not fit the register file, or whose products alone take too long. Their choices are not looked at.
+    pub skipped: u64,
+    /// Choices of the others.
     pub choices: u64,
     /// Those whose buffers fit.
     pub fitting: u64,
@@ -280,16 +286,20 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
 
     // The first round: some choices with small bounds, for plans that tell what is too slow.
     let rates = state.rates;
+    let fits = |choice: &Choice| choice.file_bytes(problem) <= spec::TRF_BYTES;
     let mut probes: BinaryHeap<(u64, Choice)> = BinaryHeap::new();
-    for_each(problem, search.weights, &mut |choice| {
+    // The bound that a choice must stay below to be one of them.
+    let worst = Cell::new(u64::MAX);
+    let mut keep = |choice: &Choice| fits(choice) && of_extents(problem, choice) < worst.get();
+    for_each_of(problem, search.weights, &mut keep, &mut |choice| {
         let Some(schedule) = Schedule::new(problem, choice) else { return };
         let bound = of_choice(problem, choice, &schedule, &rates).cycles();
-        let is_better = probes.peek().is_none_or(|(worst, _)| bound < *worst);
-        if probes.len() < PROBES || is_better {
+        if bound < worst.get() {
             probes.push((bound, choice.clone()));
         }
         if probes.len() > PROBES {
             probes.pop();
+            worst.set(probes.peek().map_or(u64::MAX, |(bound, _)| *bound));
         }
     });
     state.best_first(&probes.into_sorted_vec(), WAITING, Some(PRICED.max(search.top as u64)), end);
@@ -297,8 +307,13 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
     // The second round: everything that may be better.
     let limit = state.limit();
     let mut quick: Vec<(u64, Choice)> = Vec::new();
-    let mut space = Space::default();
-    for_each(problem, search.weights, &mut |choice| {
+    let (mut extents, mut space) = ([0, 0], Space::default());
+    let mut keep = |choice: &Choice| {
+        let is_kept = fits(choice) && of_extents(problem, choice) < limit;
+        extents[usize::from(is_kept)] += 1;
+        is_kept
+    };
+    for_each_of(problem, search.weights, &mut keep, &mut |choice| {
         space.choices += 1;
         let Some(schedule) = Schedule::new(problem, choice) else { return };
         space.fitting += 1;
@@ -309,6 +324,8 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
     });
     quick.sort_unstable();
     (state.space.choices, state.space.fitting) = (space.choices, space.fitting);
+    state.space.extents = extents.iter().sum();
+    state.space.skipped = extents[0];
     let bound = state.best_first(&quick, 0, None, end);
     state.space.bounded = state.space.fitting - state.seen.len() as u64;
     let best = state.plans.first().map_or(bound, |plan| plan.cycles);

@@ -1,7 +1,7 @@
 //! A plan as source: a whole test of a crate, with the kernel, a check on the host, and the cycles.
 
 use crate::choice::{Level, Spread, Sums};
-use crate::layout::{Path, Stored};
+use crate::layout::{Finish, Mapping, Parts, Path, Stored};
 use crate::problem::Role;
 use crate::search::Plan;
 use core::fmt::Write as _;
@@ -147,12 +147,28 @@ impl Plan {
         let [row, file] = &layout.file;
         writeln!(out, "/// A block of `{}` in the register file.", names[1])?;
         writeln!(out, "type Weights = TrfTensor<{element}, m![1], Cluster, Slice, {row}, {file}>;")?;
-        let slice = layout.reduce.as_ref().map_or("Slice".to_string(), |reduce| reduce.slice.to_string());
-        writeln!(out, "/// The sums of a step in DM.")?;
+        let named = |slice: &Mapping| match slice == &layout.slice {
+            true => "Slice".to_string(),
+            false => slice.to_string(),
+        };
+        if let Some(finish) = &layout.finish {
+            let what = if finish.parts.is_some() { "Parts of sums" } else { "Sums" };
+            writeln!(out, "/// {what} in DM, as products leave them.")?;
+            writeln!(
+                out,
+                "type Unfinished = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                problem.sum(),
+                named(layout.sums_slice()),
+                finish.element
+            )?;
+        }
+        writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
         writeln!(
             out,
-            "type Sums = DmTensor<{}, m![1], Cluster, {slice}, {}>;\n",
-            problem.output, layout.result
+            "type Sums = DmTensor<{}, m![1], Cluster, {}, {}>;\n",
+            problem.output,
+            named(layout.result_slice()),
+            layout.result
         )
     }
 
@@ -201,7 +217,7 @@ impl Plan {
             NAMES[stream],
             hbm(stream)
         )?;
-        self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.blocks, number)?;
+        self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
         writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))?;
 
         let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[1] > 1;
@@ -229,7 +245,7 @@ impl Plan {
 
     fn passes(&self, out: &mut String) -> core::fmt::Result {
         let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
-        let loads = if schedule.is_resident { schedule.blocks } else { schedule.steps() };
+        let loads = if schedule.is_resident { schedule.steps_per_tile() } else { schedule.steps() };
         let two_halves = !schedule.is_full && loads > 1;
         let number = if two_halves { "step" } else { "_step" };
         writeln!(
@@ -253,13 +269,31 @@ impl Plan {
         };
         writeln!(out, "        .to_trf({place})\n}}\n")?;
 
-        let number = if schedule.buffers[2] > 1 { "step" } else { "_step" };
-        writeln!(out, "/// Multiplies a tile with a block.")?;
+        let parts = layout.parts().map(|parts| (parts, schedule.parts));
+        let is_finished = layout.finish.is_none();
+        let number = match is_finished {
+            true if schedule.buffers[2] > 1 => ", step: usize",
+            true => ", _step: usize",
+            false if parts.is_some() => ", step: usize",
+            false => "",
+        };
+        let (kept, made) = if is_finished { ("", " -> Sums") } else { (", sums: &mut Unfinished", "") };
         writeln!(
             out,
-            "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights, {number}: usize) -> Sums {{"
+            "/// Multiplies a tile with a block{}.",
+            if parts.is_some() { ", which has a part of each sum" } else { "" }
         )?;
-        writeln!(out, "    (ctx.main.begin(stream.view()))")?;
+        writeln!(
+            out,
+            "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights{kept}{number}){made} {{"
+        )?;
+        match parts {
+            None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
+            Some((Parts { index, of_stream, .. }, count)) => {
+                writeln!(out, "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});")?;
+                writeln!(out, "    (ctx.main.begin(stream))")?;
+            }
+        }
         self.collected(out, &layout.stream)?;
         let ([time, packet], [row, _]) = (&layout.align, &layout.file);
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
@@ -275,16 +309,74 @@ impl Plan {
             )?;
             writeln!(out, "        .vector_final()")?;
         }
-        if let Some(packet) = &layout.cast {
-            writeln!(out, "        .cast::<{}, {packet}>()", problem.output)?;
+        match (parts, is_finished) {
+            (_, true) => self.committed(out)?,
+            (None, _) => writeln!(out, "        .commit_view(sums.view_mut());\n}}\n")?,
+            (Some((Parts { index, of_sums, .. }, count)), _) => writeln!(
+                out,
+                "        .commit_view(sums.view_mut().tile::<{index}, 1, {of_sums}>(step % {count}));\n}}\n"
+            )?,
         }
-        writeln!(out, "        .commit({})\n}}\n", self.address(2, number))?;
+        if let Some(finish) = &layout.finish {
+            self.finish(out, finish)?;
+        }
 
         let number = if layout.stored[2].tiles.is_empty() { "_step" } else { "step" };
         writeln!(out, "/// Stores the sums of a step.")?;
         writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
         self.stored_tile(out, &layout.stored[2])?;
         writeln!(out, "}}\n")
+    }
+
+    /// The end of a pass that makes sums as they are stored.
+    fn committed(&self, out: &mut String) -> core::fmt::Result {
+        if let Some(packet) = &self.layout.cast {
+            writeln!(out, "        .cast::<{}, {packet}>()", self.problem.output)?;
+        }
+        let number = match self.schedule.parts {
+            1 => "step".to_string(),
+            parts => format!("(step / {parts})"),
+        };
+        writeln!(out, "        .commit({})\n}}\n", self.address(2, &number))
+    }
+
+    /// The pass behind the products.
+    fn finish(&self, out: &mut String, finish: &Finish) -> core::fmt::Result {
+        let (problem, layout) = (&self.problem, &self.layout);
+        let (row, fetch) = (&layout.file[0], &finish.fetch);
+        let what = match (&finish.parts, &finish.switch) {
+            (Some(_), Some(_)) => "Adds the parts of sums, and gathers what neighbouring slices store",
+            (Some(_), None) => "Adds the parts of sums",
+            (None, _) => "Gathers what neighbouring slices store",
+        };
+        let number = if self.schedule.buffers[2] > 1 { "step" } else { "_step" };
+        writeln!(out, "/// {what}.")?;
+        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished, {number}: usize) -> Sums {{")?;
+        writeln!(out, "    (ctx.main.begin(sums.view()))")?;
+        writeln!(out, "        .fetch::<{}, {fetch}, {row}>()", problem.sum())?;
+        let mut time = fetch;
+        if let Some([slice, switched]) = &finish.switch {
+            writeln!(out, "        .switch_to::<{slice}, {switched}>()")?;
+            time = switched;
+        }
+        writeln!(out, "        .collect::<{time}, {row}>()")?;
+        if let Some(Parts { axis, split: [split, half], added, time, .. }) = &finish.parts {
+            let op = match problem.sum() {
+                ElementType::I32 => "I32::AddSat",
+                _ => "F32::Add",
+            };
+            writeln!(out, "        .vector_init()")?;
+            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+            writeln!(out, "        .vector_split::<{split}, {half}>()")?;
+            writeln!(
+                out,
+                "        .vector_intra_slice_reduce::<{}, {added}, {half}>(IntraSliceReduceOp{op})",
+                axis.as_str()
+            )?;
+            writeln!(out, "        .vector_concat::<{time}, {row}>()")?;
+            writeln!(out, "        .vector_final()")?;
+        }
+        self.committed(out)
     }
 
     /// Stores sums to the tile of a step. Each tile to write borrows the one before.
@@ -310,7 +402,11 @@ impl Plan {
     fn signature(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
         writeln!(out, "#[device(chip = 1)]")?;
-        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, y: &mut HbmY) {{")
+        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, y: &mut HbmY) {{")?;
+        match self.layout.finish {
+            Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
+            None => Ok(()),
+        }
     }
 
     /// The loop over tiles of the stream, around its body.
@@ -341,9 +437,40 @@ impl Plan {
         writeln!(out, "    }}")
     }
 
+    /// The products of a step, to HBM. `is_last`: whether it has the last part of its sums, if that is known.
+    fn steps_of_part(
+        &self,
+        indent: &str,
+        weights: &str,
+        step: &str,
+        is_last: Option<bool>,
+    ) -> Result<String, core::fmt::Error> {
+        let (mut out, parts) = (String::new(), self.schedule.parts);
+        if self.layout.finish.is_none() {
+            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {step});")?;
+            writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
+            return Ok(out);
+        }
+        let number = if parts > 1 { format!(", {step}") } else { String::new() };
+        writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, &mut unfinished{number});")?;
+        let is_last = if parts == 1 { Some(true) } else { is_last };
+        let deeper = if is_last.is_none() { "    " } else { "" };
+        if is_last.is_none() {
+            writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
+        }
+        if is_last != Some(false) {
+            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {step});")?;
+            writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
+        }
+        if is_last.is_none() {
+            writeln!(out, "{indent}}}")?;
+        }
+        Ok(out)
+    }
+
     /// The number of a step, from its tile and its block.
     fn step(&self) -> &'static str {
-        match (self.schedule.tiles, self.schedule.blocks) {
+        match (self.schedule.tiles, self.schedule.steps_per_tile()) {
             (1, 1) => "0",
             (1, _) => "block",
             (_, 1) => "tile",
@@ -353,7 +480,7 @@ impl Plan {
 
     fn resident(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
-        let (tiles, blocks) = (self.schedule.tiles, self.schedule.blocks);
+        let (tiles, blocks) = (self.schedule.tiles, self.schedule.steps_per_tile());
         self.signature(out)?;
         writeln!(out, "    // Weights stay in the register file.")?;
         for block in 0..blocks {
@@ -367,8 +494,9 @@ impl Plan {
                 (_, 1) => "tile".to_string(),
                 _ => format!("{blocks} * tile + {block}"),
             };
-            writeln!(body, "    let sums = multiply(ctx, &stream, &weights{block}, {step});")?;
-            writeln!(body, "    store(ctx, &sums, y, {step});")?;
+            // The last part of a sum is known without the number of the tile.
+            let is_last = (block + 1).is_multiple_of(self.schedule.parts);
+            body += &self.steps_of_part("    ", &format!("weights{block}"), &step, Some(is_last))?;
         }
         self.over_tiles(out, body.trim_end())?;
         writeln!(out, "}}\n")
@@ -376,7 +504,8 @@ impl Plan {
 
     fn streamed(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
-        let (tiles, blocks, steps) = (self.schedule.tiles, self.schedule.blocks, self.schedule.steps());
+        let (tiles, blocks, steps) =
+            (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());
         self.signature(out)?;
         writeln!(out, "    let first = bring_block(ctx, {weights}, 0);")?;
         writeln!(out, "    let mut loaded = Some(load(ctx, &first, 0));")?;
@@ -389,24 +518,30 @@ impl Plan {
             writeln!(body, "{indent}let step = {blocks} * tile + block;")?;
         }
         let step = self.step();
-        writeln!(
-            body,
-            "{indent}// Loads come before the product that runs meanwhile, and before the store that waits for it."
-        )?;
-        writeln!(
-            body,
-            "{indent}let following = waiting.take().map(|brought| load(ctx, &brought, {step} + 1));"
-        )?;
+        let is_full = self.schedule.is_full;
+        if is_full {
+            writeln!(body, "{indent}// The next block takes the whole register file: its load waits for the products.")?;
+            writeln!(body, "{indent}let brought = waiting.take();")?;
+        } else {
+            writeln!(
+                body,
+                "{indent}// Loads come before the product that runs meanwhile, and before the store that waits for it."
+            )?;
+            writeln!(
+                body,
+                "{indent}let following = waiting.take().map(|brought| load(ctx, &brought, {step} + 1));"
+            )?;
+        }
         writeln!(
             body,
             "{indent}waiting = ({step} + 2 < {steps}).then(|| bring_block(ctx, {weights}, {step} + 2));"
         )?;
-        writeln!(
-            body,
-            "{indent}let weights = std::mem::replace(&mut loaded, following).expect(\"one load for each step\");"
-        )?;
-        writeln!(body, "{indent}let sums = multiply(ctx, &stream, &weights, {step});")?;
-        writeln!(body, "{indent}store(ctx, &sums, y, {step});")?;
+        let taken = if is_full { "loaded.take()" } else { "std::mem::replace(&mut loaded, following)" };
+        writeln!(body, "{indent}let weights = {taken}.expect(\"one load for each step\");")?;
+        body += &self.steps_of_part(indent, "weights", step, None)?;
+        if is_full {
+            writeln!(body, "{indent}loaded = brought.map(|brought| load(ctx, &brought, {step} + 1));")?;
+        }
         if blocks > 1 {
             writeln!(body, "    }}")?;
         }
