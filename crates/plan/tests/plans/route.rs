@@ -21,10 +21,15 @@ fn mapping(text: &str, axes: &Axes) -> &'static Expr {
     parse_mapping(text, axes).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Digits of the axes in a random order, cut at random places: slices, then elements. `slices`: as many as that at most.
-fn random_place(random: &mut Random, axes: &[(&str, usize)], table: &Axes) -> Place {
-    // Digits as texts with their sizes, outermost first within each axis.
-    let mut digits: Vec<(String, usize)> = Vec::new();
+/// A digit as text, and its size.
+type Digit = (String, usize);
+
+/// Both sides as digits: slices, and elements of a slice.
+type Sides = [[Vec<Digit>; 2]; 2];
+
+/// Digits of the axes in a random order, cut at random places.
+fn random_digits(random: &mut Random, axes: &[(&str, usize)]) -> [Vec<Digit>; 2] {
+    let mut digits: Vec<Digit> = Vec::new();
     for &(name, size) in axes {
         let cut = random.pick(&[1, 2, 4, 8, 16]);
         if cut > 1 && size % cut == 0 && cut < size {
@@ -35,24 +40,64 @@ fn random_place(random: &mut Random, axes: &[(&str, usize)], table: &Axes) -> Pl
         }
     }
     random.shuffle(&mut digits);
-    let joined = |digits: &[(String, usize)]| {
-        let texts: Vec<&str> = digits.iter().map(|(text, _)| text.as_str()).collect();
-        if texts.is_empty() { "1".to_string() } else { texts.join(", ") }
-    };
-    if random.chance(20) {
-        return Place::Hbm { element: mapping(&joined(&digits), table) };
-    }
     let (mut count, mut used) = (0, 1);
     while count + 1 < digits.len() && used * digits[count].1 <= 256 {
         used *= digits[count].1;
         count += 1;
     }
-    let (slices, elements) = digits.split_at(count);
-    let slice = if used == 256 { joined(slices) } else { format!("[{}] # 256", joined(slices)) };
-    let mut element = joined(elements);
+    let elements = digits.split_off(count);
+    [digits, elements]
+}
+
+/// A random source, and a destination: any, or one that an engine reaches by itself.
+fn random_sides(random: &mut Random) -> (Vec<(&'static str, usize)>, Sides) {
+    let digit = |text: &str, size| (text.to_string(), size);
+    let axes = vec![
+        ("M", random.pick(&[32, 64, 96, 256])),
+        ("K", random.pick(&[16, 32, 64])),
+        ("B", random.pick(&[2, 3, 4])),
+    ];
+    if random.chance(40) {
+        let sides = [random_digits(random, &axes), random_digits(random, &axes)];
+        return (axes, sides);
+    }
+    // All slices, of which digits move.
+    let axes = vec![("M", 256), ("K", 64), ("B", random.pick(&[2, 8]))];
+    let size = axes[2].1;
+    let slices = vec![digit("M / 16", 16), digit("M / 8 % 2", 2), digit("M % 8", 8)];
+    let elements = vec![digit("B", size), digit("K / 8", 8), digit("K % 8", 8)];
+    let (mut there, mut inside) = (slices.clone(), elements.clone());
+    match random.below(4) {
+        // Rows and columns in a slice.
+        0 => random.shuffle(&mut inside),
+        // Slices in another order.
+        1 => random.shuffle(&mut there),
+        // A digit of the slices and one of the elements.
+        2 => core::mem::swap(&mut there[2], &mut inside[1]),
+        _ => {
+            core::mem::swap(&mut there[2], &mut inside[1]);
+            random.shuffle(&mut inside);
+        }
+    }
+    (axes, [[slices, elements], [there, inside]])
+}
+
+/// A place in either memory with these digits. Some are padded.
+fn random_place(random: &mut Random, [slices, elements]: &[Vec<Digit>; 2], table: &Axes) -> Place {
+    let joined = |digits: &[&[Digit]]| {
+        let texts: Vec<&str> = digits.iter().copied().flatten().map(|(text, _)| text.as_str()).collect();
+        if texts.is_empty() { "1".to_string() } else { texts.join(", ") }
+    };
+    if random.chance(20) {
+        return Place::Hbm { element: mapping(&joined(&[slices, elements]), table) };
+    }
+    let size = |digits: &[Digit]| digits.iter().map(|(_, size)| size).product::<usize>();
+    let slice =
+        if size(slices) == 256 { joined(&[slices]) } else { format!("[{}] # 256", joined(&[slices])) };
+    let mut element = joined(&[elements]);
     if random.chance(25) {
-        let size: usize = elements.iter().map(|(_, size)| size).product();
-        element = format!("[{element}] # {}", size.next_multiple_of(32) + random.pick(&[0, 32]));
+        let positions = size(elements).next_multiple_of(32) + random.pick(&[0, 32]);
+        element = format!("[{element}] # {positions}");
     }
     Place::Dm {
         cluster: mapping("1 # 2", table),
@@ -93,7 +138,7 @@ fn flat(place: &Place, table: &Axes) -> &'static Expr {
 }
 
 /// Runs a way on the chip: what is in its result, in the order of the destination, and the cycles of its steps.
-fn run(problem: &Problem, way: &Way, bytes: Vec<u8>, size: usize) -> Result<(Vec<u8>, u64), String> {
+fn run(problem: &Problem, way: &Way, bytes: Vec<u8>) -> Result<(Vec<u8>, u64), String> {
     let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
     let table = &problem.axes;
     let execute = |system: &mut System, operation| {
@@ -113,7 +158,6 @@ fn run(problem: &Problem, way: &Way, bytes: Vec<u8>, size: usize) -> Result<(Vec
     let packed = HostBuffer { bytes, initialised: None };
     system.upload(&transfer, &packed, location).map_err(|fault| told(&fault))?;
     if let Place::Dm { cluster, slice, element } = problem.from {
-        // In two transfers: runs between HBM and DM have whole units, those inside of HBM any bytes.
         let (load, _) =
             to_dm(&staged, [ONE, cluster, slice, element], source.region.address, source.region.fill)
                 .map_err(|error| told(&error))?;
@@ -138,7 +182,6 @@ fn run(problem: &Problem, way: &Way, bytes: Vec<u8>, size: usize) -> Result<(Vec
     if found.initialised.is_some_and(|written| !written.iter().all(|byte| *byte)) {
         return Err(format!("{}: elements that were not written", way.name));
     }
-    let _ = size;
     let report = system.report();
     let kernel = report.kernels.iter().find(|kernel| kernel.call.number == 1);
     Ok((found.bytes, kernel.map_or(0, |kernel| kernel.makespan())))
@@ -156,15 +199,11 @@ fn random_ways_move_every_element_in_the_predicted_cycles() {
     let names: RefCell<BTreeMap<String, usize>> = RefCell::default();
     let with_a_way = RefCell::new(0u64);
     let count = for_cases(12, |random| {
-        let axes = [
-            ("M", random.pick(&[32, 64, 96, 256])),
-            ("K", random.pick(&[16, 32, 64])),
-            ("B", random.pick(&[2, 3, 4])),
-        ];
+        let (axes, sides) = random_sides(random);
         let text: Vec<String> = axes.iter().map(|(name, size)| format!("{name}={size}")).collect();
         let table = Axes::parse(&text.join(",")).map_err(|error| error.to_string())?;
         let element = random.pick(&[ElementType::I8, ElementType::Bf16, ElementType::F32]);
-        let [from, to] = [0, 1].map(|_| random_place(random, &axes, &table));
+        let [from, to] = [0, 1].map(|side: usize| random_place(random, &sides[side], &table));
         let told = || format!("{element} {}: {} to {}", text.join(","), from.text(), to.text());
         let problem =
             Problem::new(table.clone(), element, from, to).map_err(|error| format!("{}: {error}", told()))?;
@@ -180,7 +219,7 @@ fn random_ways_move_every_element_in_the_predicted_cycles() {
         let mut last = 0;
         for way in &ways {
             *names.borrow_mut().entry(way.name.clone()).or_insert(0) += 1;
-            let (bytes, cycles) = run(&problem, way, packed(&whole, size, order), size)
+            let (bytes, cycles) = run(&problem, way, packed(&whole, size, order))
                 .map_err(|error| format!("{}: {error}\n{}", told(), way.calls))?;
             if bytes != expected {
                 return Err(format!("{}: {}: other values\n{}", told(), way.name, way.calls));
