@@ -28,9 +28,13 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Long("dtype") => dtype.set(parser.value()?)?,
             Long("top") => top.set(parser.value()?)?,
             Long("json") => as_json = true,
-            Value(value) => match from.text()? {
-                None => from.set(value)?,
-                Some(_) => to.set(value)?,
+            Value(value) => match (from.text()?, to.text()?) {
+                (None, _) => from.set(value)?,
+                (_, None) => to.set(value)?,
+                _ => {
+                    let given = shown(&value);
+                    return Err(format!("`{given}` is a third layout; give two: FROM and TO").into());
+                }
             },
             other => return Err(other.unexpected().into()),
         }
