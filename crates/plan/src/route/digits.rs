@@ -334,7 +334,7 @@ mod tests {
             let expr = values().of(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(parts_of(expr), None, "{text}");
         }
-        let padded = values().of("[K, B] # 200").and_then(|expr| units_of(expr));
+        let padded = values().of("[K, B] # 200").and_then(units_of);
         assert_eq!(padded, Some(parts("K, B")));
     }
 
