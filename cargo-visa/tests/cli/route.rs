@@ -120,7 +120,7 @@ fn wrong_input_is_refused_with_the_edit() {
     // Other elements on both sides.
     with("hbm: m![M, K]", "hbm: m![M]", "has no place for");
     with("hbm: m![M / 2, K]", "hbm: m![M, K]", "insufficient input");
-    with("hbm: m![M, K]", "dm: m![1 # 2], m![1 # 256], m![M, K, K]", "route: ");
+    with("hbm: m![M, K]", "hbm: m![M, K, K]", "route: ");
     // Too large for a slice, for slices, and for clusters.
     let large = ["hbm: m![M, K, L]", "dm: m![1 # 2], m![1 # 256], m![M, K, L]", "--axes", "M=512,K=64,L=64"];
     refused(
