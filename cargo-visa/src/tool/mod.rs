@@ -227,7 +227,7 @@ visa route: the ways to bring a tensor from one layout to another, with their cy
 Ways have one step or two: transfers by DMA, parallel copies of the sub context, and passes of the Tensor Unit with or without
 the Switch Engine and the Transpose Engine. Between two steps, a tensor is in HBM in the order of a side, or in DM with the slices
 of one side and the order of the other one, or spread over the slices. Of each kind of way the cheapest candidate is listed.
-It is no search: there may be a better way. Cycles are those of the calls as a kernel of their own, with other tensors far away.
+It is no search: there may be a better way. Cycles are those of the calls as a kernel of their own.
 Not tried: several chips, moves between clusters but through HBM, views and tiles, three steps.
 Exit codes: 0 found, 2 refused, or no way is left: then the rules are listed.
 ";
