@@ -15,6 +15,7 @@
 //! | [`source`] | a kernel as text |
 //! | [`bound`] | cycles that no kernel of a choice goes below |
 //! | [`search`](mod@search) | the best choices, and the proof |
+//! | [`route`] | ways to bring a tensor from one layout to another |
 //!
 //! ```
 //! use furiosa_visa_plan::{Problem, Search, search};
@@ -37,6 +38,7 @@ pub mod choice;
 pub mod commands;
 pub mod layout;
 pub mod problem;
+pub mod route;
 pub mod search;
 pub mod source;
 pub mod space;

@@ -4,6 +4,7 @@
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
 mod problems;
+mod route;
 mod search;
 mod values;
 
