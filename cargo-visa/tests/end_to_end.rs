@@ -224,6 +224,8 @@ fn plans_are_tests_of_a_crate() {
         ("mk,nk->nm", "M=1,N=512,K=768", "bf16", None),
         ("mk,nk->mn", "M=197,N=96,K=128", "i4", None),
         ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf")),
+        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf")),
+        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf")),
     ];
     for (number, (einsum, axes, dtype, role)) in problems.into_iter().enumerate() {
         let mut arguments =

@@ -7,10 +7,10 @@ use super::names::{Maker, is_name};
 use crate::chip::Fault;
 use crate::command::{Address, FillId, Memory, TrfAddress};
 use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES, VRF_BYTES};
-use furiosa_visa_rules::tensor::DM_UNIT_BYTES;
 use core::fmt;
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, Ordering};
+use furiosa_visa_rules::tensor::DM_UNIT_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The allocators of a system: HBM, DM and VRF, and the halves of the TRF. Handles keep them alive, not the system.

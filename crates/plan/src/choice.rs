@@ -122,8 +122,7 @@ impl Choice {
     /// The summed axis that has parts.
     pub fn axis_of_parts(&self, problem: &Problem) -> Option<usize> {
         let axes = problem.axes.iter().zip(&self.splits);
-        axes.into_iter()
-            .position(|(axis, split)| axis.role == Role::Summed && split.at(Level::Blocks) > 1)
+        axes.into_iter().position(|(axis, split)| axis.role == Role::Summed && split.at(Level::Blocks) > 1)
     }
 
     /// Number of passes with products.

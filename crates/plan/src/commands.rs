@@ -178,12 +178,25 @@ impl<'a> Kernel<'a> {
             Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
         };
         let tensors = [stored(0)?, stored(1)?, stored(2)?];
-        let mut kernel =
-            Self { problem, choice, layout, schedule, tensors, waiting: None, fills: 3, operations: Vec::new() };
+        let mut kernel = Self {
+            problem,
+            choice,
+            layout,
+            schedule,
+            tensors,
+            waiting: None,
+            fills: 3,
+            operations: Vec::new(),
+        };
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
-            let shape =
-                Shape::dm(problem.sum(), ONE, layout.cluster.expr, layout.sums_slice().expr, finish.element.expr);
+            let shape = Shape::dm(
+                problem.sum(),
+                ONE,
+                layout.cluster.expr,
+                layout.sums_slice().expr,
+                finish.element.expr,
+            );
             kernel.waiting = Some(Tensor::new(shape, schedule.dm[3], fill)?);
         }
         Ok(kernel)
@@ -312,8 +325,7 @@ impl<'a> Kernel<'a> {
     fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
         let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
         let packet = self.layout.file[0].expr;
-        let mut sums =
-            Stream::begin(&whole, false)?.fetch(self.problem.sum(), finish.fetch.expr, packet)?;
+        let mut sums = Stream::begin(&whole, false)?.fetch(self.problem.sum(), finish.fetch.expr, packet)?;
         let mut time = finish.fetch.expr;
         if let Some([slice, switched]) = &finish.switch {
             sums = sums.call(&Call::Switch { config: None, slice: slice.expr, time: switched.expr })?;

@@ -18,8 +18,8 @@ use core::time::Duration;
 use furiosa_visa_clock::bound::Bounds;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Model, Profile};
-use furiosa_visa_rules::spec;
 use furiosa_visa_rules::error::PlanError;
+use furiosa_visa_rules::spec;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::time::Instant;
 

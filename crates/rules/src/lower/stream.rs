@@ -1,12 +1,14 @@
 //! Streams through the Tensor Unit, with mappings as values.
 
 use super::{Call, End, Made, Pass, Position, Tensor, Weights};
-use crate::command::{Address, CommitNarrowing, FillId, Memory, Operation, Part, Sink, TrfAddress, VectorStep};
+use crate::command::{
+    Address, CommitNarrowing, FillId, Memory, Operation, Part, Sink, TrfAddress, VectorStep,
+};
 use crate::engine::cast::{CastRequest, derive_cast};
 use crate::engine::collect::{CollectRequest, derive_collect};
 use crate::engine::commit::{
-    CommitRequest, Written, check_commit_address, check_commit_start, commit_sink, derive_commit, derive_commit_view,
-    no_sub_commit,
+    CommitRequest, Written, check_commit_address, check_commit_start, commit_sink, derive_commit,
+    derive_commit_view, no_sub_commit,
 };
 use crate::engine::commit_stages::{
     CommitCastRequest, CommitStages, CommitTrimRequest, derive_commit_cast, derive_commit_trim,
@@ -426,7 +428,12 @@ impl Stream {
                 "commit_view: a tensor of {} in cluster {} and slice {} gets a stream of {} of cluster {} and slice {}; \
                  help: give both the same type and units",
                 (
-                    shape.element_type.name(), there[1], there[2], self.element.name(), self.units[1], self.units[2]
+                    shape.element_type.name(),
+                    there[1],
+                    there[2],
+                    self.element.name(),
+                    self.units[1],
+                    self.units[2]
                 ),
             );
         }

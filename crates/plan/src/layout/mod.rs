@@ -1,74 +1,17 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
-use crate::choice::{Choice, Gather, Level, Spread, Sums};
+mod digits;
+mod finish;
+mod notation;
+
+pub use notation::{Mapping, Notation};
+
+use crate::choice::{Choice, Level, Spread, Sums};
 use crate::problem::{Problem, Role};
-use furiosa_visa_rules::mapping::{Expr, Ident};
-use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use digits::Digits;
+use finish::Behind;
+use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::spec;
-use std::cell::RefCell;
-use std::collections::HashMap;
-
-/// A mapping: what stands between the brackets of `m![…]`, and its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// The text.
-    pub text: String,
-    /// The value.
-    pub expr: &'static Expr,
-}
-
-impl core::fmt::Display for Mapping {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "m![{}]", self.text)
-    }
-}
-
-/// Mappings of a problem. Each text is read once: its value lives as long as the program.
-#[derive(Debug)]
-pub struct Notation {
-    axes: Axes,
-    known: RefCell<HashMap<String, Option<&'static Expr>>>,
-}
-
-impl Notation {
-    /// Mappings over the axes of a problem.
-    pub fn new(problem: &Problem) -> Self {
-        let axes: Vec<String> =
-            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
-        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
-        Self { axes, known: RefCell::default() }
-    }
-
-    /// The axis with a name.
-    fn axis(&self, name: &str) -> Option<Ident> {
-        self.axes.as_slice().iter().map(|axis| axis.name).find(|axis| axis.as_str() == name)
-    }
-
-    /// A list of digits. `None`: no mapping has so many.
-    fn list(&self, digits: &[String]) -> Option<Mapping> {
-        let text = if digits.is_empty() { "1".to_string() } else { digits.join(", ") };
-        let mut known = self.known.borrow_mut();
-        if let Some(expr) = known.get(&text) {
-            return Some(Mapping { text, expr: (*expr)? });
-        }
-        let expr = parse_mapping(&text, &self.axes).ok();
-        known.insert(text.clone(), expr);
-        Some(Mapping { text, expr: expr? })
-    }
-
-    /// A list of digits in a dimension with `size` positions.
-    fn filled(&self, digits: &[String], used: usize, size: usize) -> Option<Mapping> {
-        if used == size {
-            return self.list(digits);
-        }
-        let padded = match digits {
-            [] => format!("1 # {size}"),
-            [one] => format!("{one} # {size}"),
-            several => format!("[{}] # {size}", several.join(", ")),
-        };
-        self.list(&[padded])
-    }
-}
 
 /// A counter of a kernel: the value is `step / inner % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,127 +149,6 @@ impl Layout {
     /// Parts of sums, if there are several.
     pub fn parts(&self) -> Option<&Parts> {
         self.finish.as_ref()?.parts.as_ref()
-    }
-}
-
-/// Digits of a problem under a choice.
-struct Digits<'a> {
-    problem: &'a Problem,
-    choice: &'a Choice,
-}
-
-impl Digits<'_> {
-    /// Axes with a role, outermost first.
-    fn axes(&self, role: Role) -> impl Iterator<Item = usize> {
-        let axes = &self.problem.axes;
-        (0..axes.len()).filter(move |&axis| axes[axis].role == role)
-    }
-
-    /// `(axis / stride) % extent`. `None`: there is one position.
-    fn digit(&self, axis: usize, stride: usize, extent: usize) -> Option<String> {
-        let (name, size) = (&self.problem.axes[axis].name, self.problem.axes[axis].size);
-        let padded = self.choice.splits[axis].padded;
-        let base = if padded == size { name.clone() } else { format!("{name} # {padded}") };
-        match (stride, extent) {
-            (_, 1) => None,
-            (1, _) if extent == padded => Some(base),
-            (_, _) if stride * extent == padded => Some(format!("{base} / {stride}")),
-            (1, _) => Some(format!("{base} % {extent}")),
-            _ => Some(format!("{base} / {stride} % {extent}")),
-        }
-    }
-
-    /// The digits at a level.
-    fn level(&self, role: Role, level: Level) -> Vec<String> {
-        self.axes(role)
-            .filter_map(|axis| {
-                let split = &self.choice.splits[axis];
-                self.digit(axis, split.stride(level), split.at(level))
-            })
-            .collect()
-    }
-
-    /// The outermost local digit of an axis that is spread.
-    fn spread(&self, spread: Spread) -> Option<String> {
-        let local = self.choice.splits[spread.axis].at(Level::Local);
-        self.digit(spread.axis, local / spread.count, spread.count)
-    }
-
-    /// The slices of a role, of which the innermost ones have parts of an operand. The others get copies.
-    fn partly_spread(&self, copied: Role, spread: Spread) -> Option<Vec<String>> {
-        let slices = self.choice.extent(self.problem, copied, Level::Slice);
-        let mut found = Vec::new();
-        if spread.count < slices {
-            let last =
-                self.axes(copied).filter(|&axis| self.choice.splits[axis].at(Level::Slice) > 1).last()?;
-            for axis in self.axes(copied) {
-                let split = &self.choice.splits[axis];
-                let inner = if axis == last { spread.count } else { 1 };
-                found.extend(self.digit(
-                    axis,
-                    split.stride(Level::Slice) * inner,
-                    split.at(Level::Slice) / inner,
-                ));
-            }
-        }
-        found.push(self.spread(spread)?);
-        Some(found)
-    }
-
-    /// Local digits of the axes with a role: without what is spread, and from `low` positions of the innermost axis on.
-    /// The digit that slices share is left out if `shared` says so, otherwise it stands behind the rest of its axis.
-    fn local(
-        &self,
-        role: Role,
-        spread: Option<Spread>,
-        lows: &[(usize, usize)],
-        shared: bool,
-    ) -> Vec<String> {
-        let team = self.team();
-        self.axes(role)
-            .filter_map(|axis| {
-                let mut extent = self.choice.splits[axis].at(Level::Local);
-                if let Some(spread) = spread.filter(|spread| spread.axis == axis) {
-                    extent /= spread.count;
-                }
-                let mut low = lows.iter().find(|(of, _)| *of == axis).map_or(1, |(_, low)| *low);
-                if !shared && self.choice.sums == Sums::Shared(axis) {
-                    low *= team;
-                }
-                self.digit(axis, low, extent / low)
-            })
-            .collect()
-    }
-
-    /// Number of slices that share a summed axis.
-    fn team(&self) -> usize {
-        self.choice.extent(self.problem, Role::Summed, Level::Slice)
-    }
-
-    /// The tiles of a tensor.
-    fn stored(&self, notation: &Notation, tensor: usize, counters: &[(usize, Counter)]) -> Option<Stored> {
-        let axes = &self.problem.tensors[tensor];
-        let name = |axis: usize| self.problem.axes[axis].name.clone();
-        let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
-        let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
-        let mut tiles = Vec::new();
-        for &(axis, counter) in counters {
-            let is_part = self.problem.axes[axis].role == Role::Summed;
-            if is_part && tensor == self.choice.stream() {
-                // A tile of the stream has all parts.
-                continue;
-            }
-            let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
-            let split = &self.choice.splits[axis];
-            let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
-            let (stride, count) = (split.stride(level), split.at(level));
-            let outside = self.digit(axis, stride * count, split.padded / stride / count);
-            let inside = self.digit(axis, 1, stride);
-            parts[place] = outside.into_iter().chain([format!("1 # {count}")]).chain(inside).collect();
-            let index = notation.list(&[self.digit(axis, stride, count)?])?;
-            tiles.push(Tile { index, element: notation.list(&parts.concat())?, counter });
-        }
-        Some(Stored { element, tiles })
     }
 }
 
@@ -488,95 +310,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
         (None, own)
     } else {
-        let rows = rows?;
-        let split = &choice.splits[rows];
-        // What slices gather: a digit of the stream that they share, and the digit of rows that they give for it.
-        let kept = choice.gather.and_then(|Gather { axis, count }| {
-            let local = choice.splits[axis].at(Level::Local);
-            digits.digit(axis, local / count, count)
-        });
-        let given = choice
-            .gather
-            .and_then(|Gather { count, .. }| digits.digit(rows, split.stride(Level::Slice), count));
-        let other = |axis: usize| match choice.gather {
-            Some(gather) if gather.axis == axis => gather.count,
-            _ => 1,
-        };
-        let mut gathered = Vec::new();
-        let mut time = Vec::new();
-        for axis in digits.axes(of_stream) {
-            let low = if choice.sums == Sums::Shared(axis) { team } else { 1 };
-            let local = choice.splits[axis].at(Level::Local) / other(axis);
-            if other(axis) > 1 {
-                time.extend(kept.clone());
-            }
-            let rest = digits.digit(axis, low, local / low);
-            time.extend(rest.clone());
-            gathered.extend(rest);
-        }
-        let groups = digits.local(of_weights, None, &lows, false);
-        time.extend(groups.iter().chain(&parts).cloned());
-        // Behind the switch: what was given comes last.
-        let behind = |more: &[&[String]]| -> Option<Mapping> {
-            let list = [&gathered, &groups].into_iter().map(Vec::as_slice).chain(more.iter().copied());
-            notation.list(&list.collect::<Vec<_>>().concat())
-        };
-        let given: Vec<String> = given.into_iter().collect();
-        let all_parts = parts.clone();
-        let element = |first: &[String]| {
-            let own = if own.text == "1" { Vec::new() } else { vec![own.text.clone()] };
-            notation.list(&[first, &own].concat())
-        };
-        let switch = match choice.gather {
-            None => None,
-            Some(Gather { count, .. }) => {
-                let mut own = Vec::new();
-                for axis in digits.axes(of_weights) {
-                    let split = &choice.splits[axis];
-                    let inner = if axis == rows { count } else { 1 };
-                    own.extend(digits.digit(
-                        axis,
-                        split.stride(Level::Slice) * inner,
-                        split.at(Level::Slice) / inner,
-                    ));
-                }
-                own.extend(kept);
-                replaced.push((of_weights, own));
-                Some([slices(&replaced)?, behind(&[&parts, &given])?])
-            }
-        };
-        let parts = match (axis_of_parts, parts.first()) {
-            (Some(axis), Some(part)) => {
-                let without = format!("1 # {}", choice.splits[axis].at(Level::Blocks));
-                let mut of_stream = [stream_time.clone(), vec![without.clone()]].concat();
-                of_stream.extend(digits.local(Role::Summed, by_summed(choice.stream_spread), &[], true));
-                let halves = [digits.digit(rows, spec::BEAT_LANES / 2, 2)?];
-                let half = notation.list(&[digits.digit(rows, 1, spec::BEAT_LANES / 2)?])?;
-                Some(Parts {
-                    axis: notation.axis(&problem.axes[axis].name)?,
-                    index: notation.list(&[part.clone()])?,
-                    of_stream: notation.list(&of_stream)?,
-                    of_sums: element(&[without])?,
-                    split: [behind(&[&parts, &given, &halves])?, half],
-                    added: behind(&[&given, &halves])?,
-                    time: behind(&[&given])?,
-                })
-            }
-            _ => None,
-        };
-        let finish =
-            Finish { element: element(&all_parts)?, fetch: notation.list(&time)?, switch, parts };
-        let result = match choice.gather {
-            None => own,
-            Some(Gather { count, .. }) => {
-                let local = split.at(Level::Local) * count;
-                let inner = digits.axes(of_weights).filter_map(|axis| {
-                    let own = if axis == rows { local } else { choice.splits[axis].at(Level::Local) };
-                    digits.digit(axis, 1, own)
-                });
-                notation.list(&gathered.iter().cloned().chain(inner).collect::<Vec<_>>())?
-            }
-        };
+        let stream_time = &stream_time;
+        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, stream_time, own };
+        let (finish, result) = behind.finish(&slices, replaced)?;
         (Some(finish), result)
     };
 
