@@ -108,15 +108,17 @@ fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
     let Some(axis) = choice.axis_of_parts(problem) else { return true };
     let split = &choice.splits[axis];
     let parts = split.at(Level::Blocks);
-    let positions = parts * split.at(Level::Local);
-    let fewer = (1..parts).rev().find(|fewer| positions.is_multiple_of(*fewer)).unwrap_or(1);
-    let bytes = choice.file_bytes(problem);
-    let whole_bytes = bytes * parts;
+    let (bytes, positions) = (choice.file_bytes(problem), parts * split.at(Level::Local));
+    let needs = |fewer: usize| {
+        let mut room = [spec::TRF_BYTES, spec::TRF_BYTES / 2].into_iter();
+        room.any(|room| bytes <= room && bytes * parts / fewer > room)
+    };
+    let divisor = (2..=parts).find(|divisor| parts.is_multiple_of(*divisor)).unwrap_or(parts);
+    // A quick look first: so many parts fewer are possible, and perhaps more.
     parts == choice.parts(problem)
         && problem.sums_fit()
-        && [spec::TRF_BYTES, spec::TRF_BYTES / 2]
-            .into_iter()
-            .any(|capacity| bytes <= capacity && whole_bytes / fewer > capacity)
+        && needs(parts / divisor)
+        && (parts / divisor..parts).rev().find(|fewer| positions.is_multiple_of(*fewer)).is_some_and(needs)
 }
 
 /// Calls `each` with the choices that have these splits.

@@ -96,6 +96,29 @@ impl Plan {
             }
         };
         reasons.push(sums);
+        if let Some(axis) = choice.axis_of_parts(problem) {
+            reasons.push(format!(
+                "`{}` comes in {} parts, because the register file of a slice has room for one: each leaves a part of the \
+                 sums in DM, and a pass adds them",
+                problem.axes[axis].name, schedule.parts
+            ));
+        }
+        if schedule.is_full && !schedule.is_resident {
+            reasons.push(
+                "a block takes the whole register file, so that a packet of the stream meets twice as many weights; its load \
+                 waits for the products"
+                    .to_string(),
+            );
+        }
+        if let (Some(gather), Some(&rows)) = (choice.gather, problem.tensors[2].last()) {
+            let bytes = choice.splits[rows].at(Level::Local) * problem.output.bits() / 8;
+            reasons.push(format!(
+                "{} neighbouring slices exchange sums before they are stored: a run in HBM has {} bytes then, and not {bytes}, \
+                 and parts of units take long to write",
+                gather.count,
+                bytes * gather.count
+            ));
+        }
         let mut reached = |operand: &str, spread: Option<Spread>, sharing: usize| {
             match (spread, sharing) {
             (_, 1) => {}
