@@ -37,6 +37,9 @@ pub fn main() -> ExitCode {
     }
     let command = arguments.first().and_then(|command| command.to_str());
     let is_asked = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+    if matches!(command, Some("plan" | "new")) {
+        tool::attend();
+    }
     let done = match command {
         Some("check") if !is_asked => check::run(&arguments[1..]),
         Some("new") if !is_asked => new::run(lexopt::Parser::from_args(&arguments[1..])),

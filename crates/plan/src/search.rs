@@ -146,6 +146,8 @@ pub struct Outcome {
     pub space: Space,
     /// Whether the watch has ended the search.
     pub is_stopped: bool,
+    /// Whether all of the plans are proven, and not the first one alone.
+    pub is_whole: bool,
 }
 
 impl Outcome {
@@ -367,7 +369,7 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
     // The first round: some choices with small bounds, for plans that tell what is too slow.
     let (probes, others) = state.probes();
     let left = state.best_first(&probes, WAITING, Some(PRICED.max(search.top as u64)), end);
-    let mut bound = left.min(others);
+    let (mut bound, mut is_whole) = (left.min(others), false);
 
     // The second round: everything that may be better. Without a plan, there is nothing to answer when the time is over.
     let limit = state.limit();
@@ -383,6 +385,7 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
         let mut quick: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
         quick.sort_unstable();
         bound = state.best_first(&quick, 0, None, end);
+        is_whole = bound >= state.limit() || bound == u64::MAX;
     }
     state.space.bounded = state.space.fitting.saturating_sub(state.seen.len() as u64);
     let best = state.plans.first().map_or(u64::MAX, |plan| plan.cycles);
@@ -393,5 +396,6 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
         plans: state.plans,
         space: state.space,
         is_stopped: watched.is_stopped(),
+        is_whole,
     }
 }
