@@ -104,6 +104,8 @@ pub fn pass<T: Send>(
     take: impl Fn(&mut T, u64, &Choice) + Sync,
 ) -> Pass<T> {
     let threads = search.threads.max(1);
+    // All threads see a search that was stopped before.
+    watched.tell(&Progress::default());
     // Each thread makes all choices, which takes a small part of the time that their bounds take.
     let parts = in_threads(threads, |thread| {
         let (mut kept, mut choices, mut fitting, mut is_over) = (new(), 0u64, 0, false);

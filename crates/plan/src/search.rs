@@ -255,10 +255,11 @@ impl State<'_> {
             if bound >= limit || bound == u64::MAX || self.is_over(end) || is_enough {
                 return bound;
             }
-            // Who stops a search waits for its first plan.
-            let is_early =
-                self.space.priced == 0 && self.waiting.len() < waiting && !self.watched.is_stopped();
-            if of_next <= of_waiting || is_early && of_next < u64::MAX {
+            // Who stops a search waits for its first plan: what is derived by then is priced.
+            let is_stopped = self.watched.is_stopped();
+            let is_early = self.space.priced == 0 && self.waiting.len() < waiting && !is_stopped;
+            let is_next = of_next <= of_waiting || is_early && of_next < u64::MAX;
+            if is_next && !(is_stopped && of_waiting < u64::MAX) {
                 let most = if is_early { MANY } else { FEW };
                 let together = choices[next..]
                     .iter()
