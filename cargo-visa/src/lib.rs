@@ -9,7 +9,7 @@
 //!   print the guide: [`tool`].
 //!
 //! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
-//! written, or if `port --check` finds a change, 2 if the input is refused.
+//! written, or if `port --check` finds a change, 2 if the input is refused, 130 if a search was stopped.
 
 #![deny(clippy::unwrap_used)]
 

@@ -207,7 +207,7 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --emit FOLDER    writes FOLDER/plan.rs: the best plan as a kernel, with a test of its values and of its cycles.
                    It is a whole test of any crate that depends on the library and on `pollster`
   --surface NAME   of the kernel: `seed` (default, furiosa-visa-std) or `opt` (furiosa-opt-std), which chooses addresses, so
-                   that its test asserts the cycles to a part in 32
+                   that its test asserts the cycles to a part in 8
   --json           one object: `plans` (best first), `gap`, `space`
   --no-cache       proven answers are kept in target/visa-plan of a project, and priced again when they are used: not now
 

@@ -15,7 +15,7 @@
 //! | [`source`] | a kernel as text |
 //! | [`bound`] | cycles that no kernel of a choice goes below |
 //! | [`search`](mod@search) | the best choices, and the proof |
-//! | [`pass`](mod@pass) | threads of a search, and its progress |
+//! | [`pass`] | threads of a search, and its progress |
 //!
 //! ```
 //! use furiosa_visa_plan::{Problem, Search, search};

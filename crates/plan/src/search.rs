@@ -329,7 +329,7 @@ impl State<'_> {
 
     /// The choices with the smallest bounds, sorted; and the bound of all others, which is 0 if the watch has ended the
     /// pass over them.
-    fn probes(&self) -> (Vec<(u64, Choice)>, u64) {
+    fn probes(&mut self) -> (Vec<(u64, Choice)>, u64) {
         let take = |probes: &mut BinaryHeap<(u64, Choice)>, bound: u64, choice: &Choice| {
             // Of choices with the same bound, the order of choices decides, and not that of threads.
             let is_better = |(worst, other): &(u64, Choice)| (bound, choice) < (*worst, other);
@@ -341,6 +341,7 @@ impl State<'_> {
             }
         };
         let found = pass(self.problem, self.search, (&self.rates, self.watched, None), BinaryHeap::new, take);
+        self.space.choices = found.choices;
         let mut probes: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
         probes.sort_unstable();
         let others = if probes.len() < PROBES { u64::MAX } else { probes[PROBES - 1].0 };
