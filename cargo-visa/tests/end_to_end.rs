@@ -299,6 +299,29 @@ fn a_new_crate_with_a_plan() {
     assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
 }
 
+/// Shards that programs print are merged to what one program prints.
+#[test]
+fn shards_of_programs() {
+    let parent = folder("shards");
+    let problems = ["M=8,N=8,K=64", "M=16,N=8,K=64", "M=8,N=16,K=64"]
+        .map(|axes| format!("{{\"einsum\": \"mk,nk->mn\", \"axes\": \"{axes}\"}}\n"));
+    std::fs::write(parent.join("all.jsonl"), problems.concat()).expect("it can be written");
+    let shard = |shard: &str| {
+        let printed = visa(&parent, &["plan", "--problems", "all.jsonl", "--top", "1", "--shard", shard]);
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        printed.stdout
+    };
+    let whole = shard("1/1");
+    assert_eq!(whole.split(|byte| *byte == b'\n').count(), 6);
+    for name in ["1/2", "2/2"] {
+        std::fs::write(parent.join(name.replace('/', "_")), shard(name)).expect("it can be written");
+    }
+    let merged = visa(&parent, &["plan", "merge", "2_2", "1_2"]);
+    assert!(merged.status.success() && merged.stdout == whole, "{}", stderr(&merged));
+    let missing = visa(&parent, &["plan", "merge", "2_2"]);
+    assert!(missing.status.code() == Some(2) && missing.stdout.is_empty(), "{}", stderr(&missing));
+}
+
 /// Ctrl-C ends a search with the best plan so far.
 #[cfg(unix)]
 #[test]

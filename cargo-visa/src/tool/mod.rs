@@ -215,8 +215,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   visa plan merge FILE…
 
   --problems FILE  plans all problems of a file, an object a line: `einsum`, `axes`, and `dtype`, `acc`, `out`, `role` as
-                   above, and `name`. Prints lines: a header, one for each problem (`index`, `problem`, and `plans`, `gap`,
-                   `space` as --json has them, or `error`), and a trailer with their count and their digest
+                   above, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
+                   `plans`, `gap`, `space` as --json has them, or `error`), and a trailer with their count and digest
   --shard K/N      only the problems K, K + N, K + 2 N, …
   merge            prints the lines of all shards as one run does, and refuses shards that are missing, given twice, cut,
                    damaged, or of another run

@@ -3,10 +3,35 @@
 use furiosa_visa_clock::Profile;
 use furiosa_visa_rules::spec;
 
+/// The digest of bytes that come one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Takes more bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let step = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        self.0 = bytes.iter().fold(self.0, step);
+    }
+}
+
+impl core::fmt::Display for Digest {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 /// The digest of some bytes, in hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
-    let step = |state: u64, byte: &u8| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+    let mut digest = Digest::default();
+    digest.add(bytes);
+    digest.to_string()
 }
 
 /// The digest of all numbers of the hardware, with the profile of the clock that reads them.

@@ -3,7 +3,7 @@
 use super::super::arguments::shown;
 use super::super::{Output, PLAN_HELP, Refusal};
 use super::digest::digest;
-use super::problems::{FORMAT, Shard, file_of, read};
+use super::problems::{FORMAT, Lines, Shard, read};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 
@@ -63,8 +63,9 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         .into());
     }
     let total: usize = parts.iter().map(|part| part.lines.len()).sum();
-    let lines: Vec<String> = (0..total).map(|index| parts[index % of].lines[index / of].clone()).collect();
-    Ok(Output::text(file_of(&parts[0].header, Shard { number: 1, of: 1 }, &lines)))
+    let mut lines = Lines::new(&parts[0].header, Shard { number: 1, of: 1 }, total);
+    (0..total).for_each(|index| lines.add(&parts[index % of].lines[index / of]));
+    Ok(Output::text(lines.ended()))
 }
 
 /// Reads a shard, and refuses what is cut or changed.

@@ -2,14 +2,14 @@
 
 use super::super::arguments::{Once, shown};
 use super::super::{Output, Refusal};
-use super::digest::{digest, numbers};
+use super::digest::{Digest, digest, numbers};
 use super::options::{Asked, Task};
 use super::{Means, attend, found, json, nothing_left};
 use furiosa_visa_plan::Search;
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
 /// The most bytes of a file.
 pub const MOST_BYTES: u64 = 1 << 30;
@@ -58,18 +58,50 @@ pub fn read(file: &OsStr) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| Refusal(format!("`{name}` is no UTF-8 text")))
 }
 
-/// Lines with a header and a trailer: those of a shard.
-pub fn file_of(header: &Map<String, Value>, shard: Shard, lines: &[String]) -> String {
-    let mut header = header.clone();
-    header.insert("shard".to_string(), shard.to_string().into());
-    header.insert("count".to_string(), lines.len().into());
-    let mut text = format!("{}\n", Value::from(header));
-    for line in lines {
-        text += line;
-        text.push('\n');
+/// Lines of a shard, on their way to the standard output: a program that is killed has printed those that it has made.
+#[derive(Debug, Default)]
+pub struct Lines {
+    digest: Digest,
+    count: usize,
+    /// What is not printed yet.
+    text: String,
+}
+
+impl Lines {
+    /// Lines behind the header of a shard with `count` problems.
+    pub fn new(header: &Map<String, Value>, shard: Shard, count: usize) -> Self {
+        let mut header = header.clone();
+        header.insert("shard".to_string(), shard.to_string().into());
+        header.insert("count".to_string(), count.into());
+        let mut lines = Self::default();
+        lines.put(&Value::from(header).to_string());
+        lines
     }
-    let trailer = json!({ "count": lines.len(), "digest": digest(text.as_bytes()) });
-    text + &format!("{trailer}\n")
+
+    /// The line of a problem.
+    pub fn add(&mut self, line: &str) {
+        self.put(line);
+        self.count += 1;
+    }
+
+    /// Ends with the trailer, and returns the lines as far as they are not printed.
+    pub fn ended(mut self) -> String {
+        let trailer = json!({ "count": self.count, "digest": self.digest.to_string() });
+        self.put(&trailer.to_string());
+        self.text
+    }
+
+    fn put(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.digest.add(line.as_bytes());
+        self.text += &line;
+        if attend::is_program() {
+            // The reader of a pipe may close it early, which is no mistake of this program.
+            let _ = std::io::stdout().write_all(self.text.as_bytes());
+            let _ = std::io::stdout().flush();
+            self.text.clear();
+        }
+    }
 }
 
 /// `visa plan --problems FILE [--shard K/N]`.
@@ -95,19 +127,17 @@ pub fn command(file: &Once, shard: &Once, means: &Means) -> Result<Output, Refus
     ] {
         header.insert(key.to_string(), value);
     }
-    let mut lines = Vec::new();
+    let mut lines = Lines::new(&header, shard, shard.indices(problems.len()).count());
     for index in shard.indices(problems.len()) {
         let what = format!("problem {} of {}: ", index + 1, problems.len());
         let Some(line) = answered(index, problems[index], means, what) else {
             // Without a trailer, which the merge misses.
-            let done = file_of(&header, shard, &lines);
-            let cut = done.trim_end().rfind('\n').map_or("", |end| &done[..end + 1]);
-            let message = format!("it was stopped after {} problems of the shard; run it again", lines.len());
-            return Ok(Output { code: attend::STOPPED, ..Output::text(cut).refused(&message) });
+            let message = format!("it was stopped after {} problems of the shard; run it again", lines.count);
+            return Ok(Output { code: attend::STOPPED, ..Output::text(lines.text).refused(&message) });
         };
-        lines.push(line);
+        lines.add(&line);
     }
-    Ok(Output::text(file_of(&header, shard, &lines)))
+    Ok(Output::text(lines.ended()))
 }
 
 /// The line of a problem. `None` if somebody has stopped it.
