@@ -5,6 +5,7 @@
 //! * `visa new` makes a crate with a kernel that runs.
 //! * `visa port` rewrites kernels in the spelling of `furiosa-opt-std`, and back.
 //! * `visa plan` finds the mapping of a contraction, and writes it as a kernel.
+//! * `visa route` lists the ways from one layout to another, with their cycles and calls.
 //! * The other commands read mappings as `m![…]` does, show the configurations that follow from them, compare traces, and
 //!   print the guide: [`tool`].
 //!

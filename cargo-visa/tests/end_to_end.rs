@@ -226,10 +226,14 @@ fn plans_are_tests_of_a_crate() {
         ("mk,nk->nm", "M=1,N=512,K=768", "bf16", None, "seed"),
         ("mk,nk->mn", "M=197,N=96,K=128", "i4", None, "seed"),
         ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf"), "seed"),
+        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf"), "seed"),
+        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf"), "seed"),
         ("mk,nk->mn", "M=64,N=64,K=512", "i8", None, "opt"),
         ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf"), "opt"),
         ("mk,nk->mn", "M=1024,N=1024,K=1024", "i8", None, "opt"),
         ("bqhd,bkhd->bhqk", "B=1,Q=24,H=3,D=64,K=40", "bf16", None, "opt"),
+        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf"), "opt"),
+        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf"), "opt"),
     ];
     for (number, (einsum, axes, dtype, role, surface)) in problems.into_iter().enumerate() {
         let mut arguments =

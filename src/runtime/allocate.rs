@@ -60,10 +60,10 @@ const KEPT: usize = 4096;
 const NAMED: usize = 5;
 
 /// Bytes at the end of DM that handles get last.
-pub(super) const BEHIND: u64 = 4096;
+pub(super) const BEHIND: u64 = furiosa_visa_rules::tensor::DM_LAST_BYTES;
 
 /// The least alignment in HBM and DM: that of transfers into DM and of commits.
-pub(super) const LEAST_ALIGNMENT: u64 = 8;
+pub(super) const LEAST_ALIGNMENT: u64 = furiosa_visa_rules::tensor::LEAST_ALIGN_BYTES;
 
 /// Gives out the bytes of a memory: from the lowest on by marks, and from the end down to handles.
 #[derive(Debug)]

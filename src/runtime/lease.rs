@@ -10,6 +10,7 @@ use crate::spec::{DM_BYTES, HBM_BYTES, HBM_UNIT_BYTES, VRF_BYTES};
 use core::fmt;
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, Ordering};
+use furiosa_visa_rules::tensor::DM_UNIT_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The allocators of a system: HBM, DM and VRF, and the halves of the TRF. Handles keep them alive, not the system.
@@ -31,7 +32,7 @@ impl Allocators {
         Self(Arc::new(Memories {
             bytes: Mutex::new([
                 Allocator::new(Memory::Hbm, HBM_BYTES, [HBM_UNIT_BYTES as u64, LEAST_ALIGNMENT, 0]),
-                Allocator::new(Memory::Dm, DM_BYTES as u64, [64, LEAST_ALIGNMENT, BEHIND]),
+                Allocator::new(Memory::Dm, DM_BYTES as u64, [DM_UNIT_BYTES, LEAST_ALIGNMENT, BEHIND]),
                 Allocator::new(Memory::Vrf, VRF_BYTES as u64, [32, 4, 0]),
             ]),
             halves: Mutex::default(),

@@ -11,6 +11,7 @@ mod map;
 mod plain;
 mod plan;
 mod port;
+mod route;
 mod svg;
 mod table;
 mod traces;
@@ -75,6 +76,8 @@ Usage: visa COMMAND, or cargo visa COMMAND
   visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
   visa plan --einsum EINSUM --axes AXES [OPTIONS]
                                   the mapping of a contraction that takes the fewest cycles, as a kernel
+  visa route FROM TO --axes AXES [--dtype TYPE] [--top N] [--json]
+                                  the ways from one layout to another, with cycles and calls
   visa port FILE… [OPTIONS]       kernels in the later spelling of `furiosa-opt-std`, and back
   visa help [TOPIC]               a command, or a chapter of the guide
   visa --version
@@ -230,6 +233,26 @@ a contraction, are not planned yet.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";
 
+const ROUTE_HELP: &str = "\
+visa route: the ways to bring a tensor from one layout to another, with their cycles and calls, the cheapest one first
+
+  visa route 'hbm: m![M, K]' 'dm: m![1 # 2], m![M / 2], m![K, M % 2]' --axes M=512,K=64 --dtype bf16
+
+  FROM, TO      a layout: 'hbm: ELEMENT', or 'dm: CLUSTER, SLICE, ELEMENT', each mapping as `m![…]`.
+                Axes that only TO has are copies
+  --axes AXES   names and sizes, for example M=512,K=64
+  --dtype TYPE  of an element (default i8): i4 i8 u8 i16 i32 f4e2m1 f8e4m3 f8e5m2 bf16 f16 f32
+  --top N       ways whose calls are printed (default 3)
+  --json        one object: `ways` (the cheapest one first), `refused`, `refused_of_two`
+
+Ways have one step or two: transfers by DMA, parallel copies of the sub context, and passes of the Tensor Unit with or without
+the Switch Engine and the Transpose Engine. Between two steps, a tensor is in HBM in the order of a side, or in DM with the slices
+of one side and the order of the other one, or spread over the slices. Of each kind of way the cheapest candidate is listed.
+It is no search: there may be a better way. Cycles are those of the calls as a kernel of their own.
+Not tried: several chips, moves between clusters but through HBM, views and tiles, three steps.
+Exit codes: 0 found, 2 refused, or no way is left: then the rules are listed.
+";
+
 const PORT_HELP: &str = "\
 visa port: kernels in the later spelling of `furiosa-opt-std`, and back
 
@@ -248,7 +271,7 @@ none is written.
 ";
 
 /// Help of each command.
-const HELP: [(&str, &str); 9] = [
+const HELP: [(&str, &str); 10] = [
     ("check", CHECK_HELP),
     ("new", NEW_HELP),
     ("explain", EXPLAIN_HELP),
@@ -257,6 +280,7 @@ const HELP: [(&str, &str); 9] = [
     ("diff", DIFF_HELP),
     ("calibrate", CALIBRATE_HELP),
     ("plan", PLAN_HELP),
+    ("route", ROUTE_HELP),
     ("port", PORT_HELP),
 ];
 
@@ -284,13 +308,14 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Some("map") => map::command(parser),
             Some("plan") => plan::command(parser),
             Some("port") => port::command(parser),
+            Some("route") => route::command(parser),
             Some("help") => help::command(parser),
             // These commands are run by `main`; here is their help alone.
             Some("check") => Ok(Output::text(CHECK_HELP)),
             Some("new") => Ok(Output::text(NEW_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `port` and `help`";
+                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `route`, `port` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

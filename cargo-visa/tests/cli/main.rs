@@ -9,6 +9,7 @@ mod interrupted;
 mod plan;
 mod port;
 mod refusals;
+mod route;
 mod run;
 mod traces;
 

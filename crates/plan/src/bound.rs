@@ -75,7 +75,16 @@ impl Rates {
     }
 }
 
-/// Bound from extents alone. It takes a few operations.
+/// Cycles of the products of a choice, from its extents alone. Nothing that brings operands or adds sums is in it.
+pub fn of_extents(problem: &Problem, choice: &Choice) -> u64 {
+    let local = |role| choice.extent(problem, role, Level::Local) as u64;
+    let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
+    let groups = local(Role::Of(choice.weights)) / spec::BEAT_LANES as u64;
+    let packets = local(Role::Of(choice.stream())) * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
+    (choice.steps(problem) as u64) * packets
+}
+
+/// Bound from extents and ways. It takes a few operations.
 pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates: &Rates) -> Work {
     let local = |role| choice.extent(problem, role, Level::Local) as u64;
     let slices = |role| choice.extent(problem, role, Level::Slice) as u64;
@@ -101,6 +110,20 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
             Some(spread) => exchange(spread, between_stream, block_flits).max(block_flits),
         };
 
+    let (tiles, loads, steps) = counts(schedule);
+    let (parts, sums) = (schedule.parts as u64, tiles * schedule.blocks as u64);
+    // A flit of parts is added as two halves, and goes round the slices that gather it.
+    let kept = match choice.sums {
+        Sums::Shared(_) => team,
+        _ => 1,
+    };
+    let gathered = choice.gather.map_or(1, |gather| gather.count as u64 * team);
+    let finished = match (parts, choice.gather) {
+        (1, None) => 0,
+        (1, _) => sums * (rates.issue + gathered * stream * groups / kept),
+        _ => sums * (rates.issue + gathered.max(2) * parts * stream * groups / kept),
+    };
+
     // Moves: what goes through the networks of a cluster, and all bytes through HBM.
     let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
     let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
@@ -109,9 +132,8 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         let cycles = rates.networks(used, part, copies > 1);
         live(problem, choice, cycles, |_| true)
     };
-    let bring_stream = moved(stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let bring_stream = moved(parts * stream * summed_bytes, choice.stream_spread, slices(of_weights));
     let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
-    let (tiles, loads, steps) = counts(schedule);
     let rounds = rounds(problem, choice, schedule);
     let units = copies(problem, choice, choice.stream()) * units_of_runs(problem, choice, choice.stream())
         + copies(problem, choice, choice.weights) * rounds * units_of_runs(problem, choice, choice.weights)
@@ -119,7 +141,13 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let start = spec::DMA_STARTUP_CYCLES;
     let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
     let ends = 2 * start + bring_weights + load;
-    Work { main: steps * products, sub: loads * load, dma: (tiles + loads + steps) * start + data, ends }
+    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
+    Work {
+        main: steps * products + finished + waits,
+        sub: loads * load,
+        dma: (tiles + loads + sums) * start + data,
+        ends,
+    }
 }
 
 /// Cycles in which a ring hands round a spread operand that has `flits` in each slice then: one turn of the ring for each
@@ -173,7 +201,9 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let whole = bytes / unit;
     let Some(&axis) = problem.tensors[tensor].last() else { return whole };
     let own = &problem.axes[axis];
-    let local = choice.splits[axis].at(Level::Local);
+    let parts = choice.splits[axis].at(Level::Blocks);
+    let is_whole = tensor == choice.stream() && choice.stream_spread.is_none_or(|spread| spread.axis != axis);
+    let local = choice.splits[axis].at(Level::Local) * if is_whole { parts } else { 1 };
     if local >= own.size {
         // The run may go on in the next axis.
         return whole;
@@ -183,8 +213,9 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
         _ if tensor == choice.weights => choice.weights_spread,
         _ => choice.stream_spread,
     };
-    let elements = match choice.sums {
-        Sums::Shared(shared) if tensor == 2 && shared == axis => together(problem, choice.weights, axis),
+    let elements = match (choice.sums, choice.gather) {
+        (Sums::Shared(shared), _) if tensor == 2 && shared == axis => together(problem, choice.weights, axis),
+        (_, Some(gather)) if tensor == 2 => local * gather.count,
         _ => local / spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count),
     };
     let run = ((elements * problem.element_of(tensor).bits()).div_ceil(8) as u64).max(1);
@@ -197,7 +228,7 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
 /// Number of moves of the stream, of loads of weights, and of passes with products.
 fn counts(schedule: &Schedule) -> (u64, u64, u64) {
     let steps = schedule.steps() as u64;
-    let loads = if schedule.is_resident { schedule.blocks as u64 } else { steps };
+    let loads = if schedule.is_resident { schedule.steps_per_tile() as u64 } else { steps };
     (schedule.tiles as u64, loads, steps)
 }
 
@@ -230,11 +261,14 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     };
     let (load, products) = (pass(&first.load), pass(&first.products));
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
+    let finish = first.finish.as_ref().map_or(0, pass);
     let (tiles, loads, steps) = counts(schedule);
+    let sums = tiles * schedule.blocks as u64;
+    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
     let work = Work {
-        main: steps * products,
+        main: steps * products + sums * finish + waits,
         sub: loads * load,
-        dma: tiles * stream + loads * weights + steps * store,
+        dma: tiles * stream + loads * weights + sums * store,
         ends: weights + load.max(stream) + store,
     };
     Work {

@@ -12,7 +12,7 @@ pub enum Level {
     Cluster,
     /// Slices.
     Slice,
-    /// Blocks of weights, one after another.
+    /// Blocks of weights, one after another. Those of a summed axis are the parts of a sum.
     Blocks,
     /// Positions in a slice.
     Local,
@@ -62,6 +62,16 @@ pub enum Sums {
     First,
 }
 
+/// An exchange of sums between neighbouring slices behind the products: each of `count` slices gives rows of weights that it
+/// has away for the positions of `axis` that it keeps, so that what it stores is longer in HBM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gather {
+    /// The streamed axis, of which each slice keeps a part.
+    pub axis: usize,
+    /// Number of slices.
+    pub count: usize,
+}
+
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Choice {
@@ -77,6 +87,8 @@ pub struct Choice {
     pub weights_spread: Option<Spread>,
     /// Where sums are.
     pub sums: Sums,
+    /// How slices gather what is stored. `None`: each one stores its own sums.
+    pub gather: Option<Gather>,
 }
 
 impl Choice {
@@ -102,14 +114,25 @@ impl Choice {
             * self.extent(problem, Role::Of(self.stream()), Level::Loops)
     }
 
-    /// Number of passes with products.
-    pub fn steps(&self, problem: &Problem) -> usize {
-        self.blocks(problem) * self.tiles(problem)
+    /// Number of passes with the products of a sum. Several ones leave parts of sums in DM, which a pass adds at last.
+    pub fn parts(&self, problem: &Problem) -> usize {
+        self.extent(problem, Role::Summed, Level::Blocks)
     }
 
-    /// Whether each block of weights is loaded once, and stays in the register file.
-    pub fn is_resident(&self, problem: &Problem) -> bool {
-        self.blocks(problem) <= 2 && self.extent(problem, Role::Batch, Level::Loops) == 1
+    /// The summed axis that has parts.
+    pub fn axis_of_parts(&self, problem: &Problem) -> Option<usize> {
+        let axes = problem.axes.iter().zip(&self.splits);
+        axes.into_iter().position(|(axis, split)| axis.role == Role::Summed && split.at(Level::Blocks) > 1)
+    }
+
+    /// Number of passes with products.
+    pub fn steps(&self, problem: &Problem) -> usize {
+        self.blocks(problem) * self.tiles(problem) * self.parts(problem)
+    }
+
+    /// Bytes of a block of weights in the register file of a slice.
+    pub fn file_bytes(&self, problem: &Problem) -> usize {
+        self.local(problem)[1] * problem.element.bits() / 8
     }
 
     /// Elements of a slice's part of a tile of the stream, of a block of weights, and of the sums of both.
@@ -164,7 +187,8 @@ pub fn splits(size: usize, role: Role, weights: usize, innermost: bool) -> Vec<S
             for cluster in divisors(rest).into_iter().filter(|n| *n <= clusters) {
                 for slice in divisors(rest / cluster).into_iter().filter(|n| *n <= spec::SLICES) {
                     let rest = rest / cluster / slice;
-                    let blocks = if of_weights && is_whole { divisors(rest) } else { vec![1] };
+                    let several = (of_weights || role == Role::Summed) && is_whole;
+                    let blocks = if several { divisors(rest) } else { vec![1] };
                     for blocks in blocks {
                         let local = rest / blocks;
                         let rows = if of_weights && innermost { spec::BEAT_LANES } else { 1 };

@@ -5,20 +5,24 @@
 //!   sub       w0    w1    w2    …       and goes to the half of the register file that no product reads
 //!   main            y0    y1    …
 //! ```
+//!
+//! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
+//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
 
 use crate::choice::{Choice, Level, Spread, Sums};
-use crate::layout::{Layout, Path, Stored};
+use crate::layout::{Finish, Layout, Path, Stored};
 use crate::problem::{Problem, Role};
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
 use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator, TrfAddress};
+use furiosa_visa_rules::engine::vector::BranchMode;
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
-use furiosa_visa_rules::tensor::Shape;
+use furiosa_visa_rules::tensor::{DM_LAST_BYTES, Shape, automatic_address};
 
 /// Alignment of tensors in HBM, in bytes.
 const HBM_ALIGN_BYTES: u64 = 1 << 20;
@@ -30,16 +34,19 @@ const DM_ALIGN_BYTES: u64 = 256;
 pub struct Schedule {
     /// Addresses of both operands and of the result in HBM.
     pub hbm: [u64; 3],
-    /// Addresses in DM of the first buffer for the stream, for weights and for sums.
-    pub dm: [u64; 3],
+    /// Addresses in DM of the first buffer for the stream, for weights, for sums, and for sums that wait for a pass behind
+    /// the products.
+    pub dm: [u64; 4],
     /// Bytes of a buffer for each of them.
-    pub bytes: [u64; 3],
+    pub bytes: [u64; 4],
     /// Number of buffers for each of them.
-    pub buffers: [usize; 3],
+    pub buffers: [usize; 4],
     /// Number of tiles of the stream.
     pub tiles: usize,
     /// Number of blocks of weights per tile.
     pub blocks: usize,
+    /// Number of parts of each sum. The weights of a block come in as many pieces.
+    pub parts: usize,
     /// Whether the weights are loaded once.
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
@@ -49,16 +56,18 @@ pub struct Schedule {
 impl Schedule {
     /// Places the buffers of a choice. `None`: they do not fit DM, or the weights do not fit the register file.
     pub fn new(problem: &Problem, choice: &Choice) -> Option<Self> {
-        let (tiles, blocks) = (choice.tiles(problem), choice.blocks(problem));
-        let is_resident = choice.is_resident(problem);
+        let (tiles, blocks, parts) = (choice.tiles(problem), choice.blocks(problem), choice.parts(problem));
+        let loads = blocks * parts;
         let [stream, weights, sums] = choice.local(problem);
         let spread = |spread: Option<Spread>| spread.map_or(1, |spread| spread.count);
         let bits = problem.element.bits();
-        let file = weights * bits / 8;
-        let is_full = 2 * file > spec::TRF_BYTES;
-        if file > spec::TRF_BYTES || is_full && tiles * blocks > 1 && !(is_resident && blocks == 1) {
+        let file = choice.file_bytes(problem);
+        if file > spec::TRF_BYTES {
             return None;
         }
+        let is_full = 2 * file > spec::TRF_BYTES;
+        let places = if is_full { 1 } else { 2 };
+        let is_resident = loads <= places && choice.extent(problem, Role::Batch, Level::Loops) == 1;
         let team = match choice.sums {
             Sums::Shared(_) => choice.extent(problem, Role::Summed, Level::Slice),
             _ => 1,
@@ -67,19 +76,24 @@ impl Schedule {
             ((elements * bits).div_ceil(8) as u64).next_multiple_of(DM_ALIGN_BYTES)
         };
         let bytes = [
-            aligned(stream / spread(choice.stream_spread), bits),
+            aligned(parts * stream / spread(choice.stream_spread), bits),
             aligned(weights / spread(choice.weights_spread), bits),
             aligned(sums / team, problem.output.bits()),
+            aligned(parts * sums / team, problem.sum().bits()),
         ];
-        let mut buffers = [tiles.min(2), (tiles * blocks).min(2), (tiles * blocks).min(2)];
+        let has_finish = parts > 1 || choice.gather.is_some();
+        let mut buffers =
+            [tiles.min(2), (tiles * loads).min(2), (tiles * blocks).min(2), usize::from(has_finish)];
         if is_resident {
-            buffers[1] = blocks;
+            buffers[1] = loads;
         }
-        let total = |buffers: [usize; 3]| (0..3).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
-        if total(buffers) > spec::DM_BYTES as u64 {
+        let total = |buffers: [usize; 4]| (0..4).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
+        let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
+        if total(buffers) > room {
             buffers[0] = 1;
         }
-        if total(buffers) > spec::DM_BYTES as u64 {
+        if total(buffers) > room {
             return None;
         }
         let mut hbm = [0; 3];
@@ -89,17 +103,26 @@ impl Schedule {
         if hbm[2] + problem.bytes(2) > spec::HBM_BYTES {
             return None;
         }
-        let dm =
-            [0, bytes[0] * buffers[0] as u64, bytes[0] * buffers[0] as u64 + bytes[1] * buffers[1] as u64];
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, is_resident, is_full })
+        let mut dm = [0; 4];
+        for kind in 1..3 {
+            dm[kind] = dm[kind - 1] + bytes[kind - 1] * buffers[kind - 1] as u64;
+        }
+        let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
+        dm[3] = automatic_address(exact);
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, is_resident, is_full })
+    }
+
+    /// Number of passes with products per tile of the stream.
+    pub fn steps_per_tile(&self) -> usize {
+        self.blocks * self.parts
     }
 
     /// Number of passes with products.
     pub fn steps(&self) -> usize {
-        self.tiles * self.blocks
+        self.tiles * self.steps_per_tile()
     }
 
-    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums.
+    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait.
     pub fn buffer(&self, kind: usize, number: usize) -> u64 {
         self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind]) as u64
     }
@@ -115,7 +138,7 @@ impl Schedule {
 
     /// Bytes of DM that are used in each slice.
     pub fn dm_bytes(&self) -> u64 {
-        (0..3).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
+        (0..4).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
     }
 }
 
@@ -135,6 +158,8 @@ struct Kernel<'a> {
     layout: &'a Layout,
     schedule: &'a Schedule,
     tensors: [Tensor; 3],
+    /// Sums that wait for a pass behind the products.
+    waiting: Option<Tensor>,
     fills: u64,
     operations: Vec<Operation>,
 }
@@ -153,7 +178,28 @@ impl<'a> Kernel<'a> {
             Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
         };
         let tensors = [stored(0)?, stored(1)?, stored(2)?];
-        Ok(Self { problem, choice, layout, schedule, tensors, fills: 3, operations: Vec::new() })
+        let mut kernel = Self {
+            problem,
+            choice,
+            layout,
+            schedule,
+            tensors,
+            waiting: None,
+            fills: 3,
+            operations: Vec::new(),
+        };
+        if let Some(finish) = &layout.finish {
+            let fill = kernel.fill();
+            let shape = Shape::dm(
+                problem.sum(),
+                ONE,
+                layout.cluster.expr,
+                layout.sums_slice().expr,
+                finish.element.expr,
+            );
+            kernel.waiting = Some(Tensor::new(shape, schedule.dm[3], fill)?);
+        }
+        Ok(kernel)
     }
 
     fn fill(&mut self) -> FillId {
@@ -194,7 +240,7 @@ impl<'a> Kernel<'a> {
     /// Brings the tile of the stream with this number.
     fn bring_stream(&mut self, tile: usize) -> Result<Tensor, PlanError> {
         let address = self.schedule.buffer(0, tile);
-        self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.blocks, address)
+        self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.steps_per_tile(), address)
     }
 
     /// Brings the block of weights of a step.
@@ -234,8 +280,18 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// The products of a step, and their sums.
-    fn multiply(&mut self, stream: &Tensor, weights: &Weights, step: usize) -> Result<Tensor, PlanError> {
+    /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
+    fn multiply(
+        &mut self,
+        stream: &Tensor,
+        weights: &Weights,
+        step: usize,
+    ) -> Result<Option<Tensor>, PlanError> {
+        let part = step % self.schedule.parts;
+        let stream = match self.layout.parts() {
+            Some(parts) => &stream.tile(parts.index.expr, parts.of_stream.expr, part)?,
+            None => stream,
+        };
         let Layout { align: [time, packet], accumulate, file: [row, _], reduce, cast, .. } = self.layout;
         let mut sums = self
             .collected(stream, &self.layout.stream, false)?
@@ -251,10 +307,52 @@ impl<'a> Kernel<'a> {
                 .inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?
                 .vector_final()?;
         }
+        if let Some(whole) = self.waiting {
+            let view = match self.layout.parts() {
+                Some(parts) => whole.tile(parts.index.expr, parts.of_sums.expr, part)?,
+                None => whole,
+            };
+            self.operations.push(sums.commit_view(&whole, &view)?);
+            return Ok(None);
+        }
         if let Some(packet) = cast {
             sums = sums.cast(self.problem.output, packet.expr)?;
         }
-        let (address, fill) = (self.schedule.buffer(2, step), self.fill());
+        self.commit(sums, step).map(Some)
+    }
+
+    /// The pass behind the products: adds parts of sums, and gathers what is stored.
+    fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
+        let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
+        let packet = self.layout.file[0].expr;
+        let mut sums = Stream::begin(&whole, false)?.fetch(self.problem.sum(), finish.fetch.expr, packet)?;
+        let mut time = finish.fetch.expr;
+        if let Some([slice, switched]) = &finish.switch {
+            sums = sums.call(&Call::Switch { config: None, slice: slice.expr, time: switched.expr })?;
+            time = switched.expr;
+        }
+        sums = sums.collect(time, packet)?;
+        if let Some(parts) = &finish.parts {
+            let op = match self.problem.sum() {
+                ElementType::I32 => ReduceOperator::AddSatI32,
+                _ => ReduceOperator::AddF32,
+            };
+            let [split, half] = &parts.split;
+            sums = (sums.vector_init()?.branch(BranchMode::Unconditional)?)
+                .call(&Call::Split { time: split.expr, packet: half.expr })?
+                .intra_slice_reduce(parts.axis, op, parts.added.expr, half.expr)?
+                .call(&Call::Concat { time: parts.time.expr, packet })?
+                .vector_final()?;
+        }
+        if let Some(packet) = &self.layout.cast {
+            sums = sums.cast(self.problem.output, packet.expr)?;
+        }
+        self.commit(sums, step)
+    }
+
+    /// Writes the sums of a step to DM.
+    fn commit(&mut self, sums: Stream, step: usize) -> Result<Tensor, PlanError> {
+        let (address, fill) = (self.schedule.buffer(2, step / self.schedule.parts), self.fill());
         let (operation, made) = sums.commit(self.layout.result.expr, address, fill)?;
         self.operations.push(operation);
         Ok(made)
@@ -289,12 +387,18 @@ impl<'a> Kernel<'a> {
 
     /// The products of a step, to HBM.
     fn step(&mut self, stream: &Tensor, weights: &Weights, step: usize) -> Result<(), PlanError> {
-        let sums = self.multiply(stream, weights, step)?;
+        let sums = match (self.multiply(stream, weights, step)?, &self.layout.finish) {
+            (Some(sums), _) => sums,
+            (None, Some(finish)) if (step + 1).is_multiple_of(self.schedule.parts) => {
+                self.finish(finish, step)?
+            }
+            (None, _) => return Ok(()),
+        };
         self.store(&sums, step)
     }
 
     fn resident(&mut self) -> Result<(), PlanError> {
-        let blocks = self.schedule.blocks;
+        let blocks = self.schedule.steps_per_tile();
         let mut weights = Vec::new();
         for block in 0..blocks {
             let own = self.bring_weights(block)?;
@@ -308,22 +412,23 @@ impl<'a> Kernel<'a> {
     }
 
     fn streamed(&mut self) -> Result<(), PlanError> {
-        let (blocks, steps) = (self.schedule.blocks, self.schedule.steps());
+        let (blocks, steps) = (self.schedule.steps_per_tile(), self.schedule.steps());
+        let is_full = self.schedule.is_full;
         let own = self.bring_weights(0)?;
         let mut weights = self.load(&own, 0)?;
         let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
             for step in tile * blocks..(tile + 1) * blocks {
-                let following = match waiting.take() {
-                    Some(own) => Some(kernel.load(&own, step + 1)?),
-                    None => None,
-                };
+                // A load that takes the whole register file waits for the products.
+                let own = waiting.take();
+                let ahead = own.filter(|_| !is_full).map(|own| kernel.load(&own, step + 1)).transpose()?;
                 if step + 2 < steps {
                     waiting = Some(kernel.bring_weights(step + 2)?);
                 }
                 kernel.step(stream, &weights, step)?;
-                weights = following.unwrap_or(weights);
+                let behind = own.filter(|_| is_full).map(|own| kernel.load(&own, step + 1)).transpose()?;
+                weights = ahead.or(behind).unwrap_or(weights);
             }
             Ok(())
         })
@@ -360,6 +465,8 @@ pub struct First {
     pub load: Operation,
     /// Multiplies.
     pub products: Operation,
+    /// The pass behind the products, if there is one.
+    pub finish: Option<Operation>,
     /// Stores the sums.
     pub store: Operation,
     /// Whether all tiles of a tensor in HBM start at the same place of a unit.
@@ -380,12 +487,24 @@ pub fn first_commands(
     let own = kernel.bring_stream(0)?;
     let weights = kernel.bring_weights(0)?;
     let loaded = kernel.load(&weights, 0)?;
-    let sums = kernel.multiply(&own, &loaded, 0)?;
+    let sums = match (kernel.multiply(&own, &loaded, 0)?, &layout.finish) {
+        (None, Some(finish)) => Some(kernel.finish(finish, 0)?),
+        (sums, _) => sums,
+    };
+    let sums = sums.unwrap_or_else(|| unreachable!("a pass behind the products makes sums"));
     kernel.store(&sums, 0)?;
     let is_aligned = kernel.tiles_are_aligned()?;
     let mut operations = kernel.operations.into_iter();
-    let mut next = || operations.next().unwrap_or_else(|| unreachable!("five commands were given"));
-    Ok(First { stream: next(), weights: next(), load: next(), products: next(), store: next(), is_aligned })
+    let mut next = || operations.next().unwrap_or_else(|| unreachable!("each call gave a command"));
+    Ok(First {
+        stream: next(),
+        weights: next(),
+        load: next(),
+        products: next(),
+        finish: layout.finish.as_ref().map(|_| next()),
+        store: next(),
+        is_aligned,
+    })
 }
 
 /// Cycles of commands as a kernel, from the start of the first one to the end of the last one. `times` remember what HBM

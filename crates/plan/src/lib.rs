@@ -16,6 +16,7 @@
 //! | [`bound`] | cycles that no kernel of a choice goes below |
 //! | [`search`](mod@search) | the best choices, and the proof |
 //! | [`pass`] | threads of a search, and its progress |
+//! | [`route`] | ways to bring a tensor from one layout to another |
 //!
 //! ```
 //! use furiosa_visa_plan::{Problem, Search, search};
@@ -39,6 +40,7 @@ pub mod commands;
 pub mod layout;
 pub mod pass;
 pub mod problem;
+pub mod route;
 pub mod search;
 pub mod source;
 pub mod space;

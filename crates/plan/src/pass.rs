@@ -5,20 +5,20 @@ use crate::choice::Choice;
 use crate::commands::Schedule;
 use crate::problem::Problem;
 use crate::search::Search;
-use crate::space::for_each;
+use crate::space::for_each_of;
+use core::cell::RefCell;
+use furiosa_visa_rules::spec;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Choices that a thread takes in a row.
-const BLOCK: u64 = 64;
-/// Choices between two looks at the time and at the watch.
-const UNWATCHED: u64 = 4096;
+/// Sets of extents between two looks at the time and at the watch.
+const UNWATCHED: u64 = 64;
 
 /// How far a search is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Choices that this pass over the space has gone over.
+    /// Choices that this pass over the space has looked at.
     pub choices: u64,
     /// Choices that were derived.
     pub derived: u64,
@@ -86,7 +86,11 @@ pub fn in_threads<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> 
 pub struct Pass<T> {
     /// What each thread keeps.
     pub parts: Vec<T>,
-    /// Number of choices.
+    /// Number of sets of extents.
+    pub extents: u64,
+    /// Number of those whose choices were not looked at.
+    pub skipped: u64,
+    /// Number of choices of the others.
     pub choices: u64,
     /// Number of those whose buffers fit.
     pub fitting: u64,
@@ -94,48 +98,69 @@ pub struct Pass<T> {
     pub is_whole: bool,
 }
 
-/// Gives every choice that fits, with its bound, to what one of the threads keeps: `new` makes it, and `take` adds a choice.
-/// Which thread gets a choice depends on the number of threads. It ends early at the time `end`, or when the watch says so.
+/// Gives every choice that fits, with its bound, to what one of the threads keeps: `new` makes it, `keep` tells if it needs
+/// the choices of some extents, and `take` adds a choice. Which thread gets a choice depends on the number of threads. It
+/// ends early at the time `end`, or when the watch says so.
 pub fn pass<T: Send>(
     problem: &Problem,
     search: &Search<'_>,
     (rates, watched, end): (&Rates, &Watched<'_>, Option<Instant>),
     new: impl Fn() -> T + Sync,
+    keep: impl Fn(&T, &Choice) -> bool + Sync,
     take: impl Fn(&mut T, u64, &Choice) + Sync,
 ) -> Pass<T> {
     let threads = search.threads.max(1);
     // All threads see a search that was stopped before.
     watched.tell(&Progress::default());
-    // Each thread makes all choices, which takes a small part of the time that their bounds take.
+    let gone = AtomicU64::new(0);
+    // Each thread makes all extents, which takes far less time than the choices that they have.
     let parts = in_threads(threads, |thread| {
-        let (mut kept, mut choices, mut fitting, mut is_over) = (new(), 0u64, 0, false);
-        for_each(problem, search.weights, &mut |choice| {
-            let number = choices;
-            choices += 1;
-            if is_over {
-                return;
+        let own = RefCell::new(Pass {
+            parts: vec![new()],
+            extents: 0,
+            skipped: 0,
+            choices: 0,
+            fitting: 0,
+            is_whole: true,
+        });
+        let mut told = 0;
+        let mut is_kept = |choice: &Choice| {
+            let own = &mut *own.borrow_mut();
+            let number = own.extents;
+            own.extents += 1;
+            if !own.is_whole || number % threads as u64 != thread as u64 {
+                return false;
             }
-            if number.is_multiple_of(UNWATCHED) {
+            if (number / threads as u64).is_multiple_of(UNWATCHED) {
+                let choices = gone.fetch_add(own.choices - told, Ordering::Relaxed) + own.choices - told;
+                told = own.choices;
                 if thread == 0 {
                     watched.tell(&Progress { choices, ..Progress::default() });
                 }
-                is_over = watched.is_stopped() || end.is_some_and(|end| Instant::now() >= end);
+                own.is_whole = !watched.is_stopped() && end.is_none_or(|end| Instant::now() < end);
             }
-            if is_over || number / BLOCK % threads as u64 != thread as u64 {
-                return;
-            }
+            let is_kept =
+                own.is_whole && choice.file_bytes(problem) <= spec::TRF_BYTES && keep(&own.parts[0], choice);
+            own.skipped += u64::from(!is_kept);
+            is_kept
+        };
+        for_each_of(problem, search.weights, &mut is_kept, &mut |choice| {
+            let own = &mut *own.borrow_mut();
+            own.choices += 1;
             let Some(schedule) = Schedule::new(problem, choice) else { return };
-            fitting += 1;
-            take(&mut kept, of_choice(problem, choice, &schedule, rates).cycles(), choice);
+            own.fitting += 1;
+            take(&mut own.parts[0], of_choice(problem, choice, &schedule, rates).cycles(), choice);
         });
-        (kept, choices, fitting, is_over)
+        own.into_inner()
     });
-    let mut all = Pass { parts: Vec::new(), choices: 0, fitting: 0, is_whole: true };
-    for (kept, choices, fitting, is_over) in parts {
-        all.parts.push(kept);
-        all.choices = choices;
-        all.fitting += fitting;
-        all.is_whole &= !is_over;
+    let mut all = Pass { parts: Vec::new(), extents: 0, skipped: 0, choices: 0, fitting: 0, is_whole: true };
+    for own in parts {
+        all.parts.extend(own.parts);
+        all.extents = own.extents;
+        all.skipped += own.skipped;
+        all.choices += own.choices;
+        all.fitting += own.fitting;
+        all.is_whole &= own.is_whole;
     }
     all
 }

@@ -172,6 +172,14 @@ impl Problem {
         (self.elements(tensor) * self.element_of(tensor).bits()).div_ceil(8) as u64
     }
 
+    /// Tells if no sum leaves the range of its type, so that it may be added with saturation.
+    pub fn sums_fit(&self) -> bool {
+        let summed = self.axes.iter().filter(|axis| axis.role == Role::Summed);
+        let terms = summed.fold(1u64, |terms, axis| terms.saturating_mul(axis.size as u64));
+        let greatest = 1u64 << (2 * (self.element.bits() - 1));
+        self.sum() != ElementType::I32 || terms.saturating_mul(greatest) <= i32::MAX as u64
+    }
+
     /// The product as bounds know it.
     fn product(&self) -> Product {
         let axis = |axis: &Axis| {

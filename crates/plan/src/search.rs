@@ -6,7 +6,7 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands};
+use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
@@ -119,7 +119,11 @@ impl Plan {
 /// Number of choices at each stage of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// All of them.
+    /// Sets of extents: each of them has many choices.
+    pub extents: u64,
+    /// Those that do not fit the register file, or whose products alone take too long. Their choices are not looked at.
+    pub skipped: u64,
+    /// Choices of the others.
     pub choices: u64,
     /// Those whose buffers fit.
     pub fitting: u64,
@@ -330,17 +334,23 @@ impl State<'_> {
     /// The choices with the smallest bounds, sorted; and the bound of all others, which is 0 if the watch has ended the
     /// pass over them.
     fn probes(&mut self) -> (Vec<(u64, Choice)>, u64) {
+        let is_full = |probes: &BinaryHeap<_>| probes.len() >= PROBES;
+        let keep = |probes: &BinaryHeap<(u64, Choice)>, choice: &Choice| {
+            !is_full(probes)
+                || probes.peek().is_some_and(|(worst, _)| of_extents(self.problem, choice) <= *worst)
+        };
         let take = |probes: &mut BinaryHeap<(u64, Choice)>, bound: u64, choice: &Choice| {
             // Of choices with the same bound, the order of choices decides, and not that of threads.
             let is_better = |(worst, other): &(u64, Choice)| (bound, choice) < (*worst, other);
-            if probes.len() < PROBES || probes.peek().is_some_and(is_better) {
+            if !is_full(probes) || probes.peek().is_some_and(is_better) {
                 probes.push((bound, choice.clone()));
             }
             if probes.len() > PROBES {
                 probes.pop();
             }
         };
-        let found = pass(self.problem, self.search, (&self.rates, self.watched, None), BinaryHeap::new, take);
+        let by = (&self.rates, self.watched, None);
+        let found = pass(self.problem, self.search, by, BinaryHeap::new, keep, take);
         self.space.choices = found.choices;
         let mut probes: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
         probes.sort_unstable();
@@ -381,8 +391,10 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
             quick.push((bound, choice.clone()));
         }
     };
-    let found = pass(problem, search, (&state.rates, &watched, until), Vec::new, take);
+    let keep = |_: &Vec<_>, choice: &Choice| of_extents(problem, choice) < limit;
+    let found = pass(problem, search, (&state.rates, &watched, until), Vec::new, keep, take);
     (state.space.choices, state.space.fitting) = (found.choices, found.fitting);
+    (state.space.extents, state.space.skipped) = (found.extents, found.skipped);
     if found.is_whole {
         let mut quick: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
         quick.sort_unstable();

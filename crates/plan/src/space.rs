@@ -1,11 +1,22 @@
 //! The space of a problem: all choices, in a fixed order.
 
-use crate::choice::{Choice, Level, Split, Spread, Sums, divisors, splits, together};
+use crate::choice::{Choice, Gather, Level, Split, Spread, Sums, divisors, splits, together};
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
 /// Calls `each` with every choice. `only`: the operand in the register file, or either.
 pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&Choice)) {
+    for_each_of(problem, only, &mut |_| true, each);
+}
+
+/// Calls `each` with every choice whose extents `keep` says to look at. The choices of the same extents differ in their
+/// ways to bring operands and in the places of sums.
+pub fn for_each_of(
+    problem: &Problem,
+    only: Option<usize>,
+    keep: &mut impl FnMut(&Choice) -> bool,
+    each: &mut impl FnMut(&Choice),
+) {
     for weights in [1, 0].into_iter().filter(|operand| only.is_none_or(|only| only == *operand)) {
         let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
         let options: Vec<Vec<Split>> = (problem.axes.iter().enumerate())
@@ -18,8 +29,13 @@ pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&C
             stream_spread: None,
             weights_spread: None,
             sums: Sums::Whole,
+            gather: None,
         };
-        combined(problem, &options, &mut choice, [1, 1], each);
+        combined(problem, &options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
+            if are_parts_needed(problem, choice) && keep(choice) {
+                variants(problem, choice, each);
+            }
+        });
     }
 }
 
@@ -29,10 +45,10 @@ fn combined(
     options: &[Vec<Split>],
     choice: &mut Choice,
     used: [usize; 2],
-    each: &mut impl FnMut(&Choice),
+    each: &mut impl FnMut(&mut Choice),
 ) {
     let Some(own) = options.get(choice.splits.len()) else {
-        variants(problem, choice, each);
+        each(choice);
         return;
     };
     for split in own {
@@ -86,6 +102,23 @@ fn is_shared(problem: &Problem, choice: &Choice, axis: usize, team: usize) -> bo
         && choice.splits[axis].at(Level::Local).is_multiple_of(parts)
 }
 
+/// Tells if the parts of a sum are as few as the register file, or one half of it, has room for; and if adding them is
+/// exact: sums of integers in DM are added with saturation.
+fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
+    let Some(axis) = choice.axis_of_parts(problem) else { return true };
+    let split = &choice.splits[axis];
+    let parts = split.at(Level::Blocks);
+    let positions = parts * split.at(Level::Local);
+    let fewer = (1..parts).rev().find(|fewer| positions.is_multiple_of(*fewer)).unwrap_or(1);
+    let bytes = choice.file_bytes(problem);
+    let whole_bytes = bytes * parts;
+    parts == choice.parts(problem)
+        && problem.sums_fit()
+        && [spec::TRF_BYTES, spec::TRF_BYTES / 2]
+            .into_iter()
+            .any(|capacity| bytes <= capacity && whole_bytes / fewer > capacity)
+}
+
 /// Calls `each` with the choices that have these splits.
 fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
@@ -100,14 +133,55 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
             for &weights_inside in if exchanged { orders } else { &orders[..1] } {
                 choice.weights_inside = weights_inside;
                 choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
-                each(choice);
+                gathered(problem, choice, each);
                 for axis in 0..choice.splits.len() {
                     if team > 1 && is_shared(problem, choice, axis, team) {
                         choice.sums = Sums::Shared(axis);
-                        each(choice);
+                        gathered(problem, choice, each);
                     }
                 }
             }
         }
     }
+}
+
+/// Calls `each` with a choice as it is, and with one that gathers what is stored, if that makes whole units of HBM.
+fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    choice.gather = None;
+    each(choice);
+    choice.gather = gather(problem, choice);
+    if choice.gather.is_some() {
+        each(choice);
+        choice.gather = None;
+    }
+}
+
+/// The fewest slices that gather whole units of HBM, along the first streamed axis that they can share.
+fn gather(problem: &Problem, choice: &Choice) -> Option<Gather> {
+    let rows = *problem.tensors[2].last()?;
+    if problem.axes[rows].role != Role::Of(choice.weights)
+        || problem.axes.iter().rposition(|axis| axis.role == Role::Of(choice.weights)) != Some(rows)
+        || choice.sums == Sums::Shared(rows)
+    {
+        return None;
+    }
+    let split = &choice.splits[rows];
+    let bytes = split.at(Level::Local) * problem.output.bits() / 8;
+    if split.padded != problem.axes[rows].size || bytes.is_multiple_of(spec::HBM_UNIT_BYTES) {
+        return None;
+    }
+    let whole = |count: &usize| {
+        split.at(Level::Slice).is_multiple_of(*count) && (bytes * count).is_multiple_of(spec::HBM_UNIT_BYTES)
+    };
+    let count = (2..=split.at(Level::Slice)).find(whole)?;
+    let team = |axis| match choice.sums == Sums::Shared(axis) {
+        true => choice.extent(problem, Role::Summed, Level::Slice),
+        false => 1,
+    };
+    let can_share = |axis: &usize| {
+        problem.axes[*axis].role == Role::Of(choice.stream())
+            && choice.splits[*axis].at(Level::Local).is_multiple_of(count * team(*axis))
+    };
+    let axis = (0..choice.splits.len()).find(can_share)?;
+    Some(Gather { axis, count })
 }

@@ -50,8 +50,8 @@ impl Cache {
         if plans.is_empty() || plans.len() > search.top || cycles != list(&kept, "cycles")? {
             return None;
         }
-        let counts: [u64; 5] = list(&kept, "space")?.try_into().ok()?;
-        let [choices, fitting, bounded, derived, priced] = counts;
+        let counts: [u64; 7] = list(&kept, "space")?.try_into().ok()?;
+        let [extents, skipped, choices, fitting, bounded, derived, priced] = counts;
         let refused = kept.get("refused")?.as_object()?.iter().map(|(rule, own)| {
             Some((rule.clone(), (own.get(0)?.as_u64()?, own.get(1)?.as_str()?.to_string())))
         });
@@ -60,7 +60,7 @@ impl Cache {
             bound: cycles[0],
             of_problem: problem.bounds(search.profile),
             plans,
-            space: Space { choices, fitting, bounded, derived, priced, refused },
+            space: Space { extents, skipped, choices, fitting, bounded, derived, priced, refused },
             is_stopped: false,
             is_whole: true,
         })
@@ -88,7 +88,7 @@ impl Cache {
             "key": key,
             "choices": numbers,
             "cycles": cycles,
-            "space": [space.choices, space.fitting, space.bounded, space.derived, space.priced],
+            "space": [space.extents, space.skipped, space.choices, space.fitting, space.bounded, space.derived, space.priced],
             "refused": refused,
         });
         let own = kept.to_string();

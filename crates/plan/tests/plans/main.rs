@@ -4,6 +4,7 @@
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
 mod problems;
+mod route;
 mod search;
 mod values;
 
@@ -31,10 +32,20 @@ fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {
         ("bmhk,bnhk->bhmn", "bmhn"),
         ("mgk,hngk->mhn", "mhn"),
     ];
-    let (einsum, free) = random.pick(&forms);
     let element = random.pick(&[ElementType::I8, ElementType::Bf16, ElementType::I4, ElementType::F8e4m3]);
     let output = (element == ElementType::Bf16 && random.chance(50)).then_some(ElementType::Bf16);
     let flit = 256 / element.bits();
+    let several = random.below(4);
+    if several < 2 {
+        // A summed axis that exceeds the register file, or rows that several slices have to make a unit of HBM.
+        let (flits, n) = match several {
+            0 => (random.pick(&[384, 512, 640, 1024]), random.pick(&[8, 16])),
+            _ => (random.between(1, 2), random.pick(&[64, 128])),
+        };
+        let axes = format!("M={},N={n},K={}", random.pick(&[1, 2, 4, 6, 8]), flits * flit);
+        return Problem::new("mk,nk->mn", &axes, element, output).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let (einsum, free) = random.pick(&forms);
     let mut axes: Vec<String> =
         free.chars().map(|axis| format!("{}={}", axis.to_ascii_uppercase(), random.pick(sizes))).collect();
     axes.push(format!("K={}", flit * random.between(1, 4)));

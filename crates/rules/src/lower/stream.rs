@@ -1,10 +1,15 @@
 //! Streams through the Tensor Unit, with mappings as values.
 
 use super::{Call, End, Made, Pass, Position, Tensor, Weights};
-use crate::command::{Address, CommitNarrowing, FillId, Memory, Operation, Sink, TrfAddress, VectorStep};
+use crate::command::{
+    Address, CommitNarrowing, FillId, Memory, Operation, Part, Sink, TrfAddress, VectorStep,
+};
 use crate::engine::cast::{CastRequest, derive_cast};
 use crate::engine::collect::{CollectRequest, derive_collect};
-use crate::engine::commit::{CommitRequest, check_commit_address, commit_sink, derive_commit, no_sub_commit};
+use crate::engine::commit::{
+    CommitRequest, Written, check_commit_address, check_commit_start, commit_sink, derive_commit,
+    derive_commit_view, no_sub_commit,
+};
 use crate::engine::commit_stages::{
     CommitCastRequest, CommitStages, CommitTrimRequest, derive_commit_cast, derive_commit_trim,
 };
@@ -398,8 +403,52 @@ impl Stream {
         address: Address,
         fill: FillId,
     ) -> Result<(Operation, Tensor), PlanError> {
-        const OPERATION: &str = "commit";
-        self.check_order(OPERATION, Position::before_commit())?;
+        self.check_commit()?;
+        check_commit_address(address)?;
+        let [chip, cluster, slice] = self.units;
+        let shape = Shape::dm(self.element, chip, cluster, slice, element);
+        let tensor = Tensor::new(shape, address, fill)?;
+        let plan = derive_commit(&self.commit_request(element))?;
+        let sink = commit_sink(tensor.region, &plan, &self.guard()?);
+        Ok((self.pass.end(self.sub_context, sink), tensor))
+    }
+
+    /// Writes the stream to a view of the tensor `whole` in DM: to all of it, or to a [tile](Tensor::tile).
+    ///
+    /// # Errors
+    /// The refusals of `commit_view`, and one of a tensor of another type, in another memory or in other slices.
+    pub fn commit_view(self, whole: &Tensor, view: &Tensor) -> Result<Operation, PlanError> {
+        const OPERATION: &str = "commit_view";
+        self.check_commit()?;
+        view.check_memory(OPERATION, Memory::Dm)?;
+        let (there, shape) = (view.units(), view.shape);
+        if (shape.element_type, there) != (self.element, self.units) {
+            refuse!(
+                "destination",
+                "commit_view: a tensor of {} in cluster {} and slice {} gets a stream of {} of cluster {} and slice {}; \
+                 help: give both the same type and units",
+                (
+                    shape.element_type.name(),
+                    there[1],
+                    there[2],
+                    self.element.name(),
+                    self.units[1],
+                    self.units[2]
+                ),
+            );
+        }
+        let (region, guard) = (view.region, self.guard()?);
+        let plan = derive_commit_view(&self.commit_request(shape.element))?;
+        check_commit_start(&region)?;
+        if region.part != Part::WHOLE {
+            Written { plan: &plan, guard: &guard }.stays_in(&region, &whole.region.footprint)?;
+        }
+        Ok(self.pass.end(self.sub_context, commit_sink(region, &plan, &guard)))
+    }
+
+    /// Checks that a stream may end in DM.
+    fn check_commit(&self) -> Result<(), PlanError> {
+        self.check_order("commit", Position::before_commit())?;
         self.check_sub_commit()?;
         if !self.element.is_stored() {
             refuse!(
@@ -408,20 +457,18 @@ impl Stream {
                 self.element.name(),
             );
         }
-        check_commit_address(address)?;
-        let [chip, cluster, slice] = self.units;
-        let shape = Shape::dm(self.element, chip, cluster, slice, element);
-        let tensor = Tensor::new(shape, address, fill)?;
-        let plan = derive_commit(&CommitRequest {
+        Ok(())
+    }
+
+    fn commit_request(&self, destination: &'static Expr) -> CommitRequest {
+        CommitRequest {
             sub_context: self.sub_context,
             element: if self.stages.narrowed { CommitNarrowing::INPUT } else { self.element },
             time: self.time,
             packet: self.packet,
-            destination: element,
+            destination,
             stages: self.stages,
-        })?;
-        let sink = commit_sink(tensor.region, &plan, &self.guard()?);
-        Ok((self.pass.end(self.sub_context, sink), tensor))
+        }
     }
 
     /// Loads the tensor register file.

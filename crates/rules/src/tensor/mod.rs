@@ -17,6 +17,21 @@ use crate::command::{AUTO, Address, Footprint, Memory};
 use crate::error::{PlanError, refuse};
 use crate::spec;
 
+/// Bytes at the end of DM that tensors whose address nobody names get last: a fetch that goes on over padding needs room
+/// behind its tensor.
+pub const DM_LAST_BYTES: u64 = 4096;
+/// Alignment in DM of tensors whose address nobody names, and that have at least as many bytes.
+pub const DM_UNIT_BYTES: u64 = 64;
+/// The least alignment in DM and HBM: that of transfers into DM and of commits.
+pub const LEAST_ALIGN_BYTES: u64 = 8;
+
+/// The address that a tensor of so many bytes gets in an empty DM, if nobody names one. The tensor fits below the
+/// [last bytes](DM_LAST_BYTES).
+pub const fn automatic_address(bytes: u64) -> Address {
+    let align = if bytes < DM_UNIT_BYTES { LEAST_ALIGN_BYTES } else { DM_UNIT_BYTES };
+    (spec::DM_BYTES as u64 - DM_LAST_BYTES).saturating_sub(bytes) / align * align
+}
+
 /// Checks that a tensor starts at a multiple of its element's size, inside the memory.
 ///
 /// Its end is checked when the command runs: the bytes beyond the end are named then.

@@ -1,69 +1,17 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
+mod digits;
+mod finish;
+mod notation;
+
+pub use notation::{Mapping, Notation};
+
 use crate::choice::{Choice, Level, Spread, Sums};
 use crate::problem::{Problem, Role};
-use furiosa_visa_rules::mapping::Expr;
-use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use digits::Digits;
+use finish::Behind;
+use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::spec;
-use std::cell::RefCell;
-use std::collections::HashMap;
-
-/// A mapping: what stands between the brackets of `m![…]`, and its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// The text.
-    pub text: String,
-    /// The value.
-    pub expr: &'static Expr,
-}
-
-impl core::fmt::Display for Mapping {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "m![{}]", self.text)
-    }
-}
-
-/// Mappings of a problem. Each text is read once: its value lives as long as the program.
-#[derive(Debug)]
-pub struct Notation {
-    axes: Axes,
-    known: RefCell<HashMap<String, Option<&'static Expr>>>,
-}
-
-impl Notation {
-    /// Mappings over the axes of a problem.
-    pub fn new(problem: &Problem) -> Self {
-        let axes: Vec<String> =
-            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
-        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
-        Self { axes, known: RefCell::default() }
-    }
-
-    /// A list of digits. `None`: no mapping has so many.
-    fn list(&self, digits: &[String]) -> Option<Mapping> {
-        let text = if digits.is_empty() { "1".to_string() } else { digits.join(", ") };
-        let mut known = self.known.borrow_mut();
-        if let Some(expr) = known.get(&text) {
-            return Some(Mapping { text, expr: (*expr)? });
-        }
-        let expr = parse_mapping(&text, &self.axes).ok();
-        known.insert(text.clone(), expr);
-        Some(Mapping { text, expr: expr? })
-    }
-
-    /// A list of digits in a dimension with `size` positions.
-    fn filled(&self, digits: &[String], used: usize, size: usize) -> Option<Mapping> {
-        if used == size {
-            return self.list(digits);
-        }
-        let padded = match digits {
-            [] => format!("1 # {size}"),
-            [one] => format!("{one} # {size}"),
-            several => format!("[{}] # {size}", several.join(", ")),
-        };
-        self.list(&[padded])
-    }
-}
 
 /// A counter of a kernel: the value is `step / inner % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +73,38 @@ pub struct Reduce {
     pub time: Mapping,
 }
 
+/// Parts of sums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The summed axis that has parts.
+    pub axis: Ident,
+    /// The digit that counts them.
+    pub index: Mapping,
+    /// The stream in DM, without that digit: what a step reads.
+    pub of_stream: Mapping,
+    /// Sums in DM, without that digit: what a step writes.
+    pub of_sums: Mapping,
+    /// Time and packet of halves of a flit.
+    pub split: [Mapping; 2],
+    /// Time of the sums, in halves of a flit.
+    pub added: Mapping,
+    /// Time of the sums.
+    pub time: Mapping,
+}
+
+/// The pass behind the products, which adds parts of sums, and gathers what is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// Elements of the sums in DM, with all parts, as products leave them.
+    pub element: Mapping,
+    /// Time of the fetch.
+    pub fetch: Mapping,
+    /// Slice and time behind the switch, if slices gather.
+    pub switch: Option<[Mapping; 2]>,
+    /// Parts of sums, if there are several.
+    pub parts: Option<Parts>,
+}
+
 /// All mappings of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -146,125 +126,29 @@ pub struct Layout {
     pub accumulate: Mapping,
     /// The sum over slices, if they share a summed axis.
     pub reduce: Option<Reduce>,
+    /// The pass behind the products, if there is one.
+    pub finish: Option<Finish>,
     /// Packet of sums that are narrowed, if they are.
     pub cast: Option<Mapping>,
     /// Elements of the result in DM.
     pub result: Mapping,
 }
 
-/// Digits of a problem under a choice.
-struct Digits<'a> {
-    problem: &'a Problem,
-    choice: &'a Choice,
-}
-
-impl Digits<'_> {
-    /// Axes with a role, outermost first.
-    fn axes(&self, role: Role) -> impl Iterator<Item = usize> {
-        let axes = &self.problem.axes;
-        (0..axes.len()).filter(move |&axis| axes[axis].role == role)
+impl Layout {
+    /// Slices of the sums behind the products.
+    pub fn sums_slice(&self) -> &Mapping {
+        self.reduce.as_ref().map_or(&self.slice, |reduce| &reduce.slice)
     }
 
-    /// `(axis / stride) % extent`. `None`: there is one position.
-    fn digit(&self, axis: usize, stride: usize, extent: usize) -> Option<String> {
-        let (name, size) = (&self.problem.axes[axis].name, self.problem.axes[axis].size);
-        let padded = self.choice.splits[axis].padded;
-        let base = if padded == size { name.clone() } else { format!("{name} # {padded}") };
-        match (stride, extent) {
-            (_, 1) => None,
-            (1, _) if extent == padded => Some(base),
-            (_, _) if stride * extent == padded => Some(format!("{base} / {stride}")),
-            (1, _) => Some(format!("{base} % {extent}")),
-            _ => Some(format!("{base} / {stride} % {extent}")),
-        }
+    /// Slices of what is stored.
+    pub fn result_slice(&self) -> &Mapping {
+        let switch = self.finish.as_ref().and_then(|finish| finish.switch.as_ref());
+        switch.map_or(self.sums_slice(), |[slice, _]| slice)
     }
 
-    /// The digits at a level.
-    fn level(&self, role: Role, level: Level) -> Vec<String> {
-        self.axes(role)
-            .filter_map(|axis| {
-                let split = &self.choice.splits[axis];
-                self.digit(axis, split.stride(level), split.at(level))
-            })
-            .collect()
-    }
-
-    /// The outermost local digit of an axis that is spread.
-    fn spread(&self, spread: Spread) -> Option<String> {
-        let local = self.choice.splits[spread.axis].at(Level::Local);
-        self.digit(spread.axis, local / spread.count, spread.count)
-    }
-
-    /// The slices of a role, of which the innermost ones have parts of an operand. The others get copies.
-    fn partly_spread(&self, copied: Role, spread: Spread) -> Option<Vec<String>> {
-        let slices = self.choice.extent(self.problem, copied, Level::Slice);
-        let mut found = Vec::new();
-        if spread.count < slices {
-            let last =
-                self.axes(copied).filter(|&axis| self.choice.splits[axis].at(Level::Slice) > 1).last()?;
-            for axis in self.axes(copied) {
-                let split = &self.choice.splits[axis];
-                let inner = if axis == last { spread.count } else { 1 };
-                found.extend(self.digit(
-                    axis,
-                    split.stride(Level::Slice) * inner,
-                    split.at(Level::Slice) / inner,
-                ));
-            }
-        }
-        found.push(self.spread(spread)?);
-        Some(found)
-    }
-
-    /// Local digits of the axes with a role: without what is spread, and from `low` positions of the innermost axis on.
-    /// The digit that slices share is left out if `shared` says so, otherwise it stands behind the rest of its axis.
-    fn local(
-        &self,
-        role: Role,
-        spread: Option<Spread>,
-        lows: &[(usize, usize)],
-        shared: bool,
-    ) -> Vec<String> {
-        let team = self.team();
-        self.axes(role)
-            .filter_map(|axis| {
-                let mut extent = self.choice.splits[axis].at(Level::Local);
-                if let Some(spread) = spread.filter(|spread| spread.axis == axis) {
-                    extent /= spread.count;
-                }
-                let mut low = lows.iter().find(|(of, _)| *of == axis).map_or(1, |(_, low)| *low);
-                if !shared && self.choice.sums == Sums::Shared(axis) {
-                    low *= team;
-                }
-                self.digit(axis, low, extent / low)
-            })
-            .collect()
-    }
-
-    /// Number of slices that share a summed axis.
-    fn team(&self) -> usize {
-        self.choice.extent(self.problem, Role::Summed, Level::Slice)
-    }
-
-    /// The tiles of a tensor.
-    fn stored(&self, notation: &Notation, tensor: usize, counters: &[(usize, Counter)]) -> Option<Stored> {
-        let axes = &self.problem.tensors[tensor];
-        let name = |axis: usize| self.problem.axes[axis].name.clone();
-        let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
-        let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
-        let mut tiles = Vec::new();
-        for &(axis, counter) in counters {
-            let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
-            let split = &self.choice.splits[axis];
-            let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
-            let (stride, count) = (split.stride(level), split.at(level));
-            let outside = self.digit(axis, stride * count, split.padded / stride / count);
-            let inside = self.digit(axis, 1, stride);
-            parts[place] = outside.into_iter().chain([format!("1 # {count}")]).chain(inside).collect();
-            let index = notation.list(&[self.digit(axis, stride, count)?])?;
-            tiles.push(Tile { index, element: notation.list(&parts.concat())?, counter });
-        }
-        Some(Stored { element, tiles })
+    /// Parts of sums, if there are several.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.finish.as_ref()?.parts.as_ref()
     }
 }
 
@@ -282,15 +166,15 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
     let cluster = notation.filled(&clusters, used, spec::CLUSTERS)?;
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
-    // The slices, with something else in the place of those of a role.
-    let slices = |replaced: Option<(Role, Vec<String>)>| {
-        let of = |role: &Role| match &replaced {
-            Some((other, digits)) if other == role => digits.clone(),
+    // The slices, with something else in the place of those of some roles.
+    let slices = |replaced: &[(Role, Vec<String>)]| {
+        let of = |role: &Role| match replaced.iter().find(|(other, _)| other == role) {
+            Some((_, digits)) => digits.clone(),
             _ => digits.level(*role, Level::Slice),
         };
         notation.filled(&roles.iter().flat_map(of).collect::<Vec<_>>(), used, spec::SLICES)
     };
-    let slice = slices(None)?;
+    let slice = slices(&[])?;
 
     // Packets of products: one flit or two of the innermost summed axis.
     let last = digits.axes(Role::Summed).last()?;
@@ -308,6 +192,16 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let packet = digits.digit(last, 1, pair)?;
     let packet = if pair == flit { format!("{packet} # {}", 2 * flit) } else { packet };
 
+    // The parts of a sum: all of the stream is in DM, and weights of one part.
+    let axis_of_parts = choice.axis_of_parts(problem);
+    let parts: Vec<String> = axis_of_parts
+        .and_then(|axis| {
+            let split = &choice.splits[axis];
+            digits.digit(axis, split.stride(Level::Blocks), split.at(Level::Blocks))
+        })
+        .into_iter()
+        .collect();
+
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
     let path = |spread: Option<Spread>, copied: Role, element: Vec<String>, ahead: &[String]| {
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
@@ -316,7 +210,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
         Some(Path {
             slice: match spread {
-                Some(spread) => slices(Some((copied, digits.partly_spread(copied, spread)?)))?,
+                Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)])?,
                 None => slice.clone(),
             },
             element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
@@ -338,7 +232,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
     let stream_time = digits.local(of_stream, in_stream, &[], true);
     let groups = digits.local(of_weights, in_weights, &lows, true);
-    let stream = path(choice.stream_spread, of_weights, stream_time.clone(), &stream_time)?;
+    let in_dm = [stream_time.clone(), parts.clone()].concat();
+    let stream = path(choice.stream_spread, of_weights, in_dm, &stream_time)?;
     let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
     let weights = path(
         choice.weights_spread,
@@ -367,12 +262,13 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         &[(last, pair)],
         true,
     ));
-    let stream_all = with(stream_time, in_stream);
+    let stream_all = with(stream_time.clone(), in_stream);
     let align: Vec<String> = stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
     let accumulate: Vec<String> = stream_all.into_iter().chain(all_groups).collect();
 
     // Sums over slices.
     let team = digits.team();
+    let mut replaced = Vec::new();
     let reduce = match choice.sums {
         Sums::Whole => None,
         sums => {
@@ -391,7 +287,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 .into_iter()
                 .chain(with(digits.local(of_weights, in_weights, &lows, false), in_weights));
             let time = notation.list(&time.collect::<Vec<_>>())?;
-            Some(Reduce { slice: slices(Some((Role::Summed, vec![kept])))?, time })
+            replaced.push((Role::Summed, vec![kept]));
+            Some(Reduce { slice: slices(&replaced)?, time })
         }
     };
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
@@ -409,10 +306,24 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         _ => result.extend(digits.local(of_weights, None, &[], false)),
     }
 
+    let own = notation.list(&result)?;
+    let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
+        (None, own)
+    } else {
+        let stream_time = &stream_time;
+        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, stream_time, own };
+        let (finish, result) = behind.finish(&slices, replaced)?;
+        (Some(finish), result)
+    };
+
     // Steps, outermost first.
     let mut counters: Vec<(usize, Counter)> = Vec::new();
-    for (role, level) in [(Role::Batch, Level::Loops), (of_stream, Level::Loops), (of_weights, Level::Blocks)]
-    {
+    for (role, level) in [
+        (Role::Batch, Level::Loops),
+        (of_stream, Level::Loops),
+        (of_weights, Level::Blocks),
+        (Role::Summed, Level::Blocks),
+    ] {
         for axis in digits.axes(role) {
             let count = choice.splits[axis].at(level);
             if count > 1 {
@@ -436,7 +347,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         accumulate: notation.list(&accumulate)?,
         file: [row, file],
         reduce,
+        finish,
         cast,
-        result: notation.list(&result)?,
+        result,
     })
 }

@@ -1,0 +1,132 @@
+//! Digits of axes at their levels, as text.
+
+use super::notation::Notation;
+use super::{Counter, Stored, Tile};
+use crate::choice::{Choice, Level, Spread, Sums};
+use crate::problem::{Problem, Role};
+
+/// Digits of a problem under a choice.
+pub(super) struct Digits<'a> {
+    pub problem: &'a Problem,
+    pub choice: &'a Choice,
+}
+
+impl Digits<'_> {
+    /// Axes with a role, outermost first.
+    pub(super) fn axes(&self, role: Role) -> impl Iterator<Item = usize> {
+        let axes = &self.problem.axes;
+        (0..axes.len()).filter(move |&axis| axes[axis].role == role)
+    }
+
+    /// `(axis / stride) % extent`. `None`: there is one position.
+    pub(super) fn digit(&self, axis: usize, stride: usize, extent: usize) -> Option<String> {
+        let (name, size) = (&self.problem.axes[axis].name, self.problem.axes[axis].size);
+        let padded = self.choice.splits[axis].padded;
+        let base = if padded == size { name.clone() } else { format!("{name} # {padded}") };
+        match (stride, extent) {
+            (_, 1) => None,
+            (1, _) if extent == padded => Some(base),
+            (_, _) if stride * extent == padded => Some(format!("{base} / {stride}")),
+            (1, _) => Some(format!("{base} % {extent}")),
+            _ => Some(format!("{base} / {stride} % {extent}")),
+        }
+    }
+
+    /// The digits at a level.
+    pub(super) fn level(&self, role: Role, level: Level) -> Vec<String> {
+        self.axes(role)
+            .filter_map(|axis| {
+                let split = &self.choice.splits[axis];
+                self.digit(axis, split.stride(level), split.at(level))
+            })
+            .collect()
+    }
+
+    /// The outermost local digit of an axis that is spread.
+    pub(super) fn spread(&self, spread: Spread) -> Option<String> {
+        let local = self.choice.splits[spread.axis].at(Level::Local);
+        self.digit(spread.axis, local / spread.count, spread.count)
+    }
+
+    /// The slices of a role, of which the innermost ones have parts of an operand. The others get copies.
+    pub(super) fn partly_spread(&self, copied: Role, spread: Spread) -> Option<Vec<String>> {
+        let slices = self.choice.extent(self.problem, copied, Level::Slice);
+        let mut found = Vec::new();
+        if spread.count < slices {
+            let last =
+                self.axes(copied).filter(|&axis| self.choice.splits[axis].at(Level::Slice) > 1).last()?;
+            for axis in self.axes(copied) {
+                let split = &self.choice.splits[axis];
+                let inner = if axis == last { spread.count } else { 1 };
+                found.extend(self.digit(
+                    axis,
+                    split.stride(Level::Slice) * inner,
+                    split.at(Level::Slice) / inner,
+                ));
+            }
+        }
+        found.push(self.spread(spread)?);
+        Some(found)
+    }
+
+    /// Local digits of the axes with a role: without what is spread, and from `low` positions of the innermost axis on.
+    /// The digit that slices share is left out if `shared` says so, otherwise it stands behind the rest of its axis.
+    pub(super) fn local(
+        &self,
+        role: Role,
+        spread: Option<Spread>,
+        lows: &[(usize, usize)],
+        shared: bool,
+    ) -> Vec<String> {
+        let team = self.team();
+        self.axes(role)
+            .filter_map(|axis| {
+                let mut extent = self.choice.splits[axis].at(Level::Local);
+                if let Some(spread) = spread.filter(|spread| spread.axis == axis) {
+                    extent /= spread.count;
+                }
+                let mut low = lows.iter().find(|(of, _)| *of == axis).map_or(1, |(_, low)| *low);
+                if !shared && self.choice.sums == Sums::Shared(axis) {
+                    low *= team;
+                }
+                self.digit(axis, low, extent / low)
+            })
+            .collect()
+    }
+
+    /// Number of slices that share a summed axis.
+    pub(super) fn team(&self) -> usize {
+        self.choice.extent(self.problem, Role::Summed, Level::Slice)
+    }
+
+    /// The tiles of a tensor.
+    pub(super) fn stored(
+        &self,
+        notation: &Notation,
+        tensor: usize,
+        counters: &[(usize, Counter)],
+    ) -> Option<Stored> {
+        let axes = &self.problem.tensors[tensor];
+        let name = |axis: usize| self.problem.axes[axis].name.clone();
+        let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
+        let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
+        let mut tiles = Vec::new();
+        for &(axis, counter) in counters {
+            let is_part = self.problem.axes[axis].role == Role::Summed;
+            if is_part && tensor == self.choice.stream() {
+                // A tile of the stream has all parts.
+                continue;
+            }
+            let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
+            let split = &self.choice.splits[axis];
+            let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
+            let (stride, count) = (split.stride(level), split.at(level));
+            let outside = self.digit(axis, stride * count, split.padded / stride / count);
+            let inside = self.digit(axis, 1, stride);
+            parts[place] = outside.into_iter().chain([format!("1 # {count}")]).chain(inside).collect();
+            let index = notation.list(&[self.digit(axis, stride, count)?])?;
+            tiles.push(Tile { index, element: notation.list(&parts.concat())?, counter });
+        }
+        Some(Stored { element, tiles })
+    }
+}

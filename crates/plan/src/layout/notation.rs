@@ -1,0 +1,69 @@
+//! Mappings as text and as values.
+
+use crate::problem::Problem;
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+use furiosa_visa_rules::mapping::{Expr, Ident};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A mapping: what stands between the brackets of `m![…]`, and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The text.
+    pub text: String,
+    /// The value.
+    pub expr: &'static Expr,
+}
+
+impl core::fmt::Display for Mapping {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "m![{}]", self.text)
+    }
+}
+
+/// Mappings of a problem. Each text is read once: its value lives as long as the program.
+#[derive(Debug)]
+pub struct Notation {
+    axes: Axes,
+    known: RefCell<HashMap<String, Option<&'static Expr>>>,
+}
+
+impl Notation {
+    /// Mappings over the axes of a problem.
+    pub fn new(problem: &Problem) -> Self {
+        let axes: Vec<String> =
+            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
+        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
+        Self { axes, known: RefCell::default() }
+    }
+
+    /// The axis with a name.
+    pub(super) fn axis(&self, name: &str) -> Option<Ident> {
+        self.axes.as_slice().iter().map(|axis| axis.name).find(|axis| axis.as_str() == name)
+    }
+
+    /// A list of digits. `None`: no mapping has so many.
+    pub(super) fn list(&self, digits: &[String]) -> Option<Mapping> {
+        let text = if digits.is_empty() { "1".to_string() } else { digits.join(", ") };
+        let mut known = self.known.borrow_mut();
+        if let Some(expr) = known.get(&text) {
+            return Some(Mapping { text, expr: (*expr)? });
+        }
+        let expr = parse_mapping(&text, &self.axes).ok();
+        known.insert(text.clone(), expr);
+        Some(Mapping { text, expr: expr? })
+    }
+
+    /// A list of digits in a dimension with `size` positions.
+    pub(super) fn filled(&self, digits: &[String], used: usize, size: usize) -> Option<Mapping> {
+        if used == size {
+            return self.list(digits);
+        }
+        let padded = match digits {
+            [] => format!("1 # {size}"),
+            [one] => format!("{one} # {size}"),
+            several => format!("[{}] # {size}", several.join(", ")),
+        };
+        self.list(&[padded])
+    }
+}

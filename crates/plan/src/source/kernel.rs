@@ -1,0 +1,171 @@
+//! The `#[device]` function: steps, one after another.
+
+use super::NAMES;
+use crate::search::Plan;
+use core::fmt::Write as _;
+
+impl Plan {
+    fn signature(&self, out: &mut String) -> core::fmt::Result {
+        writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
+        writeln!(out, "#[device(chip = 1)]")?;
+        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, y: &mut HbmY) {{")?;
+        match self.layout.finish {
+            Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
+            None => Ok(()),
+        }
+    }
+
+    /// The loop over tiles of the stream, around its body.
+    fn over_tiles(&self, out: &mut String, body: &str) -> core::fmt::Result {
+        let stream = NAMES[self.choice.stream()];
+        let (tiles, double) = (self.schedule.tiles, self.schedule.buffers[0] > 1);
+        if tiles == 1 {
+            return writeln!(out, "    let stream = bring_stream(ctx, {stream}, 0);\n{body}");
+        }
+        if double {
+            writeln!(out, "    let mut next_tile = Some(bring_stream(ctx, {stream}, 0));")?;
+            writeln!(out, "    for tile in 0..{tiles} {{")?;
+            writeln!(
+                out,
+                "        let following = (tile + 1 < {tiles}).then(|| bring_stream(ctx, {stream}, tile + 1));"
+            )?;
+            writeln!(
+                out,
+                "        let stream = std::mem::replace(&mut next_tile, following).expect(\"one tile for each turn\");"
+            )?;
+        } else {
+            writeln!(out, "    for tile in 0..{tiles} {{")?;
+            writeln!(out, "        let stream = bring_stream(ctx, {stream}, tile);")?;
+        }
+        for line in body.lines() {
+            writeln!(out, "    {line}")?;
+        }
+        writeln!(out, "    }}")
+    }
+
+    /// The products of a step, to HBM. `is_last`: whether it has the last part of its sums, if that is known.
+    fn steps_of_part(
+        &self,
+        indent: &str,
+        weights: &str,
+        step: &str,
+        is_last: Option<bool>,
+    ) -> Result<String, core::fmt::Error> {
+        let (mut out, parts) = (String::new(), self.schedule.parts);
+        if self.layout.finish.is_none() {
+            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {step});")?;
+            writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
+            return Ok(out);
+        }
+        let number = if parts > 1 { format!(", {step}") } else { String::new() };
+        writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, &mut unfinished{number});")?;
+        let is_last = if parts == 1 { Some(true) } else { is_last };
+        let deeper = if is_last.is_none() { "    " } else { "" };
+        if is_last.is_none() {
+            writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
+        }
+        if is_last != Some(false) {
+            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {step});")?;
+            writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
+        }
+        if is_last.is_none() {
+            writeln!(out, "{indent}}}")?;
+        }
+        Ok(out)
+    }
+
+    /// The number of a step, from its tile and its block.
+    fn step(&self) -> &'static str {
+        match (self.schedule.tiles, self.schedule.steps_per_tile()) {
+            (1, 1) => "0",
+            (1, _) => "block",
+            (_, 1) => "tile",
+            _ => "step",
+        }
+    }
+
+    pub(super) fn resident(&self, out: &mut String) -> core::fmt::Result {
+        let weights = NAMES[self.choice.weights];
+        let (tiles, blocks) = (self.schedule.tiles, self.schedule.steps_per_tile());
+        self.signature(out)?;
+        writeln!(out, "    // Weights stay in the register file.")?;
+        for block in 0..blocks {
+            writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?;
+            writeln!(out, "    let weights{block} = load(ctx, &block{block}, {block});")?;
+        }
+        let mut body = String::new();
+        for block in 0..blocks {
+            let step = match (tiles, blocks) {
+                (1, _) => block.to_string(),
+                (_, 1) => "tile".to_string(),
+                _ => format!("{blocks} * tile + {block}"),
+            };
+            // The last part of a sum is known without the number of the tile.
+            let is_last = (block + 1).is_multiple_of(self.schedule.parts);
+            body += &self.steps_of_part("    ", &format!("weights{block}"), &step, Some(is_last))?;
+        }
+        self.over_tiles(out, body.trim_end())?;
+        writeln!(out, "}}\n")
+    }
+
+    pub(super) fn streamed(&self, out: &mut String) -> core::fmt::Result {
+        let weights = NAMES[self.choice.weights];
+        let (tiles, blocks, steps) =
+            (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());
+        self.signature(out)?;
+        writeln!(out, "    let first = bring_block(ctx, {weights}, 0);")?;
+        writeln!(out, "    let mut loaded = Some(load(ctx, &first, 0));")?;
+        let mut body = String::new();
+        let indent = if blocks == 1 { "    " } else { "        " };
+        if blocks > 1 {
+            writeln!(body, "    for block in 0..{blocks} {{")?;
+        }
+        if self.step() == "step" {
+            writeln!(body, "{indent}let step = {blocks} * tile + block;")?;
+        }
+        let step = self.step();
+        let is_full = self.schedule.is_full;
+        if is_full {
+            writeln!(
+                body,
+                "{indent}// The next block takes the whole register file: its load waits for the products."
+            )?;
+            writeln!(body, "{indent}let brought = waiting.take();")?;
+        } else {
+            writeln!(
+                body,
+                "{indent}// Loads come before the product that runs meanwhile, and before the store that waits for it."
+            )?;
+            writeln!(
+                body,
+                "{indent}let following = waiting.take().map(|brought| load(ctx, &brought, {step} + 1));"
+            )?;
+        }
+        writeln!(
+            body,
+            "{indent}waiting = ({step} + 2 < {steps}).then(|| bring_block(ctx, {weights}, {step} + 2));"
+        )?;
+        let taken = if is_full { "loaded.take()" } else { "std::mem::replace(&mut loaded, following)" };
+        writeln!(body, "{indent}let weights = {taken}.expect(\"one load for each step\");")?;
+        body += &self.steps_of_part(indent, "weights", step, None)?;
+        if is_full {
+            writeln!(body, "{indent}loaded = brought.map(|brought| load(ctx, &brought, {step} + 1));")?;
+        }
+        if blocks > 1 {
+            writeln!(body, "    }}")?;
+        }
+        // The first tile comes before the second block.
+        let mut turns = String::new();
+        self.over_tiles(&mut turns, body.trim_end())?;
+        let (head, rest) = match (tiles, self.schedule.buffers[0]) {
+            (1, _) | (_, 2) => turns.split_once('\n').unwrap_or((&turns, "")),
+            _ => ("", turns.as_str()),
+        };
+        if !head.is_empty() {
+            writeln!(out, "{head}")?;
+        }
+        writeln!(out, "    let mut waiting = Some(bring_block(ctx, {weights}, 1));")?;
+        out.push_str(rest);
+        writeln!(out, "}}\n")
+    }
+}

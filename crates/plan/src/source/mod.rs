@@ -1,0 +1,174 @@
+//! A plan as source: a whole test of a crate, with the kernel, a check on the host, and the cycles.
+
+mod kernel;
+mod passes;
+mod test;
+
+use crate::choice::{Level, Spread, Sums};
+use crate::layout::Mapping;
+use crate::problem::Role;
+use crate::search::Plan;
+use core::fmt::Write as _;
+
+/// Names of the operands and of the result.
+const NAMES: [&str; 3] = ["x", "w", "y"];
+
+/// Name of the type of a tensor in HBM.
+fn hbm(tensor: usize) -> String {
+    format!("Hbm{}", NAMES[tensor].to_uppercase())
+}
+
+impl Plan {
+    /// The file: a kernel in the surface of `furiosa-visa-std`, and a test of its values and cycles. It needs `pollster`.
+    pub fn source(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) -> core::fmt::Result {
+        self.head(out)?;
+        self.types(out)?;
+        self.moves(out)?;
+        self.passes(out)?;
+        if self.schedule.is_resident {
+            self.resident(out)?
+        } else {
+            self.streamed(out)?
+        }
+        self.test(out)
+    }
+
+    fn head(&self, out: &mut String) -> core::fmt::Result {
+        let (problem, choice) = (&self.problem, &self.choice);
+        let (stream, weights) = (NAMES[choice.stream()], NAMES[choice.weights]);
+        writeln!(
+            out,
+            "//! `{}` of {} with {}, in {} cycles.",
+            problem.einsum,
+            problem.element,
+            problem.axes_text(),
+            self.cycles
+        )?;
+        writeln!(out, "//!")?;
+        writeln!(out, "//! Made by `visa plan`. Why this mapping:")?;
+        writeln!(out, "//!")?;
+        for reason in self.reasons() {
+            writeln!(out, "//! * {reason}")?;
+        }
+        writeln!(out, "//!")?;
+        writeln!(
+            out,
+            "//! In each step, `{stream}` streams past one block of `{weights}` in the register file."
+        )?;
+        writeln!(out)?;
+        writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
+        writeln!(out, "axes![{}];\n", problem.axes_text())
+    }
+
+    /// The reasons of the mapping, a sentence each.
+    pub fn reasons(&self) -> Vec<String> {
+        let (problem, choice, schedule) = (&self.problem, &self.choice, &self.schedule);
+        let (stream, weights) = (NAMES[choice.stream()], NAMES[choice.weights]);
+        let slices = |role| choice.extent(problem, role, Level::Slice);
+        let mut reasons = Vec::new();
+        let bytes = |operand: usize| problem.bytes(operand);
+        reasons.push(format!(
+            "`{weights}` ({} bytes) is in the register file, and `{stream}` ({} bytes) is streamed: {} {} of weights for {} {} \
+             of the stream",
+            bytes(choice.weights),
+            bytes(choice.stream()),
+            schedule.blocks,
+            if schedule.blocks == 1 { "block" } else { "blocks" },
+            schedule.tiles,
+            if schedule.tiles == 1 { "tile" } else { "tiles" },
+        ));
+        let team = slices(Role::Summed);
+        let sums = match choice.sums {
+            Sums::Whole => "each slice has all of the sum, so nothing is added between slices".to_string(),
+            Sums::First => format!("{team} slices have parts of each sum, and one of them keeps it"),
+            Sums::Shared(axis) => {
+                format!(
+                    "{team} slices have parts of each sum, and keep a part of `{}` each",
+                    problem.axes[axis].name
+                )
+            }
+        };
+        reasons.push(sums);
+        let mut reached = |operand: &str, spread: Option<Spread>, sharing: usize| {
+            match (spread, sharing) {
+            (_, 1) => {}
+            (Some(spread), _) => reasons.push(format!(
+                "{sharing} slices share `{operand}`: {} neighbours load a part each along `{}`, and the Switch Engine hands \
+                 the parts round, because copies by DMA go to one slice after another",
+                spread.count, problem.axes[spread.axis].name
+            )),
+            (None, _) => reasons.push(format!("{sharing} slices share `{operand}`: DMA writes a copy to each, which takes less than an exchange")),
+        }
+        };
+        reached(stream, choice.stream_spread, slices(Role::Of(choice.weights)));
+        reached(weights, choice.weights_spread, slices(Role::Of(choice.stream())));
+        reasons.push(format!(
+            "bound: {} cycles, held by the {}; the kernel takes {:.2} times as long",
+            self.work.cycles(),
+            self.work.resource(),
+            self.cycles as f64 / self.work.cycles().max(1) as f64
+        ));
+        reasons
+    }
+
+    fn types(&self, out: &mut String) -> core::fmt::Result {
+        let (problem, choice, layout) = (&self.problem, &self.choice, &self.layout);
+        let element = problem.element;
+        for tensor in 0..3 {
+            let stored = &layout.stored[tensor].element;
+            writeln!(
+                out,
+                "type {} = HbmTensor<{}, m![1], {stored}>;",
+                hbm(tensor),
+                problem.element_of(tensor)
+            )?;
+        }
+        writeln!(out, "\ntype Cluster = {};", layout.cluster)?;
+        writeln!(out, "/// Where products are made.\ntype Slice = {};", layout.slice)?;
+        let names = [NAMES[choice.stream()], NAMES[choice.weights]];
+        for (name, path, operand) in
+            [("Stream", &layout.stream, names[0]), ("Block", &layout.weights, names[1])]
+        {
+            let what = if name == "Stream" { "A tile" } else { "A block" };
+            writeln!(out, "/// {what} of `{operand}` in DM.")?;
+            writeln!(
+                out,
+                "type {name} = DmTensor<{element}, m![1], Cluster, {}, {}>;",
+                path.slice, path.element
+            )?;
+        }
+        let [row, file] = &layout.file;
+        writeln!(out, "/// A block of `{}` in the register file.", names[1])?;
+        writeln!(out, "type Weights = TrfTensor<{element}, m![1], Cluster, Slice, {row}, {file}>;")?;
+        let named = |slice: &Mapping| match slice == &layout.slice {
+            true => "Slice".to_string(),
+            false => slice.to_string(),
+        };
+        if let Some(finish) = &layout.finish {
+            let what = if finish.parts.is_some() { "Parts of sums" } else { "Sums" };
+            writeln!(out, "/// {what} in DM, as products leave them.")?;
+            writeln!(
+                out,
+                "type Unfinished = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                problem.sum(),
+                named(layout.sums_slice()),
+                finish.element
+            )?;
+        }
+        writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
+        writeln!(
+            out,
+            "type Sums = DmTensor<{}, m![1], Cluster, {}, {}>;\n",
+            problem.output,
+            named(layout.result_slice()),
+            layout.result
+        )
+    }
+}

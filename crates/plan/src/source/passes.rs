@@ -1,0 +1,239 @@
+//! The functions of a kernel: moves, and passes of the Tensor Unit.
+
+use super::{NAMES, hbm};
+use crate::layout::{Finish, Parts, Path, Stored};
+use crate::search::Plan;
+use core::fmt::Write as _;
+use furiosa_visa_rules::scalar::ElementType;
+
+impl Plan {
+    /// `x.view()` and the tiles of it that a step uses.
+    pub(super) fn tiles(
+        &self,
+        out: &mut String,
+        name: &str,
+        stored: &Stored,
+        per: usize,
+        step: &str,
+    ) -> core::fmt::Result {
+        writeln!(out, "    let {name} = {name}.view();")?;
+        for tile in &stored.tiles {
+            let inner = tile.counter.inner / per;
+            let value = if inner <= 1 { step.to_string() } else { format!("{step} / {inner}") };
+            writeln!(
+                out,
+                "    let {name} = {name}.tile::<{}, 1, {}>({value} % {});",
+                tile.index, tile.element, tile.counter.count
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The address of a buffer, as an expression.
+    pub(super) fn address(&self, kind: usize, number: &str) -> String {
+        let (first, bytes, buffers) =
+            (self.schedule.dm[kind], self.schedule.bytes[kind], self.schedule.buffers[kind]);
+        match (buffers, first) {
+            (1, _) => first.to_string(),
+            (_, 0) => format!("{number} as u64 % {buffers} * {bytes}"),
+            _ => format!("{first} + {number} as u64 % {buffers} * {bytes}"),
+        }
+    }
+
+    pub(super) fn moves(&self, out: &mut String) -> core::fmt::Result {
+        let (choice, layout) = (&self.choice, &self.layout);
+        let (stream, weights) = (choice.stream(), choice.weights);
+        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[0] > 1;
+        let number = if has_tiles { "tile" } else { "_tile" };
+        writeln!(out, "/// Brings a tile of `{}` to DM.", NAMES[stream])?;
+        writeln!(
+            out,
+            "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> Stream {{",
+            NAMES[stream],
+            hbm(stream)
+        )?;
+        self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))?;
+
+        let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[1] > 1;
+        let number = if has_blocks { "step" } else { "_step" };
+        writeln!(out, "/// Brings the block of `{}` of a step to DM.", NAMES[weights])?;
+        writeln!(
+            out,
+            "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> Block {{",
+            NAMES[weights],
+            hbm(weights)
+        )?;
+        self.tiles(out, NAMES[weights], &layout.stored[weights], 1, number)?;
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(1, number))
+    }
+
+    fn collected(&self, out: &mut String, path: &Path) -> core::fmt::Result {
+        let [time, packet] = &path.fetch;
+        writeln!(out, "        .fetch::<{}, {time}, {packet}>()", self.problem.element)?;
+        if let Some(time) = &path.switch_time {
+            writeln!(out, "        .switch_to::<Slice, {time}>()")?;
+        }
+        let [time, packet] = &path.collect;
+        writeln!(out, "        .collect::<{time}, {packet}>()")
+    }
+
+    pub(super) fn passes(&self, out: &mut String) -> core::fmt::Result {
+        let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
+        let loads = if schedule.is_resident { schedule.steps_per_tile() } else { schedule.steps() };
+        let two_halves = !schedule.is_full && loads > 1;
+        let number = if two_halves { "step" } else { "_step" };
+        writeln!(
+            out,
+            "/// Loads a block to {}.",
+            if two_halves { "one half of the register file" } else { "the register file" }
+        )?;
+        writeln!(out, "fn load(ctx: &mut Context, block: &Block, {number}: usize) -> Weights {{")?;
+        if two_halves {
+            writeln!(
+                out,
+                "    let half = if step.is_multiple_of(2) {{ TrfAddress::FirstHalf }} else {{ TrfAddress::SecondHalf }};"
+            )?;
+        }
+        writeln!(out, "    (ctx.sub.begin(block.view()))")?;
+        self.collected(out, &layout.weights)?;
+        let place = match (schedule.is_full, two_halves) {
+            (true, _) => "TrfAddress::Full",
+            (_, true) => "half",
+            _ => "TrfAddress::FirstHalf",
+        };
+        writeln!(out, "        .to_trf({place})\n}}\n")?;
+
+        let parts = layout.parts().map(|parts| (parts, schedule.parts));
+        let is_finished = layout.finish.is_none();
+        let number = match is_finished {
+            true if schedule.buffers[2] > 1 => ", step: usize",
+            true => ", _step: usize",
+            false if parts.is_some() => ", step: usize",
+            false => "",
+        };
+        let (kept, made) = if is_finished { ("", " -> Sums") } else { (", sums: &mut Unfinished", "") };
+        writeln!(
+            out,
+            "/// Multiplies a tile with a block{}.",
+            if parts.is_some() { ", which has a part of each sum" } else { "" }
+        )?;
+        writeln!(
+            out,
+            "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights{kept}{number}){made} {{"
+        )?;
+        match parts {
+            None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
+            Some((Parts { index, of_stream, .. }, count)) => {
+                writeln!(
+                    out,
+                    "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});"
+                )?;
+                writeln!(out, "    (ctx.main.begin(stream))")?;
+            }
+        }
+        self.collected(out, &layout.stream)?;
+        let ([time, packet], [row, _]) = (&layout.align, &layout.file);
+        writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
+        writeln!(out, "        .contract::<m![1]>()")?;
+        writeln!(out, "        .accumulate::<{}, {row}>(AccumulationKind::Interleaved)", layout.accumulate)?;
+        if let Some(reduce) = &layout.reduce {
+            let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+            writeln!(out, "        .vector_init()")?;
+            writeln!(
+                out,
+                "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
+                reduce.slice, reduce.time
+            )?;
+            writeln!(out, "        .vector_final()")?;
+        }
+        match (parts, is_finished) {
+            (_, true) => self.committed(out)?,
+            (None, _) => writeln!(out, "        .commit_view(sums.view_mut());\n}}\n")?,
+            (Some((Parts { index, of_sums, .. }, count)), _) => writeln!(
+                out,
+                "        .commit_view(sums.view_mut().tile::<{index}, 1, {of_sums}>(step % {count}));\n}}\n"
+            )?,
+        }
+        if let Some(finish) = &layout.finish {
+            self.finish(out, finish)?;
+        }
+
+        let number = if layout.stored[2].tiles.is_empty() { "_step" } else { "step" };
+        writeln!(out, "/// Stores the sums of a step.")?;
+        writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
+        self.stored_tile(out, &layout.stored[2])?;
+        writeln!(out, "}}\n")
+    }
+
+    /// The end of a pass that makes sums as they are stored.
+    fn committed(&self, out: &mut String) -> core::fmt::Result {
+        if let Some(packet) = &self.layout.cast {
+            writeln!(out, "        .cast::<{}, {packet}>()", self.problem.output)?;
+        }
+        let number = match self.schedule.parts {
+            1 => "step".to_string(),
+            parts => format!("(step / {parts})"),
+        };
+        writeln!(out, "        .commit({})\n}}\n", self.address(2, &number))
+    }
+
+    /// The pass behind the products.
+    fn finish(&self, out: &mut String, finish: &Finish) -> core::fmt::Result {
+        let (problem, layout) = (&self.problem, &self.layout);
+        let (row, fetch) = (&layout.file[0], &finish.fetch);
+        let what = match (&finish.parts, &finish.switch) {
+            (Some(_), Some(_)) => "Adds the parts of sums, and gathers what neighbouring slices store",
+            (Some(_), None) => "Adds the parts of sums",
+            (None, _) => "Gathers what neighbouring slices store",
+        };
+        let number = if self.schedule.buffers[2] > 1 { "step" } else { "_step" };
+        writeln!(out, "/// {what}.")?;
+        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished, {number}: usize) -> Sums {{")?;
+        writeln!(out, "    (ctx.main.begin(sums.view()))")?;
+        writeln!(out, "        .fetch::<{}, {fetch}, {row}>()", problem.sum())?;
+        let mut time = fetch;
+        if let Some([slice, switched]) = &finish.switch {
+            writeln!(out, "        .switch_to::<{slice}, {switched}>()")?;
+            time = switched;
+        }
+        writeln!(out, "        .collect::<{time}, {row}>()")?;
+        if let Some(Parts { axis, split: [split, half], added, time, .. }) = &finish.parts {
+            let op = match problem.sum() {
+                ElementType::I32 => "I32::AddSat",
+                _ => "F32::Add",
+            };
+            writeln!(out, "        .vector_init()")?;
+            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+            writeln!(out, "        .vector_split::<{split}, {half}>()")?;
+            writeln!(
+                out,
+                "        .vector_intra_slice_reduce::<{}, {added}, {half}>(IntraSliceReduceOp{op})",
+                axis.as_str()
+            )?;
+            writeln!(out, "        .vector_concat::<{time}, {row}>()")?;
+            writeln!(out, "        .vector_final()")?;
+        }
+        self.committed(out)
+    }
+
+    /// Stores sums to the tile of a step. Each tile to write borrows the one before.
+    fn stored_tile(&self, out: &mut String, stored: &Stored) -> core::fmt::Result {
+        let count = stored.tiles.len();
+        if count == 0 {
+            return writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());");
+        }
+        writeln!(out, "    let mut y = y.view_mut();")?;
+        for (number, tile) in stored.tiles.iter().enumerate() {
+            let mutable = if number + 1 < count { "mut " } else { "" };
+            let inner = tile.counter.inner;
+            let value = if inner == 1 { "step".to_string() } else { format!("step / {inner}") };
+            writeln!(
+                out,
+                "    let {mutable}y = y.tile::<{}, 1, {}>({value} % {});",
+                tile.index, tile.element, tile.counter.count
+            )?;
+        }
+        writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y);")
+    }
+}
