@@ -10,7 +10,7 @@
 //!   print the guide: [`tool`].
 //!
 //! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
-//! written, or if `port --check` finds a change, 2 if the input is refused.
+//! written, or if `port --check` finds a change, 2 if the input is refused, 130 if a search was stopped.
 
 #![deny(clippy::unwrap_used)]
 
@@ -38,6 +38,9 @@ pub fn main() -> ExitCode {
     }
     let command = arguments.first().and_then(|command| command.to_str());
     let is_asked = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+    if matches!(command, Some("plan" | "new")) {
+        tool::attend();
+    }
     let done = match command {
         Some("check") if !is_asked => check::run(&arguments[1..]),
         Some("new") if !is_asked => new::run(lexopt::Parser::from_args(&arguments[1..])),

@@ -53,7 +53,8 @@ fn flags() -> String {
     };
     let dependency = |name: &str| format!("--extern={name}={}", newest(name).display());
     let folder = format!("-Ldependency={}", folder.display());
-    [dependency("furiosa_visa_std"), dependency("pollster"), folder].join("\x1f")
+    let libraries = ["furiosa_visa_std", "furiosa_opt_std", "pollster"].map(dependency);
+    [libraries.as_slice(), &[folder]].concat().join("\x1f")
 }
 
 fn stderr(output: &Output) -> String {
@@ -216,20 +217,28 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("Cargo.toml"), manifest).expect("the folder can be written");
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
-    // padded axes and two bits per element.
+    // padded axes and two bits per element. Of the later surface: sums over slices, weights that stream, tiles and blocks,
+    // and batches.
     let problems = [
-        ("mk,nk->mn", "M=64,N=64,K=512", "i8", None),
-        ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf")),
-        ("bqhd,bkhd->bhqk", "B=1,Q=24,H=3,D=64,K=40", "bf16", None),
-        ("mk,nk->nm", "M=1,N=512,K=768", "bf16", None),
-        ("mk,nk->mn", "M=197,N=96,K=128", "i4", None),
-        ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf")),
-        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf")),
-        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf")),
+        ("mk,nk->mn", "M=64,N=64,K=512", "i8", None, "seed"),
+        ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf"), "seed"),
+        ("bqhd,bkhd->bhqk", "B=1,Q=24,H=3,D=64,K=40", "bf16", None, "seed"),
+        ("mk,nk->nm", "M=1,N=512,K=768", "bf16", None, "seed"),
+        ("mk,nk->mn", "M=197,N=96,K=128", "i4", None, "seed"),
+        ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf"), "seed"),
+        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf"), "seed"),
+        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf"), "seed"),
+        ("mk,nk->mn", "M=64,N=64,K=512", "i8", None, "opt"),
+        ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf"), "opt"),
+        ("mk,nk->mn", "M=1024,N=1024,K=1024", "i8", None, "opt"),
+        ("bqhd,bkhd->bhqk", "B=1,Q=24,H=3,D=64,K=40", "bf16", None, "opt"),
+        ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf"), "opt"),
+        ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf"), "opt"),
     ];
-    for (number, (einsum, axes, dtype, role)) in problems.into_iter().enumerate() {
+    for (number, (einsum, axes, dtype, role, surface)) in problems.into_iter().enumerate() {
         let mut arguments =
             vec!["plan", "--einsum", einsum, "--axes", axes, "--dtype", dtype, "--emit", "tests"];
+        arguments.extend(["--surface", surface]);
         arguments.extend(["--time", "2s", "--top", "1"]);
         if dtype == "bf16" {
             arguments.extend(["--out", "bf16"]);
@@ -240,6 +249,15 @@ fn plans_are_tests_of_a_crate() {
         let to = project.join(format!("tests/plan{number}.rs"));
         std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
     }
+    // The answers that are proven are kept in the project, and are the same when they are used.
+    let kept = || project.join("target/visa-plan").read_dir().map_or(0, Iterator::count);
+    assert!(kept() > 0);
+    let small = ["plan", "--einsum", "mk,nk->mn", "--axes", "M=16,N=16,K=64", "--json"];
+    let (before, without) = (kept(), visa(&project, &[&small[..], &["--no-cache"]].concat()));
+    assert_eq!(kept(), before);
+    let (first, second) = (visa(&project, &small), visa(&project, &small));
+    assert_eq!(kept(), before + 1);
+    assert!(first.status.success() && first.stdout == second.stdout && first.stdout == without.stdout);
     let mut cargo = Command::new(env!("CARGO"));
     let run = of_a_user(cargo.args(["test", "--offline", "--quiet", "--tests"]), &project);
     let run = run.output().expect("it starts");
@@ -251,6 +269,88 @@ fn plans_are_tests_of_a_crate() {
     let warned =
         printed.lines().find(|line| line.starts_with("warning") && !line.contains("reported of the SDK"));
     assert_eq!(warned, None, "{printed}");
+}
+
+/// A new crate with a plan has it as a test.
+#[test]
+fn a_new_crate_with_a_plan() {
+    let parent = folder("planned");
+    let new = |plan: &str| visa(&parent, &["new", "planned", "--version", "0.1", "--plan", plan]);
+    for (plan, message) in [
+        (
+            "mk,nk->mn",
+            "error: `--plan`: `mk,nk->mn` is no einsum with sizes and a type; write for example --plan ",
+        ),
+        ("mk,nk->mn M=16,N=16", "error: `--plan`: axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`"),
+        ("mk,kn->mn M=8,N=8,K=64", "error: `--plan`: no mapping of `mk,kn->mn` is left: "),
+    ] {
+        let refused = new(plan);
+        assert_eq!(refused.status.code(), Some(101));
+        assert!(stderr(&refused).starts_with(message), "{}", stderr(&refused));
+        assert!(!parent.join("planned").exists(), "{plan}");
+    }
+    let made = new("mk,nk->mn M=16,N=16,K=64 i8");
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert!(String::from_utf8_lossy(&made.stdout).contains("`planned/tests/plan.rs`"));
+    let project = parent.join("planned");
+    let manifest = std::fs::read_to_string(project.join("Cargo.toml")).expect("it is made");
+    let (package, _) = manifest.split_once("[dependencies]").expect("it has dependencies");
+    std::fs::write(project.join("Cargo.toml"), format!("{package}[workspace]\n")).expect("it can be written");
+    let mut cargo = Command::new(env!("CARGO"));
+    let run = of_a_user(cargo.args(["test", "--offline", "--quiet", "--test", "plan"]), &project);
+    let run = run.output().expect("it starts");
+    assert!(run.status.success(), "{}", stderr(&run));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
+}
+
+/// Shards that programs print are merged to what one program prints.
+#[test]
+fn shards_of_programs() {
+    let parent = folder("shards");
+    let problems = ["M=8,N=8,K=64", "M=16,N=8,K=64", "M=8,N=16,K=64"]
+        .map(|axes| format!("{{\"einsum\": \"mk,nk->mn\", \"axes\": \"{axes}\"}}\n"));
+    std::fs::write(parent.join("all.jsonl"), problems.concat()).expect("it can be written");
+    let shard = |shard: &str| {
+        let printed = visa(&parent, &["plan", "--problems", "all.jsonl", "--top", "1", "--shard", shard]);
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        printed.stdout
+    };
+    let whole = shard("1/1");
+    assert_eq!(whole.split(|byte| *byte == b'\n').count(), 6);
+    for name in ["1/2", "2/2"] {
+        std::fs::write(parent.join(name.replace('/', "_")), shard(name)).expect("it can be written");
+    }
+    let merged = visa(&parent, &["plan", "merge", "2_2", "1_2"]);
+    assert!(merged.status.success() && merged.stdout == whole, "{}", stderr(&merged));
+    let missing = visa(&parent, &["plan", "merge", "2_2"]);
+    assert!(missing.status.code() == Some(2) && missing.stdout.is_empty(), "{}", stderr(&missing));
+}
+
+/// Ctrl-C ends a search with the best plan so far.
+#[cfg(unix)]
+#[test]
+fn a_search_that_is_stopped_has_an_answer() {
+    use std::io::Read as _;
+    let parent = folder("stopped");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_visa"));
+    command.args(["plan", "--einsum", "mk,nk->mn", "--axes", "M=7200,N=7200,K=5760", "--time", "60m"]);
+    command.args(["--emit", "tests"]).current_dir(&parent);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut search = command.spawn().expect("it starts");
+    // Some choices have been looked at by then.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let signal = Command::new("kill").args(["-INT", &search.id().to_string()]).status().expect("it starts");
+    assert!(signal.success());
+    let status = search.wait().expect("it ends");
+    let (mut printed, mut errors) = (String::new(), String::new());
+    search.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("is text");
+    search.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("is text");
+    assert_eq!((status.code(), errors.as_str()), (Some(130), ""), "{printed}");
+    assert!(
+        printed.contains("can be spared: it was stopped, and bounds of other choices begin at"),
+        "{printed}"
+    );
+    assert!(parent.join("tests/plan.rs").exists());
 }
 
 /// No cargo is started, and nothing is asked of a network.

@@ -1,5 +1,6 @@
 //! `cargo visa new`: a crate with a kernel that runs. Nothing is downloaded to make it.
 
+use crate::tool::test_of;
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,13 +33,18 @@ enum Library {
 /// Runs the command with its arguments.
 pub fn run(mut parser: Parser) -> Result<ExitCode, String> {
     let text = |error: lexopt::Error| error.to_string();
-    let (mut name, mut library) = (None, None);
+    let (mut name, mut library, mut plan) = (None, None, None);
     while let Some(argument) = parser.next().map_err(text)? {
         let source = match argument {
             Arg::Value(value) if name.is_none() => {
                 name = Some(value.string().map_err(text)?);
                 continue;
             }
+            Arg::Long("plan") if plan.is_none() => {
+                plan = Some(parser.value().and_then(|value| value.string()).map_err(text)?);
+                continue;
+            }
+            Arg::Long("plan") => return Err("`--plan` is given twice; give it once".into()),
             Arg::Long("path") => Library::Path(parser.value().map_err(text)?.into()),
             Arg::Long("version") => {
                 Library::Version(parser.value().and_then(|value| value.string()).map_err(text)?)
@@ -53,8 +59,15 @@ pub fn run(mut parser: Parser) -> Result<ExitCode, String> {
         name.ok_or("the name of the crate is missing; write for example `cargo visa new my-kernels`")?;
     check_name(&name)?;
     let library = library.unwrap_or_else(own_library);
-    create(Path::new(&name), &manifest(&name, &library)?)?;
+    let folder = Path::new(&name);
+    let manifest = manifest(&name, &library)?;
+    check_free(folder)?;
+    let test = plan.map(|plan| test_of(&plan)).transpose()?;
+    create(folder, &manifest, test.as_deref())?;
     println!("made `{name}`: a kernel in `{name}/src/main.rs`, which `cargo run` checks against the host");
+    if test.is_some() {
+        println!("and the plan in `{name}/tests/plan.rs`, which `cargo test --release --test plan` runs");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -123,18 +136,23 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Writes the files of the crate into a new folder.
-fn create(folder: &Path, manifest: &str) -> Result<(), String> {
-    if folder.exists() {
-        return Err(format!("`{}` exists already; choose another name, or remove it", folder.display()));
+/// Refuses a folder that exists.
+fn check_free(folder: &Path) -> Result<(), String> {
+    match folder.exists() {
+        true => Err(format!("`{}` exists already; choose another name, or remove it", folder.display())),
+        false => Ok(()),
     }
+}
+
+/// Writes the files of the crate into a new folder, with a test if there is one.
+fn create(folder: &Path, manifest: &str, test: Option<&str>) -> Result<(), String> {
     let files = [
         ("Cargo.toml", manifest),
         ("src/main.rs", PROGRAM),
         (".vscode/settings.json", SETTINGS),
         (".gitignore", "/target\n"),
     ];
-    for (file, content) in files {
+    for (file, content) in files.into_iter().chain(test.map(|test| ("tests/plan.rs", test))) {
         let path = folder.join(file);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent)

@@ -1,7 +1,7 @@
 //! Calls of one spelling that have no counterpart in the other one, with what to write.
 
 /// Calls that the later spelling has in no way that follows from the text: name, fewest generics, reason, edit.
-pub const SEED_ONLY: [(&str, usize, &str, &str); 22] = [
+pub const SEED_ONLY: [(&str, usize, &str, &str); 21] = [
     (
         "fetch_with_table",
         0,
@@ -16,7 +16,6 @@ pub const SEED_ONLY: [(&str, usize, &str, &str); 22] = [
     ),
     ("pad_value", 0, "padding has no value of its own", "write the padding into memory"),
     ("on", 1, "there is one kind of chip", "remove `.on::<…>()`"),
-    ("switch_to", 0, "configurations of the switch are given", "write `.switch::<S, T>(SwitchConfig::…)`"),
     ("windows", 5, "there are no windows", "copy the windows side by side first"),
     (
         "split_tiles_mut",

@@ -3,7 +3,7 @@
 use super::chain::RENAMED;
 use super::edits::Attempt;
 use super::gone::SEED_ONLY;
-use super::mapping::{Contraction, hole, kept_packet, kept_time};
+use super::mapping::{Contraction, Hole, holes, kept_packet, kept_time};
 use super::source::{Kind, Tokens};
 use super::values::Context;
 
@@ -13,6 +13,9 @@ pub const HALVES: &str =
     "halves of the tensor register file are dropped: each load takes the half that is free";
 pub const MARKS: &str = "marks are dropped: bytes are free after the last use";
 pub const DROPS: &str = "`drop` is dropped: bytes are free after the last use";
+
+/// Calls that make a tile of a view.
+pub const TILES: [&str; 3] = ["tile", "chip_tile", "cluster_tile"];
 
 impl Context<'_, '_> {
     /// Rewrites the chain that ends with a call.
@@ -58,6 +61,7 @@ impl Context<'_, '_> {
             "commit_view" => self.trim(call, attempt),
             "fetch" if generics.len() == 3 && arguments.is_empty() => self.split_fetch(call, attempt),
             "fetch_with_zero_point" => self.zero_point(call, attempt),
+            "switch_to" => self.spelled_switch(call, attempt),
             "align" if is_library => {
                 self.rename(attempt, call, "contract_outer");
                 if let Some(own) =
@@ -417,9 +421,8 @@ impl Context<'_, '_> {
         if self.source.of(mapping).contains("#{") {
             return;
         }
-        let len = self.source.of(&generics.parts[1]);
-        match hole(self.source, mapping, len) {
-            Some(at) => attempt.insert(at, "{!}"),
+        match self.holes_of(call) {
+            Some(holes) => holes.iter().for_each(|hole| attempt.insert(hole.at, "{!}")),
             None if self.source.of(mapping).starts_with("m!") && !self.source.of(mapping).contains('#') => {}
             None => attempt.remark(
                 self.source.bytes(mapping),
@@ -429,6 +432,24 @@ impl Context<'_, '_> {
         }
     }
 
+    /// The holes of a tile: its own, and those of the tile that it is taken from. `None` if its own is not one place.
+    fn holes_of(&self, call: usize) -> Option<Vec<Hole>> {
+        let generics = self.calls.methods[call].generics.as_ref().filter(|own| own.parts.len() == 3)?;
+        let mut left = holes(self.source, &generics.parts[2]);
+        let outer = self.before(call).filter(|&before| TILES.contains(&self.name(before)));
+        let mut all = Vec::new();
+        for hole in outer.and_then(|outer| self.holes_of(outer)).unwrap_or_default() {
+            let same = left.iter().position(|own| own.text == hole.text);
+            all.extend(same.map(|same| left.remove(same)));
+        }
+        let len = self.source.of(&generics.parts[1]);
+        left.retain(|hole| hole.is_of(len));
+        let [own] = <[Hole; 1]>::try_from(left).ok()?;
+        all.push(own);
+        all.sort_by_key(|hole| hole.at);
+        Some(all)
+    }
+
     /// True for a view to write.
     pub fn is_written(&self, call: usize) -> bool {
         let mut at = call;
@@ -436,7 +457,8 @@ impl Context<'_, '_> {
             let Some(before) = self.before(at) else { break };
             match self.name(before) {
                 "view_mut" => return true,
-                "tile" | "chip_tile" | "cluster_tile" | "reshape" => at = before,
+                "reshape" => at = before,
+                name if TILES.contains(&name) => at = before,
                 _ => return false,
             }
         }

@@ -120,7 +120,7 @@ fn is_same(source: &Source<'_>, names: &Names, [left, right]: [&str; 2]) -> bool
 }
 
 /// A mapping as a value.
-fn expression(source: &Source<'_>, names: &Names, inside: &str) -> Option<&'static Expr> {
+pub fn expression(source: &Source<'_>, names: &Names, inside: &str) -> Option<&'static Expr> {
     let text = expanded(source, names, inside, MOST_ALIASES)?;
     let declared: Option<Vec<String>> = axes(source, names, inside)?
         .into_iter()
@@ -307,18 +307,39 @@ pub fn kept_time(source: &Source<'_>, names: &Names, own: &Contraction<'_>) -> R
     })
 }
 
-/// The byte behind the `#` of the hole of a tile of `len`: `1 # n`, or `X = len # n`. `None` if it is not one place.
-pub fn hole(source: &Source<'_>, tokens: &Tokens, len: &str) -> Option<usize> {
+/// Padding of a mapping that may be the hole of a tile.
+#[derive(Clone, Debug)]
+pub struct Hole {
+    /// The byte behind the `#`.
+    pub at: usize,
+    /// `1#n` of a member of its own, or `=len#n` of some values of an axis, without spaces.
+    pub text: String,
+}
+
+/// The padding of a mapping that may be the hole of a tile: `1 # n`, or `X = len # n`.
+pub fn holes(source: &Source<'_>, tokens: &Tokens) -> Vec<Hole> {
     let text = |token: usize| source.of(&(token..token + 1));
-    let all = tokens.clone().filter(|&hash| {
+    let hole = |hash: usize| {
         let is_hash = source.is(hash, '#') && source.kind(hash + 1) == Some(Kind::Literal);
-        is_hash && hash > tokens.start + 1 && text(hash - 1) == len
-    });
-    let own: Vec<usize> = match len {
-        // A member of its own.
-        "1" => all.filter(|&hash| matches!(text(hash - 2), "," | "[" | "(")).collect(),
-        _ => all.filter(|&hash| text(hash - 2) == "=").collect(),
+        if !is_hash || hash <= tokens.start + 1 {
+            return None;
+        }
+        let (before, len, size) = (text(hash - 2), text(hash - 1), text(hash + 1));
+        let text = match before {
+            // A member of its own.
+            "," | "[" | "(" if len == "1" => format!("1#{size}"),
+            "=" if len != "1" => format!("={len}#{size}"),
+            _ => return None,
+        };
+        Some(Hole { at: source.tokens[hash].end, text })
     };
-    let [hash] = own.as_slice() else { return None };
-    Some(source.tokens[*hash].end)
+    tokens.clone().filter_map(hole).collect()
+}
+
+impl Hole {
+    /// True if a tile of `len` may have this hole.
+    pub fn is_of(&self, len: &str) -> bool {
+        let before = self.text.split('#').next().unwrap_or_default();
+        before.strip_prefix('=').unwrap_or(before) == len
+    }
 }

@@ -15,8 +15,10 @@ mod names;
 mod seed;
 mod source;
 mod statements;
+mod switch;
 #[cfg(test)]
 mod tests;
+mod unused;
 mod values;
 
 use calls::Calls;
@@ -154,8 +156,12 @@ fn rewritten(context: &Context<'_, '_>, to: Spelling) -> Ported {
         context.attributes_to_seed(&mut rest);
         context.padding_to_seed(&mut rest);
     }
+    context.tiled_views(to_later, &mut rest);
     attempts.push((None, rest));
     let mut ported = combined(attempts);
+    if to_later {
+        context.without_unused(&mut ported);
+    }
     let known: Vec<Range<usize>> = ported.reports.iter().map(|report| report.bytes.clone()).collect();
     let mut left = Attempt::default();
     context.leftovers(to_later, &ported.edits, &known, &mut left);

@@ -272,7 +272,7 @@ impl Context<'_, '_> {
     }
 
     /// The bytes of a statement, and of its line if there is nothing else.
-    fn whole_line(&self, statement: &Tokens) -> Range<usize> {
+    pub fn whole_line(&self, statement: &Tokens) -> Range<usize> {
         let (text, bytes) = (self.source.text, self.source.bytes(statement));
         let start = text[..bytes.start].rfind('\n').map_or(0, |end| end + 1);
         let end = text[bytes.end..].find('\n').map_or(text.len(), |end| bytes.end + end + 1);

@@ -16,6 +16,8 @@ pub struct Value {
     pub scalar: Option<String>,
     /// The mapping `Element` of a tensor, as a type.
     pub element: Option<String>,
+    /// The mappings of a tensor in DM over chips, clusters and slices, as types.
+    pub units: Option<[String; 3]>,
 }
 
 /// A type with its arguments, aliases resolved.
@@ -126,6 +128,7 @@ impl<'t> Context<'_, 't> {
             value.tensor = value.tensor.or(own.tensor);
             value.scalar = value.scalar.or(own.scalar);
             value.element = value.element.or(own.element);
+            value.units = value.units.or(own.units);
         }
         Some(value)
     }
@@ -139,7 +142,13 @@ impl<'t> Context<'_, 't> {
             return Value::default();
         };
         let own = |place: usize| written.arguments.get(place).filter(|text| *text != "_").cloned();
-        Value { tensor: Some(tensor), scalar: own(0), element: own(element) }
+        let units = match tensor {
+            "DmTensor" => {
+                own(1).zip(own(2)).zip(own(3)).map(|((chip, cluster), slice)| [chip, cluster, slice])
+            }
+            _ => None,
+        };
+        Value { tensor: Some(tensor), scalar: own(0), element: own(element), units }
     }
 
     /// The type that some tokens write.
@@ -184,12 +193,13 @@ impl<'t> Context<'_, 't> {
             None => self.expression(&own.root, left),
         };
         let given = |place: usize| generics.get(place).filter(|text| **text != "_").map(ToString::to_string);
-        let stream = |scalar: Option<String>| Some(Value { tensor: None, scalar, element: None });
+        let stream = |scalar: Option<String>| Some(Value { scalar, ..Value::default() });
         let tensor = |tensor: &'static str, element: usize| {
             Some(Value {
                 tensor: Some(tensor),
                 scalar: before().and_then(|before| before.scalar),
                 element: given(element),
+                units: None,
             })
         };
         match name {
@@ -236,7 +246,9 @@ impl<'t> Context<'_, 't> {
                     "reshape" | "relabel" => given(generics.len().saturating_sub(1)),
                     _ => view.element,
                 };
-                Some(Value { element, ..view })
+                // The other calls change chips, clusters or slices.
+                let units = view.units.filter(|_| name == "tile");
+                Some(Value { element, units, ..view })
             }
             _ => None,
         }

@@ -34,6 +34,11 @@ impl Once {
         Ok(())
     }
 
+    /// Whether there is a value.
+    pub fn is_given(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// The value as it was given.
     pub fn raw(self) -> Option<OsString> {
         self.value

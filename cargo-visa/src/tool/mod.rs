@@ -16,6 +16,9 @@ mod svg;
 mod table;
 mod traces;
 
+pub(crate) use plan::attend::attend;
+pub(crate) use plan::test_of;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -26,7 +29,7 @@ pub struct Output {
     pub stdout: String,
     /// Message of a refusal.
     pub stderr: String,
-    /// Exit code: 0, 1 if a check fails, or 2 if the input is refused.
+    /// Exit code: 0, 1 if a check fails, 2 if the input is refused, or 130 if a search was stopped.
     pub code: u8,
     /// A folder to make for the files, if it is not there.
     pub folder: Option<PathBuf>,
@@ -102,10 +105,12 @@ Exit codes are those of cargo: 0 accepted, 101 refused.
 const NEW_HELP: &str = "\
 visa new: a crate with a kernel that runs
 
-  visa new NAME [--path LIBRARY | --version VERSION]
+  visa new NAME [--path LIBRARY | --version VERSION] [--plan 'EINSUM AXES TYPE']
 
   --path LIBRARY     the folder of the library; by default the one that this program was installed from
   --version VERSION  the version of the library in the registry
+  --plan CONTRACTION a test with the best plan of a contraction, as `visa plan` finds it: einsum, sizes and type (default i8),
+                     for example 'mk,nk->mn M=256,N=64,K=128 i8'
 
 Makes the folder NAME with a kernel, its check on the host, a test, and the settings of the editor. Nothing is downloaded.
 Exit codes: 0 made, 101 refused.
@@ -199,17 +204,33 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
+  --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless
+                   the time is over
   --explain N      the reasons and the mappings of plan N, in the place of the table
   --emit FOLDER    writes FOLDER/plan.rs: the best plan as a kernel, with a test of its values and of its cycles.
                    It is a whole test of any crate that depends on the library and on `pollster`
+  --surface NAME   of the kernel: `seed` (default, furiosa-visa-std) or `opt` (furiosa-opt-std), which chooses addresses, so
+                   that its test asserts the cycles to a part in 8
   --json           one object: `plans` (best first), `gap`, `space`
+  --no-cache       proven answers are kept in target/visa-plan of a project, and priced again when they are used: not now
 
+  visa plan --problems FILE.jsonl [--shard K/N] [--top N] [--time TIME] [--threads N] > shard-K.jsonl
+  visa plan merge FILE…
+
+  --problems FILE  plans all problems of a file, an object a line: `einsum`, `axes`, and `dtype`, `acc`, `out`, `role` as
+                   above, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
+                   `plans`, `gap`, `space` as --json has them, or `error`), and a trailer with their count and digest
+  --shard K/N      only the problems K, K + N, K + 2 N, …
+  merge            prints the lines of all shards as one run does, and refuses shards that are missing, given twice, cut,
+                   damaged, or of another run
+
+Ctrl-C answers with the best plan so far and its gap, with exit code 130; the second one ends the program.
 The space: which operand is in the register file; the extents of each axis over tiles of HBM, clusters, slices, blocks and
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
 or handed round by the Switch Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
 best, until the bound of the next one is no better than what was found. Chips: one. Windows, and what follows
 a contraction, are not planned yet.
-Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed.
+Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";
 
 const ROUTE_HELP: &str = "\

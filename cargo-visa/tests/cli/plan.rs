@@ -2,6 +2,7 @@
 
 use crate::run;
 use serde_json::Value;
+use std::path::Path;
 
 /// A small problem, with more arguments.
 fn plan(more: &[&str]) -> cargo_visa::tool::Output {
@@ -58,6 +59,150 @@ fn a_kernel_is_a_file() {
     assert!(text.contains("#[device(chip = 1)]") && text.contains("#[test]"), "{text}");
 }
 
+/// The later surface is that of `visa port`, as a whole.
+#[test]
+fn a_kernel_of_the_later_surface() {
+    let (_, seed) = plan(&["--emit", "folder"]).file.expect("a file");
+    let output = plan(&["--emit", "folder", "--surface", "opt"]);
+    let (_, text) = output.file.expect("a file");
+    assert!(text.contains("use furiosa_opt_std::prelude::*;") && text.contains(".commit_trim::<"), "{text}");
+    assert!(!text.contains("furiosa_visa_std") && !text.contains("TrfAddress"), "{text}");
+    // The cycles are those of the plan, but not exactly.
+    let (_, exact) = seed.split_once("assert_eq!(cycles, ").expect("the cycles");
+    let cycles = &exact[..exact.find(')').expect("it ends")];
+    assert!(!text.contains("assert_eq!(cycles"));
+    let near = format!("assert!(cycles.abs_diff({cycles}) <= {cycles} / 8, ");
+    assert!(text.contains(&near), "{text}");
+}
+
+#[test]
+fn threads_give_the_same_answer() {
+    let one = plan(&["--threads", "1"]);
+    assert_eq!((one.code, one.stderr.as_str()), (0, ""));
+    for threads in ["2", "5"] {
+        assert_eq!(plan(&["--threads", threads]).stdout, one.stdout);
+    }
+}
+
+/// Problems of all kinds, and lines that are none.
+const PROBLEMS: &str = r#"{"einsum": "mk,nk->mn", "axes": "M=16,N=16,K=64", "name": "first"}
+{"einsum": "mk,nk->mn", "axes": "M=16,N=8,K=64", "dtype": "bf16", "acc": "f32", "out": "bf16", "role": "w=trf"}
+
+{"einsum": "mk,kn->mn", "axes": "M=8,N=8,K=64"}
+nonsense
+{"einsum": "mk,nk->mn", "axes": "M=16,N=16"}
+{"einsum": "mk,nk->mn", "size": "M=16,N=16"}
+{"einsum": "mk,nk->mn", "axes": "M=16,N=16,K=64", "dtype": 8}
+"#;
+
+/// A file in a folder of its own.
+fn written(name: &str, text: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plans");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(format!("{}_{name}", std::process::id()));
+    std::fs::write(&path, text).expect("a file");
+    path.to_str().expect("is UTF-8").to_string()
+}
+
+fn shard(problems: &str, shard: &str) -> String {
+    let output = run(&["plan", "--problems", problems, "--top", "1", "--shard", shard]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    output.stdout
+}
+
+#[test]
+fn problems_are_answered_line_by_line() {
+    let problems = written("all.jsonl", PROBLEMS);
+    let text = shard(&problems, "1/1");
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
+    assert_eq!(lines.len(), 9, "{text}");
+    assert_eq!((&lines[0]["format"], &lines[0]["total"]), (&Value::from(1), &Value::from(7)));
+    assert_eq!((&lines[0]["shard"], &lines[0]["count"]), (&Value::from("1/1"), &Value::from(7)));
+    assert_eq!(lines[8]["count"], 7);
+    // As a single search answers.
+    let alone = plan(&["--top", "1", "--json"]).stdout;
+    let alone: Value = serde_json::from_str(&alone).expect("it is JSON");
+    for key in ["plans", "gap", "space"] {
+        assert_eq!(lines[1][key], alone[key]);
+    }
+    assert_eq!(lines[1]["problem"]["name"], "first");
+    assert_eq!(lines[2]["plans"][0]["trf"], "w");
+    for (number, line) in lines[1..8].iter().enumerate() {
+        assert_eq!(line["index"], number);
+    }
+    let errors: Vec<&str> = lines[3..8].iter().map(|line| line["error"].as_str().expect("a text")).collect();
+    assert!(errors[0].starts_with("no mapping of `mk,kn->mn` is left: "), "{errors:?}");
+    assert_eq!(
+        errors[1..],
+        [
+            "the line is no object of JSON; write for example {\"einsum\": \"mk,nk->mn\", \"axes\": \"M=256,N=64,K=128\"}",
+            "axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`",
+            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role and name",
+            "dtype: `8` is no text; write it in quotation marks",
+        ]
+    );
+}
+
+#[test]
+fn shards_are_merged_to_one_run() {
+    let problems = written("shards.jsonl", PROBLEMS);
+    let whole = shard(&problems, "1/1");
+    // More shards than problems, too.
+    for of in [1, 3, 9] {
+        let mut files: Vec<String> = (1..=of)
+            .map(|number| written(&format!("{number}_{of}"), &shard(&problems, &format!("{number}/{of}"))))
+            .collect();
+        files.reverse();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let merged = run(&[&["plan", "merge"], files.as_slice()].concat());
+        assert_eq!((merged.code, merged.stderr.as_str()), (0, ""));
+        assert_eq!(merged.stdout, whole, "{of} shards");
+    }
+}
+
+#[test]
+fn shards_that_are_none_of_a_run_are_refused() {
+    let problems = written("run.jsonl", PROBLEMS);
+    let (first, second) = (shard(&problems, "1/2"), shard(&problems, "2/2"));
+    let paths = [written("first", &first), written("second", &second)];
+    let [one, two] = [paths[0].as_str(), paths[1].as_str()];
+    let refused = |files: &[&str], words: &[&str]| {
+        let output = run(&[&["plan", "merge"], files].concat());
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""));
+        for word in words {
+            assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
+        }
+    };
+    refused(&[], &["the files are missing"]);
+    refused(&[one], &["1 of 2 shards are missing: 2/2; run `visa plan --problems … --shard K/2` for each"]);
+    refused(&[one, two, one], &["the shard 1/2 is given twice"]);
+    refused(&[one, &problems], &["has no header in its first line"]);
+
+    // Cut at every end of a line, and in the middle of one.
+    let ends: Vec<usize> = second.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for end in ends[..ends.len() - 1].iter().copied().chain([second.len() - 1, second.len() - 20]) {
+        refused(&[one, &written("cut", &second[..end])], &["is cut", "run its shard again"]);
+    }
+    // A line is missing, or changed.
+    let lines: Vec<&str> = second.lines().collect();
+    let without = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
+    refused(&[one, &written("short", &without)], &["is cut: its trailer counts 3 problems, and 2 are there"]);
+    let changed = second.replacen("\"index\":1", "\"index\":5", 1);
+    assert_ne!(changed, second);
+    refused(&[one, &written("changed", &changed)], &["is damaged", "another digest"]);
+
+    // Of other problems, with other options, in another number of shards, of another library.
+    let others = written("others.jsonl", &PROBLEMS.replace("M=8", "M=16"));
+    refused(&[one, &written("foreign", &shard(&others, "2/2"))], &["is of another run", "`problems`"]);
+    let more = run(&["plan", "--problems", &problems, "--top", "2", "--shard", "2/2"]).stdout;
+    refused(&[one, &written("more", &more)], &["is of another run", "its `top` is 2, and not 1"]);
+    let third = written("third", &shard(&problems, "2/3"));
+    refused(&[one, &third], &["is of another run", "its number of shards is 3, and not 2"]);
+    let format = second.replacen("\"format\":1", "\"format\":2", 1);
+    refused(&[one, &written("format", &format)], &["has the format 2, and this program reads 1"]);
+}
+
 #[test]
 fn wrong_input_is_refused_with_the_edit() {
     let refused = |arguments: &[&str], message: &str| {
@@ -80,6 +225,22 @@ fn wrong_input_is_refused_with_the_edit() {
     );
     of(&["--time", "soon"], "--time: `soon` is no time; write for example 60s, 500ms or 2m");
     of(&["--top", "0"], "--top: `0` is not a number from 1 to 100");
+    of(&["--threads", "0"], "--threads: `0` is not a number from 1 to 1024");
+    of(&["--surface", "opt"], "--surface: no kernel is written; write `--emit FOLDER`, too");
+    of(
+        &["--surface", "later", "--emit", "tests"],
+        "--surface: `later` is no surface; the surfaces are `seed`, furiosa-visa-std, and `opt`, furiosa-opt-std",
+    );
+    of(&["--shard", "1/2"], "--shard: there is no file of problems; write `--problems FILE.jsonl`, too");
+    of(&["--problems", "x.jsonl"], "`--problems` and `--einsum` exclude each other; give one of them");
+    refused(
+        &["--problems", "x.jsonl", "--shard", "3/2"],
+        "--shard: `3/2` is no shard; write K/N with K from 1 to N, for example 1/8",
+    );
+    refused(
+        &["--problems", "x.jsonl", "--emit", "tests"],
+        "`--problems` and `--emit` exclude each other; give one of them",
+    );
 }
 
 /// The summed axis is not the innermost one of `w`: no choice is left, and the rules are named.

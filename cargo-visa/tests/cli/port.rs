@@ -111,7 +111,7 @@ fn what_is_lost_is_noted() {
     let expected = "let x = x.to_dm::<C, S, E>(&mut ctx.tdma);
     let w = s.collect::<m![N], m![B # 32]>().to_trf::<m![N], m![B]>();
      // before
-    let y: DmTensor<i8, C, K, S, E> = DmTensor::new();
+    let _y: DmTensor<i8, C, K, S, E> = DmTensor::new();
     drop(number);
     w";
     let (found, messages) = body("lost.rs", "", text);
@@ -123,6 +123,59 @@ fn what_is_lost_is_noted() {
          f.rs: note: `drop` is dropped: bytes are free after the last use (line 9)\n\
          f.rs: note: marks are dropped: bytes are free after the last use (lines 7, 11)\n"
     );
+}
+
+/// What only dropped addresses have used goes with them, or gets an underscore; the configuration of a switch is derived;
+/// views to write give their tiles away.
+#[test]
+fn what_is_left_has_no_warning() {
+    let declared = "axes![A = 512, B = 64, C = 16, K = 4];
+type Slices = m![A / 2];
+type Block = DmTensor<i8, m![1], m![1 # 2], m![A / 32, B / 4], m![A % 32, B % 4]>;
+fn load(ctx: &mut Context, block: &Block, step: usize, kept: usize) -> Weights {
+    // Every other step.
+    let half = if step.is_multiple_of(2) { TrfAddress::FirstHalf } else { TrfAddress::SecondHalf };
+    let offset = step as u64 * 8;
+    let made = bytes(step);
+    println!(\"{kept}\");
+    (ctx.sub.begin(block.view()))
+        .fetch::<i8, m![A % 32], m![B % 4 # 8]>()
+        .switch_to::<m![A / 32, C], m![A % 32, B / 4]>()
+        .collect::<m![A % 32, B / 4], m![B % 4 # 32]>()
+        .to_trf::<m![A % 8], m![A / 8 % 4]>(half)
+}
+fn store(ctx: &mut Context, y: &mut HbmY, x: &Block, step: usize, kept: usize, other: usize) {
+    let mut y = y.view_mut();
+    let mut y = y.tile::<m![K], 1, m![1 # 4, B]>(step);
+    let y = y.tile::<m![B / 8], 1, m![1 # 4, 1 # 8, B % 8]>(other);
+    x.view().to_hbm_view(&mut ctx.tdma, y);
+    let _x = x.to_dm::<m![1 # 2], Slices, m![A % 2]>(&mut ctx.tdma, kept as u64);
+    let _z = x.to_dm::<m![1 # 2], Slices, m![A % 2]>(&mut ctx.tdma, kept as u64);
+}
+";
+    let (found, messages) = ported("unused.rs", &format!("{SEED}{declared}"), &[]);
+    assert!(messages.lines().all(|line| line.starts_with("f.rs: note: ")), "{messages}");
+    let expected = declared
+        .replace(
+            "    let half = if step.is_multiple_of(2) { TrfAddress::FirstHalf } else { TrfAddress::SecondHalf };\n",
+            "",
+        )
+        .replace("fetch::<i8, ", "fetch::<")
+        .replace("switch_to::<m![A / 32, C], m![A % 32, B / 4]>()", "switch::<m![A / 32, C], m![A % 32, B / 4]>(SwitchConfig::Broadcast1 { slice1: 16, slice0: 1 })")
+        .replace("(half)", "()")
+        .replace("let mut y", "let y")
+        .replace("step: usize, kept: usize, other", "step: usize, _kept: usize, other")
+        .replace(", kept as u64", "")
+        .replace("[1 # 4", "[1 #{!} 4")
+        .replace("1 # 8, B", "1 #{!} 8, B");
+    assert_same(&found, &format!("{LATER}{expected}"));
+    // Views borrow their tiles again on the way back.
+    let (back, _) = ported("borrowed.rs", &found, &[]);
+    assert!(
+        back.contains("let mut y = y.view_mut();") && back.contains("let mut y = y.tile::<m![K]"),
+        "{back}"
+    );
+    assert!(back.contains("let y = y.tile::<m![B / 8]"), "{back}");
 }
 
 /// A chain that is not understood. The report is about the place that is given, with these words.
@@ -230,10 +283,13 @@ fn holes_of_tiles_to_write() {
     let d = y.view().tile::<m![T], 1, m![1 # 4, B # 8]>(0);
     let e = y.view_mut().tile::<m![T], 1, Hole>(0);
     let f = y.view_mut().tile::<m![T], 1, m![1 # 4, 1 # 4]>(0);
-    let g = y.view_mut().tile::<m![T], 4, m![T, B]>(0);";
+    let g = y.view_mut().tile::<m![T], 4, m![T, B]>(0);
+    let h = y.view_mut().tile::<m![T], 1, m![1 # 4, B # 8]>(0).tile::<m![B], 2, m![1 # 4, B = 2 # 8]>(0);";
     let expected = text
         .replace("m![1 # 4, B # 8]>(0);\n    let b", "m![1 #{!} 4, B # 8]>(0);\n    let b")
         .replace("T = 2 # 4", "T = 2 #{!} 4")
+        .replace("m![1 # 4, B # 8]>(0).tile", "m![1 #{!} 4, B # 8]>(0).tile")
+        .replace("m![1 # 4, B = 2 # 8]", "m![1 #{!} 4, B = 2 #{!} 8]")
         .replace("T, 1 # 8", "T, 1 #{!} 8");
     let (found, messages) = body("holes.rs", "", text);
     assert_same(&found, &expected);
@@ -474,18 +530,19 @@ fn examples() -> Vec<(String, String)> {
     all
 }
 
-/// The text without what a way to the later spelling and back loses: addresses, halves, how values of the host are named,
-/// and the second name of a context.
+/// The text without what a way to the later spelling and back loses: addresses and what they are computed from, halves,
+/// whether a switch has its configuration spelled, how values of the host are named, and the second name of a context.
 fn without_losses(text: &str) -> String {
-    const CALLS: [(&str, &str); 6] = [
+    const CALLS: [(&str, &str); 7] = [
         (".to_dm", "AUTO"),
         (".to_hbm", "AUTO"),
         (".commit", "AUTO"),
         (".to_vrf", "AUTO"),
         (".to_trf", "HALF"),
         (".dma_gather", "AUTO"),
+        (".switch", "CONFIGURATION"),
     ];
-    let text = text.replace(".to_trf_auto", ".to_trf");
+    let text = text.replace(".to_trf_auto", ".to_trf").replace(".switch_to", ".switch");
     let (mut result, mut rest) = (String::new(), text.as_str());
     while let Some(next) = rest.chars().next() {
         let call = CALLS
@@ -522,10 +579,11 @@ fn without_losses(text: &str) -> String {
         assert!(!name.is_empty());
     }
     let is_host = |line: &&str| {
-        !["from_buf(", "from_slice(", "Opt", "to_buf()", "to_vec()"].iter().any(|word| line.contains(word))
+        let lost = ["from_buf(", "from_slice(", "Opt", "to_buf()", "to_vec()", "let buffer = W_ADDRESS"];
+        !lost.iter().any(|word| line.contains(word))
     };
     let lines: Vec<&str> = result.lines().filter(is_host).collect();
-    lines.join("\n").replace("&mut *ctx", "&mut ctx")
+    lines.join("\n").replace("&mut *ctx", "&mut ctx").replace("_block: usize", "block: usize")
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! | [`source`] | a kernel as text |
 //! | [`bound`] | cycles that no kernel of a choice goes below |
 //! | [`search`](mod@search) | the best choices, and the proof |
+//! | [`pass`] | threads of a search, and its progress |
 //! | [`route`] | ways to bring a tensor from one layout to another |
 //!
 //! ```
@@ -37,11 +38,13 @@ pub mod bound;
 pub mod choice;
 pub mod commands;
 pub mod layout;
+pub mod pass;
 pub mod problem;
 pub mod route;
 pub mod search;
 pub mod source;
 pub mod space;
 
+pub use pass::{Progress, Watch};
 pub use problem::{Problem, ProblemError};
 pub use search::{Outcome, Plan, Search, search};

@@ -10,23 +10,27 @@ use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
 use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
+use crate::pass::{Progress, Watch, Watched, in_threads, pass};
 use crate::problem::Problem;
-use crate::space::for_each_of;
-use core::cell::Cell;
 use core::cmp::Reverse;
 use core::time::Duration;
 use furiosa_visa_clock::bound::Bounds;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::error::PlanError;
-use furiosa_visa_rules::spec;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 /// Choices with the smallest bounds, from which the first plans are made: they tell what is too slow.
 const PROBES: usize = 4096;
 /// Derived choices of the first round that wait before the clock runs the first one.
 const WAITING: usize = 1024;
+/// Choices that are derived together before the clock runs the first one, whatever the number of threads.
+const MANY: usize = 64;
+/// Choices that are derived together later.
+const FEW: usize = 8;
 /// Choices of the first round that the clock runs, if not more plans are asked for.
 const PRICED: u64 = 3;
 
@@ -37,7 +41,7 @@ const NO_LAYOUT: &str = "the summed axes of a slice are no whole flits, or a map
 
 /// Options of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Search {
+pub struct Search<'a> {
     /// Number of plans to find.
     pub top: usize,
     /// Time after which the best plans so far are the answer. `None`: until it is proven.
@@ -46,11 +50,16 @@ pub struct Search {
     pub weights: Option<usize>,
     /// The model of time.
     pub profile: Profile,
+    /// Number of threads. The answer is the same for any number of them, if no time is over.
+    pub threads: usize,
+    /// Looks at the progress, and may end the search.
+    pub watch: Option<Watch<'a>>,
 }
 
-impl Default for Search {
+impl Default for Search<'_> {
     fn default() -> Self {
-        Self { top: 1, limit: None, weights: None, profile: Profile::default() }
+        let threads = available_parallelism().map_or(1, |threads| threads.get());
+        Self { top: 1, limit: None, weights: None, profile: Profile::default(), threads, watch: None }
     }
 }
 
@@ -139,6 +148,10 @@ pub struct Outcome {
     pub of_problem: Bounds,
     /// Number of choices at each stage.
     pub space: Space,
+    /// Whether the watch has ended the search.
+    pub is_stopped: bool,
+    /// Whether all of the plans are proven, and not the first one alone.
+    pub is_whole: bool,
 }
 
 impl Outcome {
@@ -159,19 +172,45 @@ struct Waiting {
     work: Work,
 }
 
+/// A rule that refuses a choice, and its message.
+type Refusal = (String, String);
+
 /// Times of commands, without transfers that are known.
 fn new_times(profile: Profile) -> CommandClock {
     CommandClock::new(Model::new(profile))
 }
 
+/// Derives the first commands of a choice. `None` if its buffers do not fit.
+fn derive(
+    problem: &Problem,
+    choice: &Choice,
+    notation: &Notation,
+    rates: &Rates,
+) -> Option<Result<Waiting, Refusal>> {
+    let schedule = Schedule::new(problem, choice)?;
+    let quick = of_choice(problem, choice, &schedule, rates);
+    let Some(layout) = layout(problem, choice, notation) else {
+        return Some(Err(("whole flits".to_string(), NO_LAYOUT.to_string())));
+    };
+    Some(match first_commands(problem, choice, &layout, &schedule) {
+        Ok(first) => {
+            let work = of_commands(quick, &schedule, &first, rates);
+            Ok(Waiting { choice: choice.clone(), layout, schedule, work })
+        }
+        Err(error) => Err((error.rule().to_string(), error.to_string())),
+    })
+}
+
 /// A search that runs.
 struct State<'a> {
     problem: &'a Problem,
-    search: &'a Search,
+    search: &'a Search<'a>,
+    watched: &'a Watched<'a>,
     rates: Rates,
     /// Transfers that the clock has timed.
     times: Option<CommandClock>,
-    notation: Notation,
+    /// Mappings of each thread.
+    notations: Vec<Mutex<Notation>>,
     space: Space,
     waiting: BinaryHeap<Reverse<(u64, Choice)>>,
     derived: BTreeMap<Choice, Waiting>,
@@ -190,6 +229,12 @@ impl State<'_> {
         }
     }
 
+    /// Whether the best plan so far is the answer.
+    fn is_over(&self, end: Option<Instant>) -> bool {
+        let is_late = || end.is_some_and(|end| Instant::now() >= end);
+        !self.plans.is_empty() && (self.watched.is_stopped() || is_late())
+    }
+
     /// Derives and prices choices, the smallest bound first, and returns the smallest bound that is left. `choices` are
     /// sorted by their bounds. The clock does not run before `waiting` choices are derived, and at most `most` times.
     fn best_first(
@@ -201,44 +246,63 @@ impl State<'_> {
     ) -> u64 {
         let mut next = 0;
         loop {
+            self.watched.tell(&Progress {
+                choices: self.space.choices,
+                derived: self.space.derived,
+                priced: self.space.priced,
+                best: self.plans.first().map(|plan| plan.cycles),
+            });
             let of_next = choices.get(next).map_or(u64::MAX, |(bound, _)| *bound);
             let of_waiting = self.waiting.peek().map_or(u64::MAX, |Reverse((bound, _))| *bound);
-            let bound = of_next.min(of_waiting);
-            let is_late = !self.plans.is_empty() && end.is_some_and(|end| Instant::now() >= end);
+            let (bound, limit) = (of_next.min(of_waiting), self.limit());
             let is_enough = most.is_some_and(|most| self.space.priced >= most);
-            if bound >= self.limit() || bound == u64::MAX || is_late || is_enough {
+            if bound >= limit || bound == u64::MAX || self.is_over(end) || is_enough {
                 return bound;
             }
-            let is_early = self.space.priced == 0 && self.waiting.len() < waiting;
-            if of_next <= of_waiting || is_early && of_next < u64::MAX {
-                self.derive(&choices[next].1);
-                next += 1;
+            // Who stops a search waits for its first plan: what is derived by then is priced.
+            let is_stopped = self.watched.is_stopped();
+            let is_early = self.space.priced == 0 && self.waiting.len() < waiting && !is_stopped;
+            let is_next = of_next <= of_waiting || is_early && of_next < u64::MAX;
+            if is_next && !(is_stopped && of_waiting < u64::MAX) {
+                let most = if is_early { MANY } else { FEW };
+                let together = choices[next..]
+                    .iter()
+                    .take(most)
+                    .take_while(|(bound, _)| is_early || *bound <= of_waiting && *bound < limit);
+                let count = together.count();
+                self.derive(&choices[next..next + count]);
+                next += count;
             } else {
                 self.price();
             }
         }
     }
 
-    /// Derives a choice, and lets it wait for the clock.
-    fn derive(&mut self, choice: &Choice) {
-        if !self.seen.insert(choice.clone()) {
-            return;
-        }
-        let Some(schedule) = Schedule::new(self.problem, choice) else { return };
-        let quick = of_choice(self.problem, choice, &schedule, &self.rates);
-        let choice = choice.clone();
-        let Some(layout) = layout(self.problem, &choice, &self.notation) else {
-            self.refuse("whole flits".to_string(), NO_LAYOUT.to_string());
-            return;
-        };
-        match first_commands(self.problem, &choice, &layout, &schedule) {
-            Ok(first) => {
-                self.space.derived += 1;
-                let work = of_commands(quick, &schedule, &first, &self.rates);
-                self.waiting.push(Reverse((work.cycles(), choice.clone())));
-                self.derived.insert(choice.clone(), Waiting { choice, layout, schedule, work });
+    /// Derives choices, and lets them wait for the clock.
+    fn derive(&mut self, choices: &[(u64, Choice)]) {
+        let new: Vec<&Choice> = choices
+            .iter()
+            .map(|(_, choice)| choice)
+            .filter(|choice| self.seen.insert((*choice).clone()))
+            .collect();
+        let threads = self.notations.len().min(new.len().max(1));
+        let parts = in_threads(threads, |thread| {
+            let notation = self.notations[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            let own = new.iter().skip(thread).step_by(threads);
+            own.map(|choice| derive(self.problem, choice, &notation, &self.rates)).collect::<Vec<_>>()
+        });
+        // In the order of the choices, whichever thread has derived them.
+        let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+        for number in 0..new.len() {
+            match parts[number % threads].next().flatten() {
+                None => {}
+                Some(Err((rule, message))) => self.refuse(rule, message),
+                Some(Ok(waiting)) => {
+                    self.space.derived += 1;
+                    self.waiting.push(Reverse((waiting.work.cycles(), waiting.choice.clone())));
+                    self.derived.insert(waiting.choice.clone(), waiting);
+                }
             }
-            Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
         }
     }
 
@@ -266,17 +330,47 @@ impl State<'_> {
             }
         }
     }
+
+    /// The choices with the smallest bounds, sorted; and the bound of all others, which is 0 if the watch has ended the
+    /// pass over them.
+    fn probes(&mut self) -> (Vec<(u64, Choice)>, u64) {
+        let is_full = |probes: &BinaryHeap<_>| probes.len() >= PROBES;
+        let keep = |probes: &BinaryHeap<(u64, Choice)>, choice: &Choice| {
+            !is_full(probes)
+                || probes.peek().is_some_and(|(worst, _)| of_extents(self.problem, choice) <= *worst)
+        };
+        let take = |probes: &mut BinaryHeap<(u64, Choice)>, bound: u64, choice: &Choice| {
+            // Of choices with the same bound, the order of choices decides, and not that of threads.
+            let is_better = |(worst, other): &(u64, Choice)| (bound, choice) < (*worst, other);
+            if !is_full(probes) || probes.peek().is_some_and(is_better) {
+                probes.push((bound, choice.clone()));
+            }
+            if probes.len() > PROBES {
+                probes.pop();
+            }
+        };
+        let by = (&self.rates, self.watched, None);
+        let found = pass(self.problem, self.search, by, BinaryHeap::new, keep, take);
+        self.space.choices = found.choices;
+        let mut probes: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
+        probes.sort_unstable();
+        let others = if probes.len() < PROBES { u64::MAX } else { probes[PROBES - 1].0 };
+        probes.truncate(PROBES);
+        (probes, if found.is_whole { others } else { 0 })
+    }
 }
 
 /// Finds the choices that take the fewest cycles.
-pub fn search(problem: &Problem, search: &Search) -> Outcome {
+pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
     let end = search.limit.map(|limit| Instant::now() + limit);
+    let watched = Watched::new(search.watch);
     let mut state = State {
         problem,
         search,
+        watched: &watched,
         rates: Rates::new(search.profile),
         times: None,
-        notation: Notation::new(problem),
+        notations: (0..search.threads.max(1)).map(|_| Mutex::new(Notation::new(problem))).collect(),
         space: Space::default(),
         waiting: BinaryHeap::new(),
         derived: BTreeMap::new(),
@@ -285,54 +379,37 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
     };
 
     // The first round: some choices with small bounds, for plans that tell what is too slow.
-    let rates = state.rates;
-    let fits = |choice: &Choice| choice.file_bytes(problem) <= spec::TRF_BYTES;
-    let mut probes: BinaryHeap<(u64, Choice)> = BinaryHeap::new();
-    // The bound that a choice must stay below to be one of them.
-    let worst = Cell::new(u64::MAX);
-    let mut keep = |choice: &Choice| fits(choice) && of_extents(problem, choice) < worst.get();
-    for_each_of(problem, search.weights, &mut keep, &mut |choice| {
-        let Some(schedule) = Schedule::new(problem, choice) else { return };
-        let bound = of_choice(problem, choice, &schedule, &rates).cycles();
-        if bound < worst.get() {
-            probes.push((bound, choice.clone()));
-        }
-        if probes.len() > PROBES {
-            probes.pop();
-            worst.set(probes.peek().map_or(u64::MAX, |(bound, _)| *bound));
-        }
-    });
-    state.best_first(&probes.into_sorted_vec(), WAITING, Some(PRICED.max(search.top as u64)), end);
+    let (probes, others) = state.probes();
+    let left = state.best_first(&probes, WAITING, Some(PRICED.max(search.top as u64)), end);
+    let (mut bound, mut is_whole) = (left.min(others), false);
 
-    // The second round: everything that may be better.
+    // The second round: everything that may be better. Without a plan, there is nothing to answer when the time is over.
     let limit = state.limit();
-    let mut quick: Vec<(u64, Choice)> = Vec::new();
-    let (mut extents, mut space) = ([0, 0], Space::default());
-    let mut keep = |choice: &Choice| {
-        let is_kept = fits(choice) && of_extents(problem, choice) < limit;
-        extents[usize::from(is_kept)] += 1;
-        is_kept
-    };
-    for_each_of(problem, search.weights, &mut keep, &mut |choice| {
-        space.choices += 1;
-        let Some(schedule) = Schedule::new(problem, choice) else { return };
-        space.fitting += 1;
-        let bound = of_choice(problem, choice, &schedule, &rates).cycles();
+    let until = end.filter(|_| !state.plans.is_empty());
+    let take = |quick: &mut Vec<(u64, Choice)>, bound: u64, choice: &Choice| {
         if bound < limit {
             quick.push((bound, choice.clone()));
         }
-    });
-    quick.sort_unstable();
-    (state.space.choices, state.space.fitting) = (space.choices, space.fitting);
-    state.space.extents = extents.iter().sum();
-    state.space.skipped = extents[0];
-    let bound = state.best_first(&quick, 0, None, end);
-    state.space.bounded = state.space.fitting - state.seen.len() as u64;
-    let best = state.plans.first().map_or(bound, |plan| plan.cycles);
+    };
+    let keep = |_: &Vec<_>, choice: &Choice| of_extents(problem, choice) < limit;
+    let found = pass(problem, search, (&state.rates, &watched, until), Vec::new, keep, take);
+    (state.space.choices, state.space.fitting) = (found.choices, found.fitting);
+    (state.space.extents, state.space.skipped) = (found.extents, found.skipped);
+    if found.is_whole {
+        let mut quick: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
+        quick.sort_unstable();
+        bound = state.best_first(&quick, 0, None, end);
+        is_whole = bound >= state.limit() || bound == u64::MAX;
+    }
+    state.space.bounded = state.space.fitting.saturating_sub(state.seen.len() as u64);
+    let best = state.plans.first().map_or(u64::MAX, |plan| plan.cycles);
+    let of_problem = problem.bounds(search.profile);
     Outcome {
-        bound: bound.min(best),
-        of_problem: problem.bounds(search.profile),
+        bound: bound.max(of_problem.cycles()).min(best),
+        of_problem,
         plans: state.plans,
         space: state.space,
+        is_stopped: watched.is_stopped(),
+        is_whole,
     }
 }

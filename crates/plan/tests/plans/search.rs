@@ -1,7 +1,8 @@
 //! The search finds what all choices, each on the clock and without a bound, say is the best.
 
 use crate::{choices, random_problem};
-use furiosa_visa_plan::{Plan, Problem, Search, search};
+use core::sync::atomic::{AtomicU64, Ordering};
+use furiosa_visa_plan::{Plan, Problem, Progress, Search, Watch, search};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
@@ -30,7 +31,7 @@ fn the_best_of_all_choices_is_found() {
         if found != expected {
             return Err(format!("{told}: {found:?} were found, but the best are {expected:?}"));
         }
-        if outcome.gap() != 0.0 {
+        if outcome.gap() != 0.0 || !outcome.is_whole {
             return Err(format!("{told}: nothing is proven"));
         }
         Ok(())
@@ -51,6 +52,65 @@ fn two_searches_find_the_same() {
     assert_eq!(first.len(), 5);
     assert!(first.is_sorted_by_key(|(cycles, ..)| *cycles));
     assert_eq!(first, told());
+}
+
+/// Any number of threads finds the same plans, and counts the same choices.
+#[test]
+fn threads_make_no_difference() {
+    for_cases(5, |random| {
+        let problem = random_problem(random, &[1, 2, 3, 4, 8]);
+        let told = |threads| {
+            let outcome = search(&problem, &Search { top: 4, threads, ..Search::default() });
+            let plans: Vec<_> =
+                outcome.plans.iter().map(|plan| (plan.cycles, plan.choice.clone(), plan.source())).collect();
+            (plans, outcome.bound, outcome.space)
+        };
+        let one = told(1);
+        for threads in [2, 3, 8] {
+            if told(threads) != one {
+                return Err(format!("{} with {}, {threads} threads", problem.einsum, problem.axes_text()));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// A watch sees choices, then plans, and ends the search with a bound that holds.
+#[test]
+fn a_watch_ends_a_search() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=128,N=256,K=512", ElementType::I8, None).expect("it is a contraction");
+    let best = search(&problem, &Search::default()).plans[0].cycles;
+    let most = AtomicU64::new(0);
+    for threads in [1, 2] {
+        let is_first = |progress: &Progress| {
+            most.fetch_max(progress.choices, Ordering::Relaxed);
+            progress.best.is_none()
+        };
+        let outcome =
+            search(&problem, &Search { threads, watch: Some(Watch(&is_first)), ..Search::default() });
+        assert!(outcome.is_stopped && !outcome.is_whole && outcome.plans.len() == 1);
+        assert!(outcome.bound <= best && best <= outcome.plans[0].cycles);
+        assert!(outcome.gap() > 0.0, "nothing is proven: {}", outcome.bound);
+        assert!(most.load(Ordering::Relaxed) > 4096);
+        // Nothing has been looked at.
+        let never = |_: &Progress| false;
+        let outcome = search(&problem, &Search { threads, watch: Some(Watch(&never)), ..Search::default() });
+        assert!(outcome.is_stopped && outcome.plans.is_empty());
+        assert!(outcome.bound <= best && outcome.bound >= outcome.of_problem.cycles());
+    }
+}
+
+/// Without time, the first plans are the answer, with a bound that holds.
+#[test]
+fn a_search_without_time_has_a_bound() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=128,N=256,K=512", ElementType::I8, None).expect("it is a contraction");
+    let best = search(&problem, &Search::default()).plans[0].cycles;
+    let outcome = search(&problem, &Search { limit: Some(core::time::Duration::ZERO), ..Search::default() });
+    assert!(!outcome.is_stopped && outcome.plans.len() == 1);
+    assert!(outcome.bound <= best && best <= outcome.plans[0].cycles);
+    assert!(outcome.gap() > 0.0);
 }
 
 /// What nobody computes with the rules has no plan, and the rules are named.

@@ -1,0 +1,193 @@
+//! `visa plan`: the mapping of a contraction that takes the fewest cycles, with the proof, and as a kernel.
+//!
+//! | module | content |
+//! |---|---|
+//! | `options` | what is asked |
+//! | `attend` | the line of progress, and Ctrl-C |
+//! | `cache` | proven answers, kept beside a project |
+//! | `text`, `json`, `surface` | answers: as a table, as an object, as a kernel |
+//! | `problems`, `merge` | files of problems, in shards |
+
+pub mod attend;
+mod cache;
+mod digest;
+mod json;
+mod merge;
+mod options;
+mod problems;
+mod surface;
+mod text;
+
+use super::arguments::Once;
+use super::{Output, PLAN_HELP, Refusal};
+use attend::Line;
+use cache::Cache;
+use core::time::Duration;
+use furiosa_visa_plan::{Outcome, Problem, Search, Watch, search};
+use furiosa_visa_rules::text::grouped;
+use options::{Asked, Task, duration};
+use std::path::PathBuf;
+use surface::Surface;
+
+/// Time that a search takes if nothing is said.
+const TIME: Duration = Duration::from_secs(60);
+/// The most plans that are listed.
+const MOST: usize = 100;
+/// The most threads.
+const MOST_THREADS: usize = 1024;
+/// Names of the operands.
+const OPERANDS: [&str; 2] = ["x", "w"];
+
+/// How a search is made.
+#[derive(Debug)]
+struct Means {
+    top: usize,
+    time: Duration,
+    threads: usize,
+    cache: Cache,
+}
+
+/// Runs the command. `parser` is placed after its name.
+pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
+    use lexopt::Arg::{Long, Short, Value};
+    let mut asked = Asked::by_arguments();
+    let (mut top, mut time, mut threads) = (Once::new("--top"), Once::new("--time"), Once::new("--threads"));
+    let (mut emit, mut surface, mut explain) =
+        (Once::new("--emit"), Once::new("--surface"), Once::new("--explain"));
+    let (mut problems, mut shard) = (Once::new("--problems"), Once::new("--shard"));
+    let (mut as_json, mut is_cached) = (false, true);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Output::text(PLAN_HELP)),
+            Value(word) if word == "merge" => return merge::command(parser),
+            Long("top") => top.set(parser.value()?)?,
+            Long("time") => time.set(parser.value()?)?,
+            Long("threads") => threads.set(parser.value()?)?,
+            Long("emit") => emit.set(parser.value()?)?,
+            Long("surface") => surface.set(parser.value()?)?,
+            Long("explain") => explain.set(parser.value()?)?,
+            Long("problems") => problems.set(parser.value()?)?,
+            Long("shard") => shard.set(parser.value()?)?,
+            Long("json") => as_json = true,
+            Long("no-cache") => is_cached = false,
+            Long(name) => match asked.option(name) {
+                Some(_) => {
+                    let name = name.to_string();
+                    let value = parser.value()?;
+                    asked.option(&name).map_or(Ok(()), |option| option.set(value))?;
+                }
+                None => return Err(Long(name).unexpected().into()),
+            },
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let explained = explain.number(MOST)?;
+    let means = Means {
+        top: top.number(MOST)?.unwrap_or(5).max(explained.unwrap_or(1)),
+        time: duration(&time)?.unwrap_or(TIME),
+        threads: threads.number(MOST_THREADS)?.unwrap_or(Search::default().threads),
+        cache: Cache::of_project(is_cached && attend::is_program()),
+    };
+    if problems.is_given() {
+        let others = [("emit", &emit), ("surface", &surface), ("explain", &explain)];
+        let other = others.iter().find_map(|(name, option)| option.is_given().then_some(*name));
+        if let Some(other) = asked.given().or(other).or(as_json.then_some("json")) {
+            return Err(format!("`--problems` and `--{other}` exclude each other; give one of them").into());
+        }
+        return problems::command(&problems, &shard, &means);
+    }
+    if shard.is_given() {
+        return Err("--shard: there is no file of problems; write `--problems FILE.jsonl`, too".into());
+    }
+    if surface.is_given() && !emit.is_given() {
+        return Err("--surface: no kernel is written; write `--emit FOLDER`, too".into());
+    }
+    let (surface, task) = (Surface::of(&surface)?, asked.task()?);
+    let outcome = found(&task, &means, String::new());
+    let is_cut = outcome.is_stopped && !outcome.is_whole;
+    let Some(best) = outcome.plans.first() else {
+        if is_cut {
+            let message = "it was stopped before the first plan was found; give it more time";
+            return Ok(Output { code: attend::STOPPED, ..Output::default().refused(message) });
+        }
+        return Ok(Output::text(text::emptied(&outcome)).refused(&nothing_left(&task.problem, &outcome)));
+    };
+    let stdout = match (as_json, explained) {
+        (true, _) => format!("{:#}\n", serde_json::Value::from(json::answer(&outcome))),
+        (false, None) => text::overview(&task.problem, &outcome),
+        (false, Some(number)) => match outcome.plans.get(number - 1) {
+            Some(plan) => text::explanation(plan, &outcome),
+            None => {
+                return Err(format!(
+                    "--explain: there is no plan {number}; {} were found",
+                    outcome.plans.len()
+                )
+                .into());
+            }
+        },
+    };
+    let folder = emit.raw().map(PathBuf::from);
+    let file = match &folder {
+        Some(folder) => Some((folder.join("plan.rs"), surface.source(best)?)),
+        None => None,
+    };
+    let code = if is_cut { attend::STOPPED } else { 0 };
+    Ok(Output { folder, file, code, ..Output::text(stdout) })
+}
+
+/// The answer to a task, from the cache or from a search. `what` stands before the line of its progress.
+fn found(task: &Task, means: &Means, what: String) -> Outcome {
+    let line = Line::new(what);
+    let watch = |progress: &furiosa_visa_plan::Progress| line.goes_on(progress);
+    let options = Search {
+        top: means.top,
+        limit: Some(means.time),
+        weights: task.weights,
+        threads: means.threads,
+        watch: Some(Watch(&watch)),
+        ..Search::default()
+    };
+    if let Some(known) = means.cache.read(&task.problem, &options) {
+        return known;
+    }
+    let outcome = search(&task.problem, &options);
+    means.cache.write(&task.problem, &options, &outcome);
+    outcome
+}
+
+/// The message of a space without a plan.
+fn nothing_left(problem: &Problem, outcome: &Outcome) -> String {
+    format!(
+        "no mapping of `{}` is left: {} choices, {} fit the memories, and rules refuse the others",
+        problem.einsum,
+        grouped(outcome.space.choices),
+        grouped(outcome.space.fitting)
+    )
+}
+
+/// The best plan of a contraction as the test of a crate, for `visa new --plan`: the text is an einsum, sizes and a type,
+/// with spaces between them.
+pub fn test_of(text: &str) -> Result<String, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let ([einsum, axes] | [einsum, axes, _]) = words[..] else {
+        return Err(format!(
+            "`--plan`: `{}` is no einsum with sizes and a type; write for example --plan 'mk,nk->mn M=256,N=64,K=128 i8'",
+            super::arguments::shown(text.as_ref())
+        ));
+    };
+    let mut asked = Asked::by_keys();
+    let given = [("einsum", Some(einsum)), ("axes", Some(axes)), ("dtype", words.get(2).copied())];
+    for (name, value) in given {
+        if let (Some(option), Some(value)) = (asked.option(name), value) {
+            option.set(value.into()).map_err(|Refusal(message)| message)?;
+        }
+    }
+    let task = asked.task().map_err(|Refusal(message)| format!("`--plan`: {message}"))?;
+    let means =
+        Means { top: 1, time: TIME, threads: Search::default().threads, cache: Cache::of_project(false) };
+    let outcome = found(&task, &means, String::new());
+    match outcome.plans.first() {
+        Some(best) => Ok(best.source()),
+        None => Err(format!("`--plan`: {}", nothing_left(&task.problem, &outcome))),
+    }
+}
