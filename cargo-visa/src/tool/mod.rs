@@ -207,10 +207,11 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless
                    the time is over
   --explain N      the reasons and the mappings of plan N, in the place of the table
-  --emit FOLDER    writes FOLDER/plan.rs: the best plan as a kernel, with a test of its values and of its cycles.
+  --emit FOLDER    writes FOLDER/plan.rs: the best plan, or that of --explain, as a kernel, with a test of its values and cycles.
                    It is a whole test of any crate that depends on the library and on `pollster`
   --surface NAME   of the kernel: `seed` (default, furiosa-visa-std) or `opt` (furiosa-opt-std), which chooses addresses, so
                    that its test asserts the cycles to a part in 8
+  --html FILE      writes a page: cycles against bytes of DM and of HBM for the plans of --top, their table, and reasons
   --json           one object: `plans` (best first), `gap`, `space`
   --no-cache       proven answers are kept in target/visa-plan of a project, and priced again when they are used: not now
 

@@ -256,3 +256,34 @@ fn an_empty_space_names_the_rules() {
         output.stdout
     );
 }
+
+/// The page has a point for each plan, both pictures, and the reasons of the best plan.
+#[test]
+fn a_page_shows_the_plans() {
+    let output = plan(&["--top", "7", "--html", "plans.html"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let (path, page) = output.file.expect("a file");
+    assert_eq!(path, Path::new("plans.html"));
+    assert_eq!(page.matches("<circle ").count(), 2 * 7, "{page}");
+    assert!(page.contains("mk,nk-&gt;mn of i8") && page.contains("<h2>Why plan 1</h2>"), "{page}");
+    let json: Value = serde_json::from_str(&plan(&["--top", "7", "--json"]).stdout).expect("it is JSON");
+    let best = json["plans"][0]["cycles"].as_u64().expect("a number");
+    let bytes = json["plans"][0]["dm_bytes"].as_u64().expect("a number");
+    assert!(page.contains(&format!("<title>plan 1: {best} cycles, {bytes} bytes</title>")) || best > 999, "{page}");
+    let refused = plan(&["--html", "a.html", "--emit", "folder"]);
+    assert_eq!(refused.code, 2);
+    assert_eq!(refused.stderr, "error: `--html` and `--emit` write one file each; give one of them\n");
+    assert_eq!(plan(&["--html", ""]).stderr, "error: --html: the name of the file is empty\n");
+}
+
+/// `--emit` writes the plan that `--explain` explains.
+#[test]
+fn the_plan_that_is_explained_is_written() {
+    let json: Value = serde_json::from_str(&plan(&["--top", "5", "--json"]).stdout).expect("it is JSON");
+    let cycles = |number: usize| json["plans"][number - 1]["cycles"].as_u64().expect("a number");
+    for number in [1, 5] {
+        let (_, text) = plan(&["--explain", &number.to_string(), "--emit", "folder"]).file.expect("a file");
+        assert!(text.contains(&format!("assert_eq!(cycles, {});", cycles(number))), "{number}: {text}");
+    }
+    assert!(cycles(1) < cycles(5));
+}
