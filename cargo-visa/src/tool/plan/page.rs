@@ -7,7 +7,7 @@ use furiosa_visa_rules::text::grouped;
 
 /// Size of a picture in pixels, and its margins: left, right, top, bottom.
 const SIZE: [f64; 2] = [560.0, 320.0];
-const MARGINS: [f64; 4] = [84.0, 16.0, 16.0, 44.0];
+const MARGINS: [f64; 4] = [84.0, 16.0, 30.0, 44.0];
 
 const STYLE: &str = "\
 :root { color-scheme: light dark; --back: #ffffff; --text: #1f2933; --faint: #5d6974; --line: #d9dfe5; --best: #3f7ae0;
@@ -26,9 +26,9 @@ svg .number { fill: var(--text); }
 .axis { stroke: var(--line); fill: none; } .bound { stroke: var(--bound); stroke-dasharray: 4 3; }
 .front { stroke: var(--best); fill: none; } .best { fill: var(--best); } .other { fill: var(--other); }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { padding: 3px 8px; text-align: left; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; } th, td { padding: 3px 8px; text-align: left; white-space: nowrap;
+  border-bottom: 1px solid var(--line); }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.held { color: var(--faint); }
 ";
 
 /// Text between tags.
@@ -87,7 +87,7 @@ fn picture(out: &mut String, points: &[(u64, u64)], what: &str, bound: u64) -> c
     writeln!(out, "<text x=\"{wall}\" y=\"{}\" text-anchor=\"end\">{}</text>", floor + 16.0, label(xs[1]))?;
     let middle = left + (wall - left) / 2.0;
     writeln!(out, "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{what}</text>", floor + 34.0)?;
-    writeln!(out, "<text x=\"{}\" y=\"{}\">cycles</text>", left + 6.0, top + 12.0)?;
+    writeln!(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">cycles</text>", left - 6.0, top - 12.0)?;
     if is_near {
         let y = y(bound);
         writeln!(out, "<path class=\"bound\" d=\"M{left} {y:.1}H{wall}\"/>")?;
@@ -97,8 +97,10 @@ fn picture(out: &mut String, points: &[(u64, u64)], what: &str, bound: u64) -> c
     let line: Vec<String> =
         kept.iter().map(|&own| format!("{:.1} {:.1}", x(points[own].0), y(points[own].1))).collect();
     writeln!(out, "<path class=\"front\" d=\"M{}\"/>", line.join("L"))?;
-    for (number, &(bytes, cycles)) in points.iter().enumerate() {
-        let is_kept = kept.contains(&number);
+    // Those on the line cover the others.
+    let others = (0..points.len()).filter(|own| !kept.contains(own));
+    for number in others.chain(kept.iter().copied()) {
+        let ((bytes, cycles), is_kept) = (points[number], kept.contains(&number));
         let class = if is_kept { "best" } else { "other" };
         let title = format!("plan {}: {} cycles, {} bytes", number + 1, grouped(cycles), grouped(bytes));
         writeln!(
