@@ -204,7 +204,9 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let parts = choice.splits[axis].at(Level::Blocks);
     let is_whole = tensor == choice.stream() && choice.stream_spread.is_none_or(|spread| spread.axis != axis);
     let local = choice.splits[axis].at(Level::Local) * if is_whole { parts } else { 1 };
-    if local >= own.size {
+    // Rows of weights are innermost in DM, so that an element of another axis is a run by itself.
+    let is_apart = tensor == 2 && own.size > 1 && own.role != Role::Of(choice.weights);
+    if local >= own.size && !is_apart {
         // The run may go on in the next axis.
         return whole;
     }
@@ -214,6 +216,7 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
         _ => choice.stream_spread,
     };
     let elements = match (choice.sums, choice.gather) {
+        _ if is_apart => 1,
         (Sums::Shared(shared), _) if tensor == 2 && shared == axis => together(problem, choice.weights, axis),
         (_, Some(gather)) if tensor == 2 => local * gather.count,
         _ => local / spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count),
