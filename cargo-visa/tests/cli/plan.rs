@@ -82,15 +82,16 @@ fn wrong_input_is_refused_with_the_edit() {
     of(&["--top", "0"], "--top: `0` is not a number from 1 to 100");
 }
 
-/// The summed axis is not the innermost one of `w`: no choice is left, and the rules are named.
+/// The innermost axis of both operands is one of a batch, of which slices hold one position: no choice is left, and the rules
+/// are named.
 #[test]
 fn an_empty_space_names_the_rules() {
-    let output = run(&["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64"]);
+    let output = run(&["plan", "--einsum", "mkb,nkb->bmn", "--axes", "B=8,M=8,N=8,K=64"]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.starts_with("error: no mapping of `mk,kn->mn` is left: "), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: no mapping of `mkb,nkb->bmn` is left: "), "{}", output.stderr);
     assert!(
         output.stdout.contains("refused  ")
-            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![K, N]>`"),
+            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![N, K, B]>`"),
         "{}",
         output.stdout
     );
