@@ -216,7 +216,7 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("Cargo.toml"), manifest).expect("the folder can be written");
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
-    // padded axes and two bits per element; operands that the Transpose Engine turns: weights that stream, and both.
+    // padded axes and two bits per element; operands that the Transpose Engine turns: one, and both.
     let problems = [
         ("mk,nk->mn", "M=64,N=64,K=512", "i8", None),
         ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf")),

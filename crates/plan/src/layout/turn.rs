@@ -9,6 +9,7 @@ use super::digits::Digits;
 use super::notation::{Mapping, Notation};
 use crate::choice::{Level, Spread, Turned};
 use crate::problem::Role;
+use core::slice::from_ref;
 use furiosa_visa_rules::spec;
 
 /// How an operand is turned in DM.
@@ -54,14 +55,14 @@ impl Brought<'_> {
         let brought = [outer.clone(), others(Role::Summed, 1), inner].concat();
         let groups: Vec<String> = digits.digit(axis, columns, local / columns).into_iter().collect();
         let outer = [outer, groups, others(Role::Summed, rows)].concat();
-        let (row, column) = (digits.digit(last, 1, rows)?, digits.digit(axis, 1, columns)?);
-        let with = |list: &[String], digit: &String| notation.list(&[list, &[digit.clone()]].concat());
+        let [row, column] = [digits.digit(last, 1, rows)?, digits.digit(axis, 1, columns)?];
+        let with = |digit: &String| notation.list(&[&outer, from_ref(digit)].concat());
         let padded = |digit: &String| notation.list(&[format!("{digit} # {flit}")]);
         Some(Turn {
             brought: notation.list(&brought)?,
-            fetch: [with(&outer, &row)?, notation.list(&[column.clone()])?],
+            fetch: [with(&row)?, notation.list(from_ref(&column))?],
             flit: padded(&column)?,
-            turned: [with(&outer, &column)?, padded(&row)?],
+            turned: [with(&column)?, padded(&row)?],
         })
     }
 }

@@ -163,8 +163,8 @@ impl Plan {
             )?;
             if is_turned {
                 writeln!(body, "{indent}let following = waiting.take().map(|brought| {{")?;
-                writeln!(body, "{indent}    let block = turn_block(ctx, &brought, {step} + 1);")?;
-                writeln!(body, "{indent}    load(ctx, &block, {step} + 1)")?;
+                writeln!(body, "{indent}    let turned = turn_block(ctx, &brought, {step} + 1);")?;
+                writeln!(body, "{indent}    load(ctx, &turned, {step} + 1)")?;
                 writeln!(body, "{indent}}});")?;
             } else {
                 writeln!(

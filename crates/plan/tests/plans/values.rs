@@ -123,6 +123,10 @@ fn random_choices_compute_the_contraction() {
     let count = for_cases(100, |random| {
         let problem = random_problem(random, &[1, 2, 3, 4, 6, 8, 13, 16, 24]);
         let mut all = choices(&problem);
+        // Axes of 12 positions are no whole rows, and are not padded by a third.
+        if all.is_empty() {
+            return Ok(());
+        }
         // Those with a pass behind the products are few.
         let is_finished = |choice: &Choice| choice.gather.is_some() || choice.parts(&problem) > 1;
         if random.chance(80) && all.iter().any(is_finished) {
