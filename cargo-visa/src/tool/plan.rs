@@ -238,7 +238,7 @@ fn explanation(plan: &Plan, outcome: &Outcome) -> String {
     }
     let work = &plan.work;
     let rows: Vec<Vec<String>> = [
-        ("main context", work.main, "products"),
+        ("main context", work.main, "products, and passes around them"),
         ("sub context", work.sub, "loads of the register file"),
         ("DMA", work.dma, "moves between HBM and DM"),
         ("ends", work.ends, "before the first product and behind the last one"),
@@ -246,9 +246,11 @@ fn explanation(plan: &Plan, outcome: &Outcome) -> String {
     .map(|(name, cycles, what)| vec![name.to_string(), grouped(cycles), what.to_string()])
     .to_vec();
     text += &format!("\n{}", table(&["resource", "cycles at least", "for"], &rows));
-    let rows: Vec<Vec<String>> = [
-        ("Cluster", &layout.cluster),
-        ("Slice", &layout.slice),
+    // Where a pass turns an operand, it is in DM in two orders.
+    let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
+    let brought = brought.into_iter().filter(|(_, path)| path.turn.is_some());
+    let units = [("Cluster", &layout.cluster), ("Slice", &layout.slice)];
+    let others = [
         ("stream in DM", &layout.stream.element),
         ("weights in DM", &layout.weights.element),
         ("rows", &layout.file[0]),
@@ -256,9 +258,13 @@ fn explanation(plan: &Plan, outcome: &Outcome) -> String {
         ("time of products", &layout.align[0]),
         ("packet of products", &layout.align[1]),
         ("sums in DM", &layout.result),
-    ]
-    .map(|(name, mapping)| vec![name.to_string(), mapping.to_string()])
-    .to_vec();
+    ];
+    let rows: Vec<Vec<String>> = units
+        .into_iter()
+        .chain(brought.map(|(name, path)| (name, path.brought())))
+        .chain(others)
+        .map(|(name, mapping)| vec![name.to_string(), mapping.to_string()])
+        .collect();
     text += &format!("\n{}", table(&["what", "where"], &rows));
     text
 }

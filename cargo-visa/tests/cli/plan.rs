@@ -33,6 +33,15 @@ fn an_explanation_has_reasons_and_mappings() {
     }
 }
 
+/// An operand that is turned is in DM in two orders.
+#[test]
+fn an_explanation_has_both_orders_of_what_is_turned() {
+    let problem = ["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64", "--explain", "1"];
+    let text = run(&problem).stdout;
+    assert!(text.contains("`w` has `N` innermost in HBM"), "{text}");
+    assert!(text.contains("weights as brought") && !text.contains("stream as brought"), "{text}");
+}
+
 #[test]
 fn json_is_one_object() {
     let output = plan(&["--json", "--top", "2"]);
