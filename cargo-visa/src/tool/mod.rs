@@ -228,7 +228,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
 Ctrl-C answers with the best plan so far and its gap, with exit code 130; the second one ends the program.
 The space: which operand is in the register file; the extents of each axis over tiles of HBM, clusters, slices, blocks and
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
-or handed round by the Switch Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
+or handed round by the Switch Engine. An operand with another axis inside than the summed one, as `w` of `mk,kn->mn`, is turned
+in DM by the Transpose Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
 best, until the bound of the next one is no better than what was found. Chips: one. Windows, and what follows
 a contraction, are not planned yet.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.

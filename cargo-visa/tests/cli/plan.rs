@@ -34,6 +34,15 @@ fn an_explanation_has_reasons_and_mappings() {
     }
 }
 
+/// An operand that is turned is in DM in two orders.
+#[test]
+fn an_explanation_has_both_orders_of_what_is_turned() {
+    let problem = ["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64", "--explain", "1"];
+    let text = run(&problem).stdout;
+    assert!(text.contains("`w` has `N` innermost in HBM"), "{text}");
+    assert!(text.contains("weights as brought") && !text.contains("stream as brought"), "{text}");
+}
+
 #[test]
 fn json_is_one_object() {
     let output = plan(&["--json", "--top", "2"]);
@@ -243,15 +252,16 @@ fn wrong_input_is_refused_with_the_edit() {
     );
 }
 
-/// The summed axis is not the innermost one of `w`: no choice is left, and the rules are named.
+/// The innermost axis of both operands is one of a batch, of which slices hold one position: no choice is left, and the rules
+/// are named.
 #[test]
 fn an_empty_space_names_the_rules() {
-    let output = run(&["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64"]);
+    let output = run(&["plan", "--einsum", "mkb,nkb->bmn", "--axes", "B=8,M=8,N=8,K=64"]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.starts_with("error: no mapping of `mk,kn->mn` is left: "), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: no mapping of `mkb,nkb->bmn` is left: "), "{}", output.stderr);
     assert!(
         output.stdout.contains("refused  ")
-            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![K, N]>`"),
+            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![N, K, B]>`"),
         "{}",
         output.stdout
     );

@@ -20,7 +20,7 @@ const DMN_ACCESS_BYTES: u64 = spec::DMN_BYTES_PER_CYCLE as u64;
 /// Work of a kernel, in cycles of the resource that does it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Products: the main context.
+    /// Products, and passes that turn operands: the main context.
     pub main: u64,
     /// Loads of the register file: the sub context.
     pub sub: u64,
@@ -31,7 +31,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// The bound: products lie between the first load and the last store.
+    /// The bound: the main context works between the first move and the last store.
     pub fn cycles(&self) -> u64 {
         (self.main + self.ends).max(self.sub).max(self.dma)
     }
@@ -140,13 +140,54 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         + units_of_runs(problem, choice, 2);
     let start = spec::DMA_STARTUP_CYCLES;
     let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
-    let ends = 2 * start + bring_weights + load;
-    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
+    // A pass that turns an operand writes one flit of a few bytes after another.
+    let turn = |operand: usize, bytes: u64| match choice.turned(problem, operand) {
+        Some(_) => {
+            let part = choice.spread(operand).map_or(bytes, |spread| bytes / spread.count as u64);
+            rates.issue + part / spec::TRANSPOSE_ROW_BYTES as u64
+        }
+        None => 0,
+    };
+    let turns = Turns {
+        stream: turn(choice.stream(), parts * stream * summed_bytes),
+        weights: turn(choice.weights, block_bytes),
+    };
     Work {
-        main: steps * products + finished + waits,
+        main: steps * products + finished + turns.main(schedule, load, rates),
         sub: loads * load,
         dma: (tiles + loads + sums) * start + data,
-        ends,
+        ends: 2 * start + bring_weights + turns.ends(schedule, load, 0, rates),
+    }
+}
+
+/// Cycles of the passes that turn a tile of the stream and a block of weights. 0: there is none.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    stream: u64,
+    weights: u64,
+}
+
+impl Turns {
+    /// Cycles of the main context for all of them, and while it waits for a register file that is loaded between products:
+    /// it turns what comes next meanwhile.
+    fn main(self, schedule: &Schedule, load: u64, rates: &Rates) -> u64 {
+        let (tiles, loads, _) = counts(schedule);
+        let wait = |turned: u64| load.saturating_sub(2 * rates.issue + turned);
+        let waits = match schedule.is_full && !schedule.is_resident {
+            true => (loads - tiles) * wait(self.weights) + (tiles - 1) * wait(self.weights + self.stream),
+            false => 0,
+        };
+        tiles * self.stream + loads * self.weights + waits
+    }
+
+    /// Cycles between the move of the first block and the first product that the main context does not spend on turning
+    /// operands. `stream`: those of the move of the first tile.
+    fn ends(self, schedule: &Schedule, load: u64, stream: u64, rates: &Rates) -> u64 {
+        let loads = schedule.steps_per_tile() as u64;
+        let before = if schedule.is_resident { loads } else { (schedule.steps() as u64).min(2) };
+        let of_block =
+            (self.weights + load).saturating_sub(if self.weights > 0 { 2 * rates.issue } else { 0 });
+        of_block.max(stream + self.stream).saturating_sub(before * self.weights + self.stream)
     }
 }
 
@@ -265,14 +306,17 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     let (load, products) = (pass(&first.load), pass(&first.products));
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
     let finish = first.finish.as_ref().map_or(0, pass);
+    let turns = Turns {
+        stream: first.turn_stream.as_ref().map_or(0, pass),
+        weights: first.turn_weights.as_ref().map_or(0, pass),
+    };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;
-    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
     let work = Work {
-        main: steps * products + sums * finish + waits,
+        main: steps * products + sums * finish + turns.main(schedule, load, rates),
         sub: loads * load,
         dma: tiles * stream + loads * weights + sums * store,
-        ends: weights + load.max(stream) + store,
+        ends: weights + turns.ends(schedule, load, stream, rates) + store,
     };
     Work {
         main: work.main.max(quick.main),

@@ -6,11 +6,14 @@
 //!   main            y0    y1    …
 //! ```
 //!
+//! An operand that comes in another order than products read it is turned by a pass of the main context: a tile before its
+//! first product, and a block before it is loaded. What is brought meanwhile goes to a buffer of its own.
+//!
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
 //! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
 
 use crate::choice::{Choice, Level, Spread, Sums};
-use crate::layout::{Finish, Layout, Path, Stored};
+use crate::layout::{Finish, Layout, Path, Stored, Turn};
 use crate::problem::{Problem, Role};
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
@@ -34,13 +37,13 @@ const DM_ALIGN_BYTES: u64 = 256;
 pub struct Schedule {
     /// Addresses of both operands and of the result in HBM.
     pub hbm: [u64; 3],
-    /// Addresses in DM of the first buffer for the stream, for weights, for sums, and for sums that wait for a pass behind
-    /// the products.
-    pub dm: [u64; 4],
+    /// Addresses in DM of the first buffer for the stream, for weights, for sums, for sums that wait for a pass behind the
+    /// products, and for the stream and weights as they are brought, if they are turned then.
+    pub dm: [u64; 6],
     /// Bytes of a buffer for each of them.
-    pub bytes: [u64; 4],
+    pub bytes: [u64; 6],
     /// Number of buffers for each of them.
-    pub buffers: [usize; 4],
+    pub buffers: [usize; 6],
     /// Number of tiles of the stream.
     pub tiles: usize,
     /// Number of blocks of weights per tile.
@@ -75,21 +78,34 @@ impl Schedule {
         let aligned = |elements: usize, bits: usize| {
             ((elements * bits).div_ceil(8) as u64).next_multiple_of(DM_ALIGN_BYTES)
         };
-        let bytes = [
+        let (stream_bytes, weights_bytes) = (
             aligned(parts * stream / spread(choice.stream_spread), bits),
             aligned(weights / spread(choice.weights_spread), bits),
+        );
+        let bytes = [
+            stream_bytes,
+            weights_bytes,
             aligned(sums / team, problem.output.bits()),
             aligned(parts * sums / team, problem.sum().bits()),
+            stream_bytes,
+            weights_bytes,
         ];
         let has_finish = parts > 1 || choice.gather.is_some();
-        let mut buffers =
-            [tiles.min(2), (tiles * loads).min(2), (tiles * blocks).min(2), usize::from(has_finish)];
-        if is_resident {
-            buffers[1] = loads;
+        let of_weights = if is_resident { loads } else { (tiles * loads).min(2) };
+        let mut buffers = [tiles.min(2), of_weights, (tiles * blocks).min(2), usize::from(has_finish), 0, 0];
+        // The main context turns a tile when no product reads the one before any more.
+        if choice.turned(problem, choice.stream()).is_some() {
+            (buffers[0], buffers[4]) = (1, tiles.min(2));
         }
-        let total = |buffers: [usize; 4]| (0..4).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        if choice.turned(problem, choice.weights).is_some() {
+            buffers[5] = of_weights.min(2);
+        }
+        let total = |buffers: [usize; 6]| (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
         // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
         let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
+        if total(buffers) > room {
+            [buffers[4], buffers[5]] = [buffers[4], buffers[5]].map(|count| count.min(1));
+        }
         if total(buffers) > room {
             buffers[0] = 1;
         }
@@ -103,9 +119,9 @@ impl Schedule {
         if hbm[2] + problem.bytes(2) > spec::HBM_BYTES {
             return None;
         }
-        let mut dm = [0; 4];
-        for kind in 1..3 {
-            dm[kind] = dm[kind - 1] + bytes[kind - 1] * buffers[kind - 1] as u64;
+        let mut dm = [0; 6];
+        for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
+            dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
@@ -122,7 +138,18 @@ impl Schedule {
         self.tiles * self.steps_per_tile()
     }
 
-    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait.
+    /// Tells if a tile of the stream comes while products read the one before.
+    pub fn is_ahead(&self) -> bool {
+        self.buffers[0] > 1 || self.buffers[4] > 0
+    }
+
+    /// The kind of buffers to which an operand comes: 0 is the stream, 1 are weights.
+    pub fn brought(&self, kind: usize) -> usize {
+        if self.buffers[4 + kind] > 0 { 4 + kind } else { kind }
+    }
+
+    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait, 4 and 5 of
+    /// the stream and weights as they are brought.
     pub fn buffer(&self, kind: usize, number: usize) -> u64 {
         self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind]) as u64
     }
@@ -138,7 +165,7 @@ impl Schedule {
 
     /// Bytes of DM that are used in each slice.
     pub fn dm_bytes(&self) -> u64 {
-        (0..4).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
+        (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
     }
 }
 
@@ -230,7 +257,7 @@ impl<'a> Kernel<'a> {
     }
 
     fn bring(&mut self, tensor: usize, path: &Path, step: usize, address: u64) -> Result<Tensor, PlanError> {
-        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.element.expr];
+        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
         let (tile, fill) = (self.tile(tensor, step)?, self.fill());
         let (operation, made) = to_dm(&tile, units, address, fill)?;
         self.operations.push(operation);
@@ -239,14 +266,45 @@ impl<'a> Kernel<'a> {
 
     /// Brings the tile of the stream with this number.
     fn bring_stream(&mut self, tile: usize) -> Result<Tensor, PlanError> {
-        let address = self.schedule.buffer(0, tile);
+        let address = self.schedule.buffer(self.schedule.brought(0), tile);
         self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.steps_per_tile(), address)
     }
 
     /// Brings the block of weights of a step.
     fn bring_weights(&mut self, step: usize) -> Result<Tensor, PlanError> {
-        let address = self.schedule.buffer(1, step);
+        let address = self.schedule.buffer(self.schedule.brought(1), step);
         self.bring(self.choice.weights, &self.layout.weights, step, address)
+    }
+
+    /// An operand as products read it. `kind`: 0 of the stream, 1 of weights.
+    fn turned(
+        &mut self,
+        brought: Tensor,
+        path: &Path,
+        kind: usize,
+        number: usize,
+    ) -> Result<Tensor, PlanError> {
+        let Some(Turn { fetch: [time, packet], flit, turned: [turned, row], .. }) = &path.turn else {
+            return Ok(brought);
+        };
+        let stream = Stream::begin(&brought, false)?
+            .fetch(self.problem.element, time.expr, packet.expr)?
+            .collect(time.expr, flit.expr)?
+            .transpose(turned.expr, row.expr)?;
+        let (address, fill) = (self.schedule.buffer(kind, number), self.fill());
+        let (operation, made) = stream.commit(path.element.expr, address, fill)?;
+        self.operations.push(operation);
+        Ok(made)
+    }
+
+    /// A tile of the stream as products read it.
+    fn turned_stream(&mut self, brought: Tensor, tile: usize) -> Result<Tensor, PlanError> {
+        self.turned(brought, &self.layout.stream, 0, tile)
+    }
+
+    /// The block of weights of a step as loads read it.
+    fn turned_weights(&mut self, brought: Tensor, step: usize) -> Result<Tensor, PlanError> {
+        self.turned(brought, &self.layout.weights, 1, step)
     }
 
     /// A stream from DM to its flits.
@@ -364,20 +422,21 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// Calls `each` with each tile of the stream and its number. With two buffers, the next tile comes before that.
+    /// Calls `each` with each tile of the stream and its number. With a buffer for it, the next tile comes before that.
     fn over_tiles(
         &mut self,
         first: Tensor,
         mut each: impl FnMut(&mut Self, &Tensor, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
-        let Schedule { tiles, buffers, .. } = *self.schedule;
+        let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
         let mut next = Some(first);
         for tile in 0..tiles {
             let own = match next.take() {
                 Some(own) => own,
                 None => self.bring_stream(tile)?,
             };
-            if buffers[0] > 1 && tile + 1 < tiles {
+            let own = self.turned_stream(own, tile)?;
+            if is_ahead && tile + 1 < tiles {
                 next = Some(self.bring_stream(tile + 1)?);
             }
             each(self, &own, tile)?;
@@ -402,6 +461,7 @@ impl<'a> Kernel<'a> {
         let mut weights = Vec::new();
         for block in 0..blocks {
             let own = self.bring_weights(block)?;
+            let own = self.turned_weights(own, block)?;
             weights.push(self.load(&own, block)?);
         }
         let first = self.bring_stream(0)?;
@@ -415,13 +475,14 @@ impl<'a> Kernel<'a> {
         let (blocks, steps) = (self.schedule.steps_per_tile(), self.schedule.steps());
         let is_full = self.schedule.is_full;
         let own = self.bring_weights(0)?;
+        let own = self.turned_weights(own, 0)?;
         let mut weights = self.load(&own, 0)?;
         let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
             for step in tile * blocks..(tile + 1) * blocks {
                 // A load that takes the whole register file waits for the products.
-                let own = waiting.take();
+                let own = waiting.take().map(|own| kernel.turned_weights(own, step + 1)).transpose()?;
                 let ahead = own.filter(|_| !is_full).map(|own| kernel.load(&own, step + 1)).transpose()?;
                 if step + 2 < steps {
                     waiting = Some(kernel.bring_weights(step + 2)?);
@@ -459,8 +520,12 @@ pub fn commands(
 pub struct First {
     /// Brings a tile of the stream.
     pub stream: Operation,
+    /// Turns it, if it is turned.
+    pub turn_stream: Option<Operation>,
     /// Brings a block of weights.
     pub weights: Operation,
+    /// Turns it, if it is turned.
+    pub turn_weights: Option<Operation>,
     /// Loads it to the register file.
     pub load: Operation,
     /// Multiplies.
@@ -485,7 +550,9 @@ pub fn first_commands(
 ) -> Result<First, PlanError> {
     let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
     let own = kernel.bring_stream(0)?;
+    let own = kernel.turned_stream(own, 0)?;
     let weights = kernel.bring_weights(0)?;
+    let weights = kernel.turned_weights(weights, 0)?;
     let loaded = kernel.load(&weights, 0)?;
     let sums = match (kernel.multiply(&own, &loaded, 0)?, &layout.finish) {
         (None, Some(finish)) => Some(kernel.finish(finish, 0)?),
@@ -498,7 +565,9 @@ pub fn first_commands(
     let mut next = || operations.next().unwrap_or_else(|| unreachable!("each call gave a command"));
     Ok(First {
         stream: next(),
+        turn_stream: layout.stream.turn.as_ref().map(|_| next()),
         weights: next(),
+        turn_weights: layout.weights.turn.as_ref().map(|_| next()),
         load: next(),
         products: next(),
         finish: layout.finish.as_ref().map(|_| next()),

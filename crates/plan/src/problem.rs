@@ -167,6 +167,11 @@ impl Problem {
         if tensor == 2 { self.output } else { self.element }
     }
 
+    /// The innermost axis of a tensor in HBM that has several positions.
+    pub fn innermost(&self, tensor: usize) -> Option<usize> {
+        self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1)
+    }
+
     /// Bytes of an operand (0, 1) or of the result (2).
     pub fn bytes(&self, tensor: usize) -> u64 {
         (self.elements(tensor) * self.element_of(tensor).bits()).div_ceil(8) as u64

@@ -145,7 +145,7 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
     }
     let work = &plan.work;
     let rows: Vec<Vec<String>> = [
-        ("main context", work.main, "products"),
+        ("main context", work.main, "products, and passes around them"),
         ("sub context", work.sub, "loads of the register file"),
         ("DMA", work.dma, "moves between HBM and DM"),
         ("ends", work.ends, "before the first product and behind the last one"),
@@ -162,16 +162,23 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
 /// The mappings of a plan, with their names.
 pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
-    let mut mappings = vec![
-        ("Cluster", &layout.cluster),
-        ("Slice", &layout.slice),
+    let mut mappings = vec![("Cluster", &layout.cluster), ("Slice", &layout.slice)];
+    // Where a pass turns an operand, it is in DM in two orders.
+    let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
+    mappings.extend(
+        brought
+            .into_iter()
+            .filter(|(_, path)| path.turn.is_some())
+            .map(|(name, path)| (name, path.brought())),
+    );
+    mappings.extend([
         ("stream in DM", &layout.stream.element),
         ("weights in DM", &layout.weights.element),
         ("rows", &layout.file[0]),
         ("elements of a row", &layout.file[1]),
         ("time of products", &layout.align[0]),
         ("packet of products", &layout.align[1]),
-    ];
+    ]);
     if let Some(finish) = &layout.finish {
         mappings
             .extend([("sums before the last pass", &finish.element), ("time of that pass", &finish.fetch)]);

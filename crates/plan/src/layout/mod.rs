@@ -3,8 +3,10 @@
 mod digits;
 mod finish;
 mod notation;
+mod turn;
 
 pub use notation::{Mapping, Notation};
+pub use turn::Turn;
 
 use crate::choice::{Choice, Level, Spread, Sums};
 use crate::problem::{Problem, Role};
@@ -12,6 +14,7 @@ use digits::Digits;
 use finish::Behind;
 use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::spec;
+use turn::Brought;
 
 /// A counter of a kernel: the value is `step / inner % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +57,23 @@ pub struct Stored {
 pub struct Path {
     /// Slice in DM.
     pub slice: Mapping,
-    /// Element in DM.
+    /// Element in DM, as it is fetched to the collect.
     pub element: Mapping,
+    /// The pass before that, if it comes from HBM in another order.
+    pub turn: Option<Turn>,
     /// Time and packet of the fetch.
     pub fetch: [Mapping; 2],
     /// Time behind the switch, if there is one.
     pub switch_time: Option<Mapping>,
     /// Time and packet of the collect.
     pub collect: [Mapping; 2],
+}
+
+impl Path {
+    /// Element in DM, as it is brought.
+    pub fn brought(&self) -> &Mapping {
+        self.turn.as_ref().map_or(&self.element, |turn| &turn.brought)
+    }
 }
 
 /// The sum over slices.
@@ -203,7 +215,15 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         .collect();
 
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
-    let path = |spread: Option<Spread>, copied: Role, element: Vec<String>, ahead: &[String]| {
+    let path = |operand: usize, copied: Role, parts: &[String], ahead: &[String]| {
+        let (own, spread) = (Role::Of(operand), choice.spread(operand));
+        let element = [digits.local(own, spread, &[], true), parts.to_vec()].concat();
+        let turn = match choice.turned(problem, operand) {
+            Some(turned) => {
+                Some(Brought { digits: &digits, notation, own, spread, parts, last }.turn(turned)?)
+            }
+            None => None,
+        };
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
         let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
         let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
@@ -214,6 +234,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 None => slice.clone(),
             },
             element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
+            turn,
             fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
             switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
             collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],
@@ -232,15 +253,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
     let stream_time = digits.local(of_stream, in_stream, &[], true);
     let groups = digits.local(of_weights, in_weights, &lows, true);
-    let in_dm = [stream_time.clone(), parts.clone()].concat();
-    let stream = path(choice.stream_spread, of_weights, in_dm, &stream_time)?;
+    let stream = path(choice.stream(), of_weights, &parts, &stream_time)?;
     let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
-    let weights = path(
-        choice.weights_spread,
-        of_stream,
-        digits.local(of_weights, in_weights, &[], true),
-        &rows_and_groups,
-    )?;
+    let weights = path(choice.weights, of_stream, &[], &rows_and_groups)?;
 
     // What arrives by a switch comes behind the digits that were in time.
     let with = |list: Vec<String>, spread: Option<Spread>| -> Vec<String> {

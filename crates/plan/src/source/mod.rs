@@ -132,6 +132,14 @@ impl Plan {
         };
         reached(stream, choice.stream_spread, slices(Role::Of(choice.weights)));
         reached(weights, choice.weights_spread, slices(Role::Of(choice.stream())));
+        for operand in [choice.stream(), choice.weights] {
+            if let Some(turned) = choice.turned(problem, operand) {
+                reasons.push(format!(
+                    "`{}` has `{}` innermost in HBM: a pass with the Transpose Engine turns what a slice has of it",
+                    NAMES[operand], problem.axes[turned.axis].name
+                ));
+            }
+        }
         reasons.push(format!(
             "bound: {} cycles, held by the {}; the kernel takes {:.2} times as long",
             self.work.cycles(),
@@ -143,7 +151,7 @@ impl Plan {
 
     fn types(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice, layout) = (&self.problem, &self.choice, &self.layout);
-        let element = problem.element;
+        let element_type = problem.element;
         for tensor in 0..3 {
             let stored = &layout.stored[tensor].element;
             writeln!(
@@ -160,16 +168,23 @@ impl Plan {
             [("Stream", &layout.stream, names[0]), ("Block", &layout.weights, names[1])]
         {
             let what = if name == "Stream" { "A tile" } else { "A block" };
-            writeln!(out, "/// {what} of `{operand}` in DM.")?;
-            writeln!(
-                out,
-                "type {name} = DmTensor<{element}, m![1], Cluster, {}, {}>;",
-                path.slice, path.element
-            )?;
+            let mut tensor = |name: String, order: &str, element: &Mapping| {
+                writeln!(out, "/// {what} of `{operand}` in DM{order}.")?;
+                let slice = &path.slice;
+                writeln!(out, "type {name} = DmTensor<{element_type}, m![1], Cluster, {slice}, {element}>;")
+            };
+            let order = match &path.turn {
+                Some(turn) => {
+                    tensor(format!("Brought{name}"), ", in the order of HBM", &turn.brought)?;
+                    ", as products read it"
+                }
+                None => "",
+            };
+            tensor(name.to_string(), order, &path.element)?;
         }
         let [row, file] = &layout.file;
         writeln!(out, "/// A block of `{}` in the register file.", names[1])?;
-        writeln!(out, "type Weights = TrfTensor<{element}, m![1], Cluster, Slice, {row}, {file}>;")?;
+        writeln!(out, "type Weights = TrfTensor<{element_type}, m![1], Cluster, Slice, {row}, {file}>;")?;
         let named = |slice: &Mapping| match slice == &layout.slice {
             true => "Slice".to_string(),
             false => slice.to_string(),

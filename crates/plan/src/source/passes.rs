@@ -1,7 +1,7 @@
 //! The functions of a kernel: moves, and passes of the Tensor Unit.
 
 use super::{NAMES, hbm};
-use crate::layout::{Finish, Parts, Path, Stored};
+use crate::layout::{Finish, Parts, Path, Stored, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
@@ -43,29 +43,62 @@ impl Plan {
     pub(super) fn moves(&self, out: &mut String) -> core::fmt::Result {
         let (choice, layout) = (&self.choice, &self.layout);
         let (stream, weights) = (choice.stream(), choice.weights);
-        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[0] > 1;
+        let made = |path: &Path, name: &str| match path.turn {
+            Some(_) => format!("Brought{name}"),
+            None => name.to_string(),
+        };
+        let kind = self.schedule.brought(0);
+        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_tiles { "tile" } else { "_tile" };
         writeln!(out, "/// Brings a tile of `{}` to DM.", NAMES[stream])?;
         writeln!(
             out,
-            "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> Stream {{",
+            "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[stream],
-            hbm(stream)
+            hbm(stream),
+            made(&layout.stream, "Stream")
         )?;
         self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))?;
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(kind, number))?;
+        if let Some(turn) = &layout.stream.turn {
+            writeln!(out, "/// Turns a tile of `{}`: what products sum over goes inside.", NAMES[stream])?;
+            writeln!(out, "fn turn_stream(ctx: &mut Context, brought: &BroughtStream) -> Stream {{")?;
+            self.turned(out, turn, 0, "0")?;
+        }
 
-        let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[1] > 1;
+        let kind = self.schedule.brought(1);
+        let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_blocks { "step" } else { "_step" };
         writeln!(out, "/// Brings the block of `{}` of a step to DM.", NAMES[weights])?;
         writeln!(
             out,
-            "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> Block {{",
+            "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[weights],
-            hbm(weights)
+            hbm(weights),
+            made(&layout.weights, "Block")
         )?;
         self.tiles(out, NAMES[weights], &layout.stored[weights], 1, number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(1, number))
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(kind, number))?;
+        if let Some(turn) = &layout.weights.turn {
+            let number = if self.schedule.buffers[1] > 1 { "step" } else { "_step" };
+            writeln!(out, "/// Turns the block of a step: what products sum over goes inside.")?;
+            writeln!(
+                out,
+                "fn turn_block(ctx: &mut Context, brought: &BroughtBlock, {number}: usize) -> Block {{"
+            )?;
+            self.turned(out, turn, 1, number)?;
+        }
+        Ok(())
+    }
+
+    /// The pass that turns an operand.
+    fn turned(&self, out: &mut String, turn: &Turn, kind: usize, number: &str) -> core::fmt::Result {
+        let Turn { fetch: [time, packet], flit, turned: [turned, row], .. } = turn;
+        writeln!(out, "    (ctx.main.begin(brought.view()))")?;
+        writeln!(out, "        .fetch::<{}, {time}, {packet}>()", self.problem.element)?;
+        writeln!(out, "        .collect::<{time}, {flit}>()")?;
+        writeln!(out, "        .transpose::<{turned}, {row}>()")?;
+        writeln!(out, "        .commit({})\n}}\n", self.address(kind, number))
     }
 
     fn collected(&self, out: &mut String, path: &Path) -> core::fmt::Result {

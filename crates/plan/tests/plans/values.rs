@@ -15,7 +15,7 @@ use reference::random::Random;
 use std::cell::Cell;
 
 /// Random choices of a problem until one is legal.
-const TRIES: usize = 12;
+const TRIES: usize = 60;
 
 /// A tensor of the host as bytes, and as numbers.
 fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>, Vec<u8>) {
@@ -92,12 +92,41 @@ fn run(plan: &Plan, operands: [Vec<u8>; 2]) -> (Vec<u8>, u64) {
     (found.bytes, system.report().kernels[0].makespan())
 }
 
+/// Compares a plan with the host, with what was predicted, and with its bounds.
+pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
+    let problem = &plan.problem;
+    let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
+    let sums = expected(problem, [&operands[0].0, &operands[1].0]);
+    let (bytes, cycles) = run(plan, operands.map(|(_, bytes)| bytes));
+    let expected: Vec<u8> = match problem.output {
+        ElementType::I32 => sums.iter().flat_map(|sum| sum.to_le_bytes()).collect(),
+        ElementType::F32 => sums.iter().flat_map(|sum| (*sum as f32).to_le_bytes()).collect(),
+        _ => sums.iter().flat_map(|sum| bf16::from_f32(*sum as f32).to_bits().to_le_bytes()).collect(),
+    };
+    let told = || format!("{} with {}: {:?}", problem.einsum, problem.axes_text(), plan.choice);
+    if bytes != expected {
+        return Err(format!("{}: other values", told()));
+    }
+    if cycles != plan.cycles {
+        return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
+    }
+    let least = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
+    if least > cycles {
+        return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
+    }
+    Ok(())
+}
+
 #[test]
 fn random_choices_compute_the_contraction() {
     let legal = Cell::new(0);
     let count = for_cases(100, |random| {
         let problem = random_problem(random, &[1, 2, 3, 4, 6, 8, 13, 16, 24]);
         let mut all = choices(&problem);
+        // Axes of 12 positions are no whole rows, and are not padded by a third.
+        if all.is_empty() {
+            return Ok(());
+        }
         // Those with a pass behind the products are few.
         let is_finished = |choice: &Choice| choice.gather.is_some() || choice.parts(&problem) > 1;
         if random.chance(80) && all.iter().any(is_finished) {
@@ -108,26 +137,7 @@ fn random_choices_compute_the_contraction() {
             (0..TRIES).find_map(|_| Plan::of(&problem, random.pick(&all), Profile::default()).ok());
         let Some(plan) = legal_one else { return Ok(()) };
         legal.set(legal.get() + 1);
-        let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
-        let sums = expected(&problem, [&operands[0].0, &operands[1].0]);
-        let (bytes, cycles) = run(&plan, operands.map(|(_, bytes)| bytes));
-        let expected: Vec<u8> = match problem.output {
-            ElementType::I32 => sums.iter().flat_map(|sum| sum.to_le_bytes()).collect(),
-            ElementType::F32 => sums.iter().flat_map(|sum| (*sum as f32).to_le_bytes()).collect(),
-            _ => sums.iter().flat_map(|sum| bf16::from_f32(*sum as f32).to_bits().to_le_bytes()).collect(),
-        };
-        let told = || format!("{} with {}: {:?}", problem.einsum, problem.axes_text(), plan.choice);
-        if bytes != expected {
-            return Err(format!("{}: other values", told()));
-        }
-        if cycles != plan.cycles {
-            return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
-        }
-        let least = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
-        if least > cycles {
-            return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
-        }
-        Ok(())
+        compare(random, &plan)
     });
     assert!(4 * legal.get() >= 3 * count, "{} of {count} choices are legal", legal.get());
 }
