@@ -26,6 +26,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     use lexopt::Arg::{Long, Short};
     let (mut einsum, mut axes) = (Once::new("--einsum"), Once::new("--axes"));
     let (mut dtype, mut acc, mut out) = (Once::new("--dtype"), Once::new("--acc"), Once::new("--out"));
+    let mut epilogue = Once::new("--epilogue");
     let (mut top, mut role, mut time) = (Once::new("--top"), Once::new("--role"), Once::new("--time"));
     let (mut emit, mut explain, mut as_json) = (Once::new("--emit"), Once::new("--explain"), false);
     while let Some(argument) = parser.next()? {
@@ -36,6 +37,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Long("dtype") => dtype.set(parser.value()?)?,
             Long("acc") => acc.set(parser.value()?)?,
             Long("out") => out.set(parser.value()?)?,
+            Long("epilogue") => epilogue.set(parser.value()?)?,
             Long("top") => top.set(parser.value()?)?,
             Long("role") => role.set(parser.value()?)?,
             Long("time") => time.set(parser.value()?)?,
@@ -51,7 +53,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let einsum = einsum.text()?.ok_or_else(|| missing("--einsum", "'mk,nk->mn'"))?;
     let sizes = axes.text()?.ok_or_else(|| missing("--axes", "M=256,N=64,K=128"))?;
     let element = dtype.element_type(true)?.unwrap_or(ElementType::I8);
-    let problem = Problem::new(einsum, sizes, element, out.element_type(true)?)
+    let steps = epilogue.text()?.unwrap_or_default();
+    let problem = Problem::with_epilogue(einsum, sizes, element, out.element_type(true)?, steps)
         .map_err(|error| Refusal(format!("--{error}")))?;
     if let Some(acc) = acc.element_type(true)?
         && acc != problem.sum()
@@ -137,8 +140,12 @@ fn overview(problem: &Problem, outcome: &Outcome) -> String {
             grouped(outcome.bound)
         )
     };
+    let followed = match problem.epilogue.is_empty() {
+        true => String::new(),
+        false => format!(", then `{}`", problem.epilogue_text()),
+    };
     let mut text = format!(
-        "problem  `{}` of {}, to {}; {}\n\
+        "problem  `{}` of {}{followed}, to {}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}\n\
          found    {} cycles, {} of the bound; {proof}\n\n",
         problem.einsum,
