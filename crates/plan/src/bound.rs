@@ -227,7 +227,23 @@ fn live(problem: &Problem, choice: &Choice, amount: u64, roles: impl Fn(Role) ->
 /// Bytes that go through HBM, copies for slices and clusters included.
 pub fn hbm_bytes(problem: &Problem, choice: &Choice, schedule: &Schedule) -> u64 {
     let moved = |operand| copies(problem, choice, operand) * problem.bytes(operand);
-    moved(choice.stream()) + rounds(problem, choice, schedule) * moved(choice.weights) + problem.bytes(2)
+    let own =
+        moved(choice.stream()) + rounds(problem, choice, schedule) * moved(choice.weights) + problem.bytes(2);
+    own + bias_bytes(problem, choice)
+}
+
+/// Bytes of the copies of a bias, one for each slice that has sums.
+fn bias_bytes(problem: &Problem, choice: &Choice) -> u64 {
+    let Some(axis) = problem.bias_axis() else { return 0 };
+    let split = &choice.splits[axis];
+    let at = |level| {
+        let axes = problem.axes.iter().zip(&choice.splits);
+        axes.filter(|(axis, _)| axis.role != Role::Summed)
+            .map(|(_, split)| split.at(level))
+            .product::<usize>()
+    };
+    let copies = at(Level::Cluster) * at(Level::Slice) / split.at(Level::Cluster) / split.at(Level::Slice);
+    (copies * problem.axes[axis].size * (spec::FLIT_BYTES / spec::BEAT_LANES)) as u64
 }
 
 /// Cycles in which all channels of HBM serve units.
@@ -304,6 +320,10 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         _ => 0,
     };
     let (load, products) = (pass(&first.load), pass(&first.products));
+    let (bias, bias_loads) = match first.bias.split_first() {
+        Some((bring, loads)) => (moved(bring), loads.iter().map(pass).sum()),
+        None => (0, 0),
+    };
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
     let finish = first.finish.as_ref().map_or(0, pass);
     let turns = Turns {
@@ -314,9 +334,9 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     let sums = tiles * schedule.blocks as u64;
     let work = Work {
         main: steps * products + sums * finish + turns.main(schedule, load, rates),
-        sub: loads * load,
-        dma: tiles * stream + loads * weights + sums * store,
-        ends: weights + turns.ends(schedule, load, stream, rates) + store,
+        sub: loads * load + bias_loads,
+        dma: tiles * stream + loads * weights + sums * store + bias,
+        ends: weights + turns.ends(schedule, load, bias + stream, rates) + store,
     };
     Work {
         main: work.main.max(quick.main),

@@ -10,10 +10,12 @@
 //! first product, and a block before it is loaded. What is brought meanwhile goes to a buffer of its own.
 //!
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
-//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
+//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored. What follows the sums
+//! is at the end of the last pass of a step; a bias is in the vector register file before the first one.
 
 use crate::choice::{Choice, Level, Spread, Sums};
-use crate::layout::{Finish, Layout, Path, Stored, Turn};
+use crate::epilogue::{Program, apply, bring_bias, load_bias};
+use crate::layout::{Finish, Layout, Path, Stored, Turn, bias};
 use crate::problem::{Problem, Role};
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
@@ -31,6 +33,38 @@ use furiosa_visa_rules::tensor::{DM_LAST_BYTES, Shape, automatic_address};
 const HBM_ALIGN_BYTES: u64 = 1 << 20;
 /// Alignment of tensors in DM, in bytes.
 const DM_ALIGN_BYTES: u64 = 256;
+
+/// Where a bias is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BiasPlace {
+    /// Address in HBM.
+    pub hbm: u64,
+    /// Address in DM.
+    pub dm: u64,
+    /// Bytes in DM.
+    pub bytes: u64,
+    /// Number of parts. Each one is for other tiles or blocks.
+    pub tiles: usize,
+    /// Bytes of a part in the vector register file.
+    pub part_bytes: u64,
+}
+
+impl BiasPlace {
+    /// Places the bias of a choice, if there is one. `None`: it does not fit the vector register file.
+    fn new(problem: &Problem, choice: &Choice) -> Option<Option<Self>> {
+        let Some(axis) = problem.bias_axis() else { return Some(None) };
+        let tiles = bias::tiles(choice, axis);
+        let part_bytes = (bias::flits(problem, choice, axis) * spec::FLIT_BYTES) as u64;
+        let all = part_bytes * tiles as u64;
+        let bytes = all.next_multiple_of(DM_ALIGN_BYTES);
+        (all <= spec::VRF_BYTES as u64).then_some(Some(Self { hbm: 0, dm: 0, bytes, tiles, part_bytes }))
+    }
+
+    /// The address of a part in the vector register file.
+    pub fn file(&self, number: usize) -> u64 {
+        number as u64 * self.part_bytes
+    }
+}
 
 /// Where tensors are, and in which steps they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +84,8 @@ pub struct Schedule {
     pub blocks: usize,
     /// Number of parts of each sum. The weights of a block come in as many pieces.
     pub parts: usize,
+    /// The bias, if there is one.
+    pub bias: Option<BiasPlace>,
     /// Whether the weights are loaded once.
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
@@ -57,7 +93,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Places the buffers of a choice. `None`: they do not fit DM, or the weights do not fit the register file.
+    /// Places the buffers of a choice. `None`: they do not fit DM, or weights or a bias do not fit their register files.
     pub fn new(problem: &Problem, choice: &Choice) -> Option<Self> {
         let (tiles, blocks, parts) = (choice.tiles(problem), choice.blocks(problem), choice.parts(problem));
         let loads = blocks * parts;
@@ -100,7 +136,10 @@ impl Schedule {
         if choice.turned(problem, choice.weights).is_some() {
             buffers[5] = of_weights.min(2);
         }
-        let total = |buffers: [usize; 6]| (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        let mut bias = BiasPlace::new(problem, choice)?;
+        let bias_bytes = bias.map_or(0, |bias| bias.bytes);
+        let total =
+            |buffers: [usize; 6]| bias_bytes + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
         // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
         let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
         if total(buffers) > room {
@@ -116,16 +155,24 @@ impl Schedule {
         for tensor in 1..3 {
             hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
         }
-        if hbm[2] + problem.bytes(2) > spec::HBM_BYTES {
+        let mut end = hbm[2] + problem.bytes(2);
+        if let (Some(place), Some(axis)) = (&mut bias, problem.bias_axis()) {
+            place.hbm = end.next_multiple_of(HBM_ALIGN_BYTES);
+            end = place.hbm + problem.axes[axis].size as u64 * (spec::FLIT_BYTES / spec::BEAT_LANES) as u64;
+        }
+        if end > spec::HBM_BYTES {
             return None;
         }
         let mut dm = [0; 6];
         for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
             dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
         }
+        if let Some(place) = &mut bias {
+            place.dm = dm[5] + bytes[5] * buffers[5] as u64;
+        }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, is_resident, is_full })
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, is_resident, is_full })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -165,7 +212,8 @@ impl Schedule {
 
     /// Bytes of DM that are used in each slice.
     pub fn dm_bytes(&self) -> u64 {
-        (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
+        let bias = self.bias.map_or(0, |bias| bias.bytes);
+        bias + (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum::<u64>()
     }
 }
 
@@ -174,6 +222,8 @@ impl Schedule {
 pub struct Commands {
     /// Both operands and the result.
     pub tensors: [Tensor; 3],
+    /// The bias, if there is one.
+    pub bias: Option<Tensor>,
     /// The commands.
     pub operations: Vec<Operation>,
 }
@@ -185,6 +235,12 @@ struct Kernel<'a> {
     layout: &'a Layout,
     schedule: &'a Schedule,
     tensors: [Tensor; 3],
+    /// What follows the sums, in the pass that makes what is stored.
+    program: Program,
+    /// The bias in HBM.
+    bias: Option<Tensor>,
+    /// The parts of the bias in the vector register file.
+    loaded_bias: Vec<Tensor>,
     /// Sums that wait for a pass behind the products.
     waiting: Option<Tensor>,
     fills: u64,
@@ -211,10 +267,19 @@ impl<'a> Kernel<'a> {
             layout,
             schedule,
             tensors,
+            program: Program::new(problem, layout.parts().is_some())?,
+            bias: None,
+            loaded_bias: Vec::new(),
             waiting: None,
             fills: 3,
             operations: Vec::new(),
         };
+        if let (Some(bias), Some(place), Some(element)) =
+            (&layout.bias, schedule.bias, problem.bias_element())
+        {
+            let fill = kernel.fill();
+            kernel.bias = Some(Tensor::new(Shape::hbm(element, ONE, bias.stored.expr), place.hbm, fill)?);
+        }
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
             let shape = Shape::dm(
@@ -338,6 +403,32 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// Brings the bias, and loads all of its parts to the vector register file.
+    fn load_bias(&mut self) -> Result<(), PlanError> {
+        let (Some(bias), Some(place), Some(source)) = (&self.layout.bias, self.schedule.bias, self.bias)
+        else {
+            return Ok(());
+        };
+        let (units, fill) = ([&self.layout.cluster, self.layout.result_slice()], self.fill());
+        let (operation, there) = bring_bias(bias, units, &source, place.dm, fill)?;
+        self.operations.push(operation);
+        for number in 0..place.tiles {
+            let fill = self.fill();
+            let (operation, part) = load_bias(bias, &there, number, place.file(number), fill)?;
+            self.operations.push(operation);
+            self.loaded_bias.push(part);
+        }
+        Ok(())
+    }
+
+    /// Adds what follows the sums of a step to a stream inside the Vector Engine.
+    fn epilogue(&self, stream: Stream, step: usize) -> Result<Stream, PlanError> {
+        let Some(ends) = &self.layout.ends else { return Ok(stream) };
+        let tile = self.layout.bias.as_ref().and_then(|bias| bias.tile.as_ref());
+        let part = tile.map_or(0, |tile| step / tile.inner % self.loaded_bias.len());
+        apply(stream, &self.program, ends, self.loaded_bias.get(part))
+    }
+
     /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
     fn multiply(
         &mut self,
@@ -356,14 +447,20 @@ impl<'a> Kernel<'a> {
             .align(weights, time.expr, packet.expr)?
             .contract(ONE)?
             .accumulate(AccumulationKind::Interleaved, accumulate.expr, row.expr)?;
-        if let Some(reduce) = reduce {
-            let op = match self.problem.sum() {
-                ElementType::I32 => ReduceOperator::AddI32,
-                _ => ReduceOperator::AddF32,
-            };
-            sums = (sums.vector_init()?)
-                .inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?
-                .vector_final()?;
+        let has_epilogue = self.waiting.is_none() && !self.program.is_empty();
+        if reduce.is_some() || has_epilogue {
+            sums = sums.vector_init()?;
+            if let Some(reduce) = reduce {
+                let op = match self.problem.sum() {
+                    ElementType::I32 => ReduceOperator::AddI32,
+                    _ => ReduceOperator::AddF32,
+                };
+                sums = sums.inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?;
+            }
+            if has_epilogue {
+                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, step)?;
+            }
+            sums = sums.vector_final()?;
         }
         if let Some(whole) = self.waiting {
             let view = match self.layout.parts() {
@@ -390,17 +487,24 @@ impl<'a> Kernel<'a> {
             time = switched.expr;
         }
         sums = sums.collect(time, packet)?;
+        if finish.parts.is_some() || !self.program.is_empty() {
+            sums = sums.vector_init()?.branch(BranchMode::Unconditional)?;
+        }
         if let Some(parts) = &finish.parts {
             let op = match self.problem.sum() {
                 ElementType::I32 => ReduceOperator::AddSatI32,
                 _ => ReduceOperator::AddF32,
             };
             let [split, half] = &parts.split;
-            sums = (sums.vector_init()?.branch(BranchMode::Unconditional)?)
-                .call(&Call::Split { time: split.expr, packet: half.expr })?
-                .intra_slice_reduce(parts.axis, op, parts.added.expr, half.expr)?
-                .call(&Call::Concat { time: parts.time.expr, packet })?
-                .vector_final()?;
+            sums = sums.call(&Call::Split { time: split.expr, packet: half.expr })?.intra_slice_reduce(
+                parts.axis,
+                op,
+                parts.added.expr,
+                half.expr,
+            )?;
+        }
+        if finish.parts.is_some() || !self.program.is_empty() {
+            sums = self.epilogue(sums, step)?.vector_final()?;
         }
         if let Some(packet) = &self.layout.cast {
             sums = sums.cast(self.problem.output, packet.expr)?;
@@ -464,6 +568,7 @@ impl<'a> Kernel<'a> {
             let own = self.turned_weights(own, block)?;
             weights.push(self.load(&own, block)?);
         }
+        self.load_bias()?;
         let first = self.bring_stream(0)?;
         self.over_tiles(first, |kernel, stream, tile| {
             let mut steps = weights.iter().zip(tile * blocks..);
@@ -477,6 +582,7 @@ impl<'a> Kernel<'a> {
         let own = self.bring_weights(0)?;
         let own = self.turned_weights(own, 0)?;
         let mut weights = self.load(&own, 0)?;
+        self.load_bias()?;
         let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
@@ -512,7 +618,7 @@ pub fn commands(
     } else {
         kernel.streamed()?
     }
-    Ok(Commands { tensors: kernel.tensors, operations: kernel.operations })
+    Ok(Commands { tensors: kernel.tensors, bias: kernel.bias, operations: kernel.operations })
 }
 
 /// One command of each kind.
@@ -528,6 +634,8 @@ pub struct First {
     pub turn_weights: Option<Operation>,
     /// Loads it to the register file.
     pub load: Operation,
+    /// Brings the bias, and loads its parts, if there is one.
+    pub bias: Vec<Operation>,
     /// Multiplies.
     pub products: Operation,
     /// The pass behind the products, if there is one.
@@ -554,6 +662,7 @@ pub fn first_commands(
     let weights = kernel.bring_weights(0)?;
     let weights = kernel.turned_weights(weights, 0)?;
     let loaded = kernel.load(&weights, 0)?;
+    kernel.load_bias()?;
     let sums = match (kernel.multiply(&own, &loaded, 0)?, &layout.finish) {
         (None, Some(finish)) => Some(kernel.finish(finish, 0)?),
         (sums, _) => sums,
@@ -569,6 +678,7 @@ pub fn first_commands(
         weights: next(),
         turn_weights: layout.weights.turn.as_ref().map(|_| next()),
         load: next(),
+        bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
         finish: layout.finish.as_ref().map(|_| next()),
         store: next(),

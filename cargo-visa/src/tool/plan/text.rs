@@ -33,8 +33,12 @@ pub fn head(problem: &Problem, outcome: &Outcome) -> String {
             grouped(outcome.bound)
         )
     };
+    let followed = match problem.epilogue.is_empty() {
+        true => String::new(),
+        false => format!(", then `{}`", problem.epilogue_text()),
+    };
     format!(
-        "problem  `{}` of {}, to {}; {}\n\
+        "problem  `{}` of {}{followed}, to {}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}\n\
          found    {} cycles, {} of the bound; {proof}\n",
         problem.einsum,

@@ -1,14 +1,17 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
+pub(crate) mod bias;
 mod digits;
 mod finish;
 mod notation;
 mod turn;
 
+pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
 pub use turn::Turn;
 
 use crate::choice::{Choice, Level, Spread, Sums};
+use crate::epilogue::Ends;
 use crate::problem::{Problem, Role};
 use digits::Digits;
 use finish::Behind;
@@ -140,6 +143,10 @@ pub struct Layout {
     pub reduce: Option<Reduce>,
     /// The pass behind the products, if there is one.
     pub finish: Option<Finish>,
+    /// Mappings of the sums in the pass that ends with an epilogue, or that adds parts.
+    pub ends: Option<Ends>,
+    /// The bias, if there is one.
+    pub bias: Option<Bias>,
     /// Packet of sums that are narrowed, if they are.
     pub cast: Option<Mapping>,
     /// Elements of the result in DM.
@@ -307,7 +314,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         }
     };
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
-    let cast = match problem.output == problem.sum() {
+    let cast = match problem.output == problem.before_cast() {
         true => None,
         false => Some(notation.list(&[format!("{} # {lanes}", row.text)])?),
     };
@@ -331,6 +338,26 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         (Some(finish), result)
     };
 
+    // Where the sums leave the last pass, in flits and in halves of them.
+    let ends = if problem.epilogue.is_empty() && axis_of_parts.is_none() {
+        None
+    } else {
+        let last = finish.as_ref().map(|finish| match (&finish.parts, &finish.switch) {
+            (Some(parts), _) => &parts.time,
+            (None, Some([_, time])) => time,
+            (None, None) => &finish.fetch,
+        });
+        let time = match (last, &reduce) {
+            (Some(time), _) => time.clone(),
+            (None, Some(reduce)) => reduce.time.clone(),
+            (None, None) => notation.list(&accumulate)?,
+        };
+        let whole = if time.text == "1" { Vec::new() } else { vec![time.text.clone()] };
+        let halves = [whole, vec![digits.digit(rows?, spec::BEAT_LANES / 2, 2)?]].concat();
+        let half = notation.list(&[digits.digit(rows?, 1, spec::BEAT_LANES / 2)?])?;
+        Some(Ends { flits: [time, row.clone()], halves: [notation.list(&halves)?, half] })
+    };
+
     // Steps, outermost first.
     let mut counters: Vec<(usize, Counter)> = Vec::new();
     for (role, level) in [
@@ -351,6 +378,13 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         counter.inner = inner;
         inner *= counter.count;
     }
+    let bias = match problem.bias_axis() {
+        Some(axis) => {
+            let counter = counters.iter().find(|(own, _)| *own == axis);
+            Some(digits.bias(notation, axis, counter.map_or(1, |(_, counter)| counter.inner))?)
+        }
+        None => None,
+    };
     let stored = |tensor| digits.stored(notation, tensor, &counters);
     Some(Layout {
         stored: [stored(0)?, stored(1)?, stored(2)?],
@@ -363,6 +397,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         file: [row, file],
         reduce,
         finish,
+        ends,
+        bias,
         cast,
         result,
     })

@@ -8,7 +8,8 @@ impl Plan {
     fn signature(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
         writeln!(out, "#[device(chip = 1)]")?;
-        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, y: &mut HbmY) {{")?;
+        let bias = if self.layout.bias.is_some() { "b: &HbmBias, " } else { "" };
+        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, {bias}y: &mut HbmY) {{")?;
         match self.layout.finish {
             Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
             None => Ok(()),
@@ -66,8 +67,9 @@ impl Plan {
         is_last: Option<bool>,
     ) -> Result<String, core::fmt::Error> {
         let (mut out, parts) = (String::new(), self.schedule.parts);
+        let bias = self.bias_of_step(step);
         if self.layout.finish.is_none() {
-            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {step});")?;
+            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {bias}{step});")?;
             writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
             return Ok(out);
         }
@@ -79,7 +81,7 @@ impl Plan {
             writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
         }
         if is_last != Some(false) {
-            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {step});")?;
+            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?;
             writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
         }
         if is_last.is_none() {
@@ -110,6 +112,7 @@ impl Plan {
             }
             writeln!(out, "    let weights{block} = load(ctx, &block{block}, {block});")?;
         }
+        self.bias_loaded(out)?;
         let mut body = String::new();
         for block in 0..blocks {
             let step = match (tiles, blocks) {
@@ -136,6 +139,7 @@ impl Plan {
             writeln!(out, "    let first = turn_block(ctx, &first, 0);")?;
         }
         writeln!(out, "    let mut loaded = Some(load(ctx, &first, 0));")?;
+        self.bias_loaded(out)?;
         let mut body = String::new();
         let indent = if blocks == 1 { "    " } else { "        " };
         if blocks > 1 {

@@ -1,5 +1,6 @@
 //! A plan as source: a whole test of a crate, with the kernel, a check on the host, and the cycles.
 
+mod bias;
 mod kernel;
 mod passes;
 mod test;
@@ -31,6 +32,7 @@ impl Plan {
         self.head(out)?;
         self.types(out)?;
         self.moves(out)?;
+        self.bias(out)?;
         self.passes(out)?;
         if self.schedule.is_resident {
             self.resident(out)?
@@ -43,9 +45,13 @@ impl Plan {
     fn head(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice) = (&self.problem, &self.choice);
         let (stream, weights) = (NAMES[choice.stream()], NAMES[choice.weights]);
+        let followed = match problem.epilogue.is_empty() {
+            true => String::new(),
+            false => format!(", then `{}`", problem.epilogue_text()),
+        };
         writeln!(
             out,
-            "//! `{}` of {} with {}, in {} cycles.",
+            "//! `{}` of {} with {}{followed}, in {} cycles.",
             problem.einsum,
             problem.element,
             problem.axes_text(),
@@ -161,6 +167,9 @@ impl Plan {
                 problem.element_of(tensor)
             )?;
         }
+        if let (Some(bias), Some(element)) = (&layout.bias, problem.bias_element()) {
+            writeln!(out, "type HbmBias = HbmTensor<{element}, m![1], {}>;", bias.stored)?;
+        }
         writeln!(out, "\ntype Cluster = {};", layout.cluster)?;
         writeln!(out, "/// Where products are made.\ntype Slice = {};", layout.slice)?;
         let names = [NAMES[choice.stream()], NAMES[choice.weights]];
@@ -200,6 +209,7 @@ impl Plan {
                 finish.element
             )?;
         }
+        self.types_of_bias(out, &named(layout.result_slice()))?;
         writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
         writeln!(
             out,

@@ -146,6 +146,9 @@ impl Plan {
             false => "",
         };
         let (kept, made) = if is_finished { ("", " -> Sums") } else { (", sums: &mut Unfinished", "") };
+        let bias = if is_finished { self.bias_parameter() } else { "" };
+        let kept =
+            if bias.is_empty() { kept.to_string() } else { format!(", {}", bias.trim_end_matches(", ")) };
         writeln!(
             out,
             "/// Multiplies a tile with a block{}.",
@@ -170,14 +173,21 @@ impl Plan {
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
         writeln!(out, "        .contract::<m![1]>()")?;
         writeln!(out, "        .accumulate::<{}, {row}>(AccumulationKind::Interleaved)", layout.accumulate)?;
-        if let Some(reduce) = &layout.reduce {
-            let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+        let epilogue = if is_finished { self.epilogue() } else { String::new() };
+        if layout.reduce.is_some() || !epilogue.is_empty() {
             writeln!(out, "        .vector_init()")?;
-            writeln!(
-                out,
-                "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
-                reduce.slice, reduce.time
-            )?;
+            if let Some(reduce) = &layout.reduce {
+                let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+                writeln!(
+                    out,
+                    "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
+                    reduce.slice, reduce.time
+                )?;
+            }
+            if !epilogue.is_empty() {
+                writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+                out.push_str(&epilogue);
+            }
             writeln!(out, "        .vector_final()")?;
         }
         match (parts, is_finished) {
@@ -222,7 +232,8 @@ impl Plan {
         };
         let number = if self.schedule.buffers[2] > 1 { "step" } else { "_step" };
         writeln!(out, "/// {what}.")?;
-        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished, {number}: usize) -> Sums {{")?;
+        let bias = self.bias_parameter();
+        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{number}: usize) -> Sums {{")?;
         writeln!(out, "    (ctx.main.begin(sums.view()))")?;
         writeln!(out, "        .fetch::<{}, {fetch}, {row}>()", problem.sum())?;
         let mut time = fetch;
@@ -231,20 +242,25 @@ impl Plan {
             time = switched;
         }
         writeln!(out, "        .collect::<{time}, {row}>()")?;
-        if let Some(Parts { axis, split: [split, half], added, time, .. }) = &finish.parts {
+        let epilogue = self.epilogue();
+        if !epilogue.is_empty() {
+            writeln!(out, "        .vector_init()")?;
+            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+        }
+        if let Some(Parts { axis, split: [split, half], added, .. }) = &finish.parts {
             let op = match problem.sum() {
                 ElementType::I32 => "I32::AddSat",
                 _ => "F32::Add",
             };
-            writeln!(out, "        .vector_init()")?;
-            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
             writeln!(out, "        .vector_split::<{split}, {half}>()")?;
             writeln!(
                 out,
                 "        .vector_intra_slice_reduce::<{}, {added}, {half}>(IntraSliceReduceOp{op})",
                 axis.as_str()
             )?;
-            writeln!(out, "        .vector_concat::<{time}, {row}>()")?;
+        }
+        if !epilogue.is_empty() {
+            out.push_str(&epilogue);
             writeln!(out, "        .vector_final()")?;
         }
         self.committed(out)

@@ -18,7 +18,7 @@ use std::cell::Cell;
 const TRIES: usize = 60;
 
 /// A tensor of the host as bytes, and as numbers.
-fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>, Vec<u8>) {
+pub fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>, Vec<u8>) {
     let (low, high) = match element {
         ElementType::I8 => (-128, 127),
         ElementType::I4 => (-8, 7),
@@ -43,7 +43,7 @@ fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>
 }
 
 /// The result of the host, position by position.
-fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
+pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
     let mut sums = vec![0i32; problem.elements(2)];
     let mut index = vec![0; problem.axes.len()];
     loop {
@@ -71,12 +71,13 @@ fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
     }
 }
 
-/// Runs a plan on the chip: the bytes of the result, and the cycles of the kernel.
-fn run(plan: &Plan, operands: [Vec<u8>; 2]) -> (Vec<u8>, u64) {
+/// Runs a plan on the chip with both operands, and with the bias if there is one: the bytes of the result, and the cycles of the kernel.
+pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
     let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
     let host = |tensor: &Tensor| tensor.shape.element;
-    for (tensor, bytes) in commands.tensors.iter().zip(operands) {
+    let tensors = commands.tensors[..2].iter().chain(&commands.bias);
+    for (tensor, bytes) in tensors.zip(operands) {
         let transfer = upload(host(tensor), tensor).expect("it is the same mapping");
         system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
     }
@@ -97,7 +98,7 @@ pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
     let problem = &plan.problem;
     let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
     let sums = expected(problem, [&operands[0].0, &operands[1].0]);
-    let (bytes, cycles) = run(plan, operands.map(|(_, bytes)| bytes));
+    let (bytes, cycles) = run(plan, operands.map(|(_, bytes)| bytes).to_vec());
     let expected: Vec<u8> = match problem.output {
         ElementType::I32 => sums.iter().flat_map(|sum| sum.to_le_bytes()).collect(),
         ElementType::F32 => sums.iter().flat_map(|sum| (*sum as f32).to_le_bytes()).collect(),
