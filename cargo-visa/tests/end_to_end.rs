@@ -216,7 +216,7 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("Cargo.toml"), manifest).expect("the folder can be written");
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
-    // padded axes and two bits per element.
+    // padded axes and two bits per element; bias and activation behind sums over slices.
     let problems = [
         ("mk,nk->mn", "M=64,N=64,K=512", "i8", None),
         ("mk,nk->mn", "M=96,N=4096,K=2048", "i8", Some("x=trf")),
@@ -226,13 +226,18 @@ fn plans_are_tests_of_a_crate() {
         ("mgk,nk->mgn", "M=8,G=6,N=16,K=64", "f8e4m3", Some("w=trf")),
         ("mk,nk->mn", "M=64,N=1024,K=4096", "bf16", Some("w=trf")),
         ("mk,nk->mn", "M=256,N=64,K=256", "bf16", Some("w=trf")),
+        ("mk,nk->mn", "M=64,N=64,K=512", "bf16", None),
     ];
+    let last = problems.len() - 1;
     for (number, (einsum, axes, dtype, role)) in problems.into_iter().enumerate() {
         let mut arguments =
             vec!["plan", "--einsum", einsum, "--axes", axes, "--dtype", dtype, "--emit", "tests"];
         arguments.extend(["--time", "2s", "--top", "1"]);
         if dtype == "bf16" {
             arguments.extend(["--out", "bf16"]);
+        }
+        if number == last {
+            arguments.extend(["--epilogue", "bias,silu"]);
         }
         arguments.extend(role.into_iter().flat_map(|role| ["--role", role]));
         let found = visa(&project, &arguments);

@@ -58,6 +58,27 @@ fn a_kernel_is_a_file() {
     assert!(text.contains("#[device(chip = 1)]") && text.contains("#[test]"), "{text}");
 }
 
+/// What follows the sums is in the table, in the kernel, and in its test.
+#[test]
+fn an_epilogue_is_a_part_of_the_kernel() {
+    let output = plan(&["--epilogue", "bias, scale=0.5,relu", "--out", "i8", "--emit", "folder"]);
+    let told = "problem  `mk,nk->mn` of i8, then `bias:N,scale=0.5,relu`, to i8; M = 16, K = 64, N = 16\n";
+    assert!(output.stdout.starts_with(told), "{}", output.stdout);
+    let (_, text) = output.file.expect("a file");
+    for call in [
+        ".vector_fxp(FxpBinaryOp::AddFxp, bias)",
+        ".vector_fxp_to_fp(31)",
+        ".vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.5)",
+        ".vector_fp_to_fxp(31)",
+        ".vector_clip(ClipBinaryOpI32::Max, 0)",
+        ".vector_clip(ClipBinaryOpI32::Min, 127)",
+        ".cast::<i8, m![N % 8 # 32]>()",
+        "value = value.wrapping_add(bias[n]);",
+    ] {
+        assert!(text.contains(call), "{call}: {text}");
+    }
+}
+
 #[test]
 fn wrong_input_is_refused_with_the_edit() {
     let refused = |arguments: &[&str], message: &str| {
@@ -73,7 +94,19 @@ fn wrong_input_is_refused_with_the_edit() {
         "--dtype: the engines do not multiply i16 from memory; take i4, i8, f8e4m3, f8e5m2 or bf16",
     );
     of(&["--acc", "f32"], "--acc: sums of i8 are i32, not f32; leave it out");
-    of(&["--out", "i8"], "--out: sums of i8 are i32, which are not stored as i8; take i32");
+    of(
+        &["--out", "i8"],
+        "--out: sums of i8 are i32, which are not stored as i8; take i32, or an epilogue, which converts them",
+    );
+    of(
+        &["--epilogue", "softmax"],
+        "--epilogue: `softmax` is no step; the steps are bias, bias:N, relu, silu, gelu, sigmoid, tanh, exp and scale=0.125",
+    );
+    of(
+        &["--epilogue", "tanh,sigmoid"],
+        "--epilogue: `tanh,sigmoid` to f32 is no pass of the Vector Engine: vector_fp_unary: FpFpu is already in use: each \
+         arithmetic unit of the Vector Engine works once per pass; help: use an operator of another unit, or a second pass",
+    );
     of(
         &["--role", "w"],
         "--role: `w` is no role; the operands are `x` and `w`: write `w=trf`, `x=trf`, `w=stream` or `x=stream`",

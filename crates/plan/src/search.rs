@@ -31,7 +31,7 @@ const WAITING: usize = 1024;
 const PRICED: u64 = 3;
 
 /// Reason of a choice without a place for its buffers.
-const DOES_NOT_FIT: &str = "the buffers do not fit DM, or the weights do not fit the register file";
+const DOES_NOT_FIT: &str = "the buffers do not fit DM, or weights or a bias do not fit their register files";
 /// Reason of a choice without mappings.
 const NO_LAYOUT: &str = "the summed axes of a slice are no whole flits, or a mapping has too many digits";
 
@@ -327,7 +327,7 @@ pub fn search(problem: &Problem, search: &Search) -> Outcome {
     state.space.extents = extents.iter().sum();
     state.space.skipped = extents[0];
     let bound = state.best_first(&quick, 0, None, end);
-    state.space.bounded = state.space.fitting - state.seen.len() as u64;
+    state.space.bounded = state.space.fitting.saturating_sub(state.seen.len() as u64);
     let best = state.plans.first().map_or(bound, |plan| plan.cycles);
     Outcome {
         bound: bound.min(best),
