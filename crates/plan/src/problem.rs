@@ -181,9 +181,14 @@ impl Problem {
         };
         if !outputs.contains(&output) {
             let names: Vec<&str> = outputs.iter().map(|output| output.name()).collect();
+            let names = match names.split_last() {
+                Some((last, [])) => (*last).to_string(),
+                Some((last, others)) => format!("{} or {last}", others.join(", ")),
+                None => String::new(),
+            };
             return refuse(format!(
                 "out: sums of {element} are {sum}, which are not stored as {output}; take {}{}",
-                names.join(" or "),
+                names,
                 if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }

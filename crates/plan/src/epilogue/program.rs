@@ -111,9 +111,9 @@ impl Pass {
         }
         refuse!(
             "vector stage",
-            "vector: the stage `{}` does not come after `{}`: a pass of the Vector Engine goes through Fxp (integers), FxpToFp, \
-             Fp (functions, factors), IntraSliceReduce, FpDiv, FpToFxp and Clip (limits, sums), in this order; \
-             help: put the step before, or use another pass",
+            "vector: the stage `{}` does not come after `{}`: a pass goes through Fxp (integers), FxpToFp, Narrow and Fp \
+             (functions, factors), IntraSliceReduce (parts of sums), FpDiv, Widen, FpToFxp and Clip (sums, limits), in this \
+             order; help: put the step before, or use another pass",
             (stage.name(), self.stage.name()),
         )
     }

@@ -2,9 +2,14 @@
 
 use crate::values::{expected, numbers, run};
 use crate::{choices, random_problem};
-use furiosa_visa_plan::choice::Choice;
-use furiosa_visa_plan::epilogue::Step;
+use furiosa_visa_plan::choice::{Choice, Level};
+use furiosa_visa_plan::commands::Schedule;
+use furiosa_visa_plan::epilogue::{Action, Operand, Program, Step};
 use furiosa_visa_plan::{Plan, Problem, Search, search};
+use furiosa_visa_rules::command::{
+    BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu, FpUnaryOp,
+    FxpBinaryOp,
+};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, F8e5m2, F16, F32, I8, I16, I32};
 use furiosa_visa_rules::scalar::{bf16, f8e4m3, f8e5m2, f16};
 use furiosa_visa_std::clock::Profile;
@@ -168,4 +173,146 @@ fn random_choices_compute_what_follows_the_sums() {
     });
     assert!(2 * legal.get() >= count, "{} of {count} choices are legal", legal.get());
     assert!(40 * finished.get() >= count, "{} of {count} choices have a pass behind", finished.get());
+}
+
+/// The best cycles of all choices are found, also if some have no pass for the epilogue.
+#[test]
+fn the_best_of_all_choices_with_an_epilogue_is_found() {
+    for_cases(8, |random| {
+        let problem = with_epilogue(random, &[1, 2, 3, 4, 8]);
+        let profile = random.pick(&[Profile::Book, Profile::Detailed]);
+        let outcome = search(&problem, &Search { profile, ..Search::default() });
+        let found = outcome.plans.first().map(|plan| plan.cycles);
+        let all = choices(&problem).into_iter();
+        let best =
+            all.filter_map(|choice| Plan::of(&problem, choice, profile).ok()).map(|plan| plan.cycles).min();
+        let told = format!("{} with {}, {}", problem.einsum, problem.axes_text(), problem.epilogue_text());
+        if found != best || outcome.gap() != 0.0 {
+            return Err(format!("{told}: {found:?} were found, but the best are {best:?}"));
+        }
+        Ok(())
+    });
+}
+
+fn problem(sizes: &str, element: ElementType, output: Option<ElementType>, steps: &str) -> Problem {
+    Problem::with_epilogue("mk,nk->mn", sizes, element, output, steps).expect("it is a contraction")
+}
+
+/// Units of the steps: flits stay whole where the clip stage does all, and behind parts of sums a factor is a quotient.
+#[test]
+fn steps_have_their_units() {
+    use Action::{Binary, Concat, Split, Stash, ToFloat, ToInteger, Unary};
+    use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp};
+    let sizes = "M=8,N=8,K=32";
+    let is = |element, output, steps: &str, behind_parts, expected: &[Action]| {
+        let problem = problem(sizes, element, Some(output), steps);
+        let found = Program::new(&problem, behind_parts).expect("one pass does it").actions;
+        assert_eq!(found, expected, "{steps}");
+    };
+    let bias = Binary(ClipF32(ClipBinaryOpF32::Add), Operand::Bias);
+    let relu = Binary(ClipF32(ClipBinaryOpF32::Max), Operand::Float(0.0));
+    is(Bf16, Bf16, "bias,relu", false, &[bias, relu]);
+    is(Bf16, F32, "relu,bias", true, &[Concat, relu, bias]);
+    let product = |unit, operand| Binary(Fp(FpBinaryOp::MulF(unit)), operand);
+    let (added, sigmoid) = (Binary(Fp(FpBinaryOp::AddF), Operand::Bias), Unary(FpUnaryOp::Sigmoid));
+    is(
+        Bf16,
+        Bf16,
+        "bias,gelu",
+        false,
+        &[
+            Split,
+            added,
+            Stash,
+            product(FpMulAlu::Mul0, Operand::Float(1.702)),
+            sigmoid,
+            product(FpMulAlu::Mul1, Operand::Stash),
+            Concat,
+        ],
+    );
+    is(Bf16, F32, "scale=0.125", false, &[Split, product(FpMulAlu::Mul0, Operand::Float(0.125)), Concat]);
+    let quotient = Binary(FpDiv(FpDivBinaryOp::DivF), Operand::Float(8.0));
+    is(Bf16, F32, "scale=0.125,bias", true, &[quotient, Concat, bias]);
+    let limit = |op, value| Binary(ClipI32(op), Operand::Integer(value));
+    is(
+        I8,
+        I8,
+        "bias,scale=0.5",
+        false,
+        &[
+            Binary(Fxp(FxpBinaryOp::AddFxp), Operand::Bias),
+            ToFloat,
+            Split,
+            product(FpMulAlu::Mul0, Operand::Float(0.5)),
+            Concat,
+            ToInteger,
+            limit(ClipBinaryOpI32::Max, -128),
+            limit(ClipBinaryOpI32::Min, 127),
+        ],
+    );
+    is(I8, I16, "relu", false, &[limit(ClipBinaryOpI32::Max, 0), limit(ClipBinaryOpI32::Min, 32767)]);
+    // No quotient is the same as this product; functions stand before the reduce.
+    for steps in ["scale=0.3", "silu"] {
+        let error = Program::new(&problem(sizes, Bf16, None, steps), true).expect_err("the reduce is before");
+        assert_eq!(error.rule(), "vector stage", "{error}");
+    }
+}
+
+/// A slice has 2048 numbers of a bias, and no more.
+#[test]
+fn a_bias_fits_the_register_file_of_a_slice() {
+    for (n, fits) in [(2048, true), (2056, false)] {
+        let problem = problem(&format!("M=1,N={n},K=16"), Bf16, None, "bias");
+        let axis = problem.bias_axis().expect("there is one");
+        let in_a_slice = choices(&problem).into_iter().filter(|choice| {
+            let split = &choice.splits[axis];
+            split.at(Level::Slice) == 1 && split.at(Level::Cluster) == 1 && split.padded == n
+        });
+        let placed: Vec<bool> = in_a_slice.map(|choice| Schedule::new(&problem, &choice).is_some()).collect();
+        assert!(!placed.is_empty());
+        assert_eq!(placed.contains(&true), fits, "{n}");
+    }
+}
+
+#[test]
+fn lists_are_refused_with_the_edit() {
+    let refused = |einsum: &str, element, output, steps: &str, message: &str| {
+        let found = Problem::with_epilogue(einsum, "M=8,N=8,K=32", element, output, steps);
+        assert_eq!(found.expect_err("it is wrong").to_string(), message);
+    };
+    let of = |steps: &str, message: &str| refused("mk,nk->mn", Bf16, None, steps, message);
+    of(
+        "bias,bias:M",
+        "epilogue: `bias,bias:M` has two biases, but a kernel takes one; add one of them outside of it",
+    );
+    of("bias:K", "epilogue: `bias:K` is no bias along an axis of the result; write `bias:M` or `bias:N`");
+    of("scale=0", "epilogue: `0` is no factor; write for example `scale=0.125`");
+    of("scale=inf", "epilogue: `inf` is no factor; write for example `scale=0.125`");
+    of(
+        "scale",
+        "epilogue: `scale` is no step; the steps are bias, bias:N, relu, silu, gelu, sigmoid, tanh, exp and scale=0.125",
+    );
+    of(
+        "relu,silu",
+        "epilogue: `relu,silu` to f32 is no pass of the Vector Engine: vector: the stage `Narrow` does not come after `Clip`: \
+         a pass goes through Fxp (integers), FxpToFp, Narrow and Fp (functions, factors), IntraSliceReduce (parts of sums), \
+         FpDiv, Widen, FpToFxp and Clip (sums, limits), in this order; help: put the step before, or use another pass",
+    );
+    // Three multipliers, of which the third one also adds.
+    let four = "scale=2,scale=3,scale=5,scale=7";
+    of(
+        four,
+        &format!(
+            "epilogue: `{four}` to f32 is no pass of the Vector Engine: vector_fp_binary: FpFma is already in use: each \
+             arithmetic unit of the Vector Engine works once per pass; help: use an operator of another unit, or a second pass"
+        ),
+    );
+    assert!(Problem::with_epilogue("mk,nk->mn", "M=8,N=8,K=32", Bf16, None, &four[..23]).is_ok());
+    refused(
+        "mk,nk->mn",
+        I8,
+        Some(ElementType::I4),
+        "relu",
+        "out: sums of i8 are i32, which are not stored as i4; take f32, bf16, f16, f8e4m3, f8e5m2, i32, i16 or i8",
+    );
 }
