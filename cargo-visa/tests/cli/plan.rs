@@ -294,7 +294,7 @@ fn an_empty_space_names_the_rules() {
     assert!(output.stderr.starts_with("error: no mapping of `mkb,nkb->bmn` is left: "), "{}", output.stderr);
     assert!(
         output.stdout.contains("refused  ")
-            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![N, K, B]>`"),
+            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m!["),
         "{}",
         output.stdout
     );

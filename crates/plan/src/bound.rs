@@ -118,10 +118,10 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         _ => 1,
     };
     let gathered = choice.gather.map_or(1, |gather| gather.count as u64 * team);
-    let finished = match (parts, choice.gather) {
+    let finish = match (parts, choice.gather) {
         (1, None) => 0,
-        (1, _) => sums * (rates.issue + gathered * stream * groups / kept),
-        _ => sums * (rates.issue + gathered.max(2) * parts * stream * groups / kept),
+        (1, _) => rates.issue + gathered * stream * groups / kept,
+        _ => rates.issue + gathered.max(2) * parts * stream * groups / kept,
     };
 
     // Moves: what goes through the networks of a cluster, and all bytes through HBM.
@@ -148,36 +148,47 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         }
         None => 0,
     };
-    let turns = Turns {
+    let others = Others {
         stream: turn(choice.stream(), parts * stream * summed_bytes),
         weights: turn(choice.weights, block_bytes),
+        finish,
     };
     Work {
-        main: steps * products + finished + turns.main(schedule, load, rates),
+        main: steps * products + others.main(schedule, load, rates),
         sub: loads * load,
         dma: (tiles + loads + sums) * start + data,
-        ends: 2 * start + bring_weights + turns.ends(schedule, load, 0, rates),
+        ends: 2 * start + bring_weights + others.ends(schedule, load, 0, rates),
     }
 }
 
-/// Cycles of the passes that turn a tile of the stream and a block of weights. 0: there is none.
+/// Cycles of the passes of the main context that make no products. 0: there is none.
 #[derive(Clone, Copy, Debug)]
-struct Turns {
+struct Others {
+    /// Turns a tile of the stream.
     stream: u64,
+    /// Turns a block of weights.
     weights: u64,
+    /// The pass behind the products.
+    finish: u64,
 }
 
-impl Turns {
+impl Others {
     /// Cycles of the main context for all of them, and while it waits for a register file that is loaded between products:
-    /// it turns what comes next meanwhile.
+    /// it finishes sums and turns what comes next meanwhile.
     fn main(self, schedule: &Schedule, load: u64, rates: &Rates) -> u64 {
         let (tiles, loads, _) = counts(schedule);
-        let wait = |turned: u64| load.saturating_sub(2 * rates.issue + turned);
+        let sums = tiles * schedule.blocks as u64;
+        let wait = |others: u64| load.saturating_sub(2 * rates.issue + others);
         let waits = match schedule.is_full && !schedule.is_resident {
-            true => (loads - tiles) * wait(self.weights) + (tiles - 1) * wait(self.weights + self.stream),
+            true => {
+                let (of_part, of_sum) = (self.weights, self.weights + self.finish);
+                (loads - sums) * wait(of_part)
+                    + (sums - tiles) * wait(of_sum)
+                    + (tiles - 1) * wait(of_sum + self.stream)
+            }
             false => 0,
         };
-        tiles * self.stream + loads * self.weights + waits
+        tiles * self.stream + loads * self.weights + sums * self.finish + waits
     }
 
     /// Cycles between the move of the first block and the first product that the main context does not spend on turning
@@ -325,18 +336,18 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         None => (0, 0),
     };
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
-    let finish = first.finish.as_ref().map_or(0, pass);
-    let turns = Turns {
+    let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
         weights: first.turn_weights.as_ref().map_or(0, pass),
+        finish: first.finish.as_ref().map_or(0, pass),
     };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;
     let work = Work {
-        main: steps * products + sums * finish + turns.main(schedule, load, rates),
+        main: steps * products + others.main(schedule, load, rates),
         sub: loads * load + bias_loads,
         dma: tiles * stream + loads * weights + sums * store + bias,
-        ends: weights + turns.ends(schedule, load, bias + stream, rates) + store,
+        ends: weights + others.ends(schedule, load, bias + stream, rates) + store,
     };
     Work {
         main: work.main.max(quick.main),

@@ -3,7 +3,7 @@
 
 use crate::{choices, random_problem};
 use core::panic::Location;
-use furiosa_visa_plan::choice::Choice;
+use furiosa_visa_plan::choice::{Choice, Split, Sums};
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::command::{Command, HostBuffer};
 use furiosa_visa_rules::lower::{Tensor, download, upload};
@@ -141,4 +141,37 @@ fn random_choices_compute_the_contraction() {
         compare(random, &plan)
     });
     assert!(4 * legal.get() >= 3 * count, "{} of {count} choices are legal", legal.get());
+}
+
+/// While the main context waits for a register file that is loaded between products, it adds the parts of sums, and turns the
+/// next tile.
+#[test]
+fn what_is_done_in_a_wait_counts_once() {
+    let split = |padded, extents| Split { padded, extents };
+    for (einsum, m, n) in [
+        ("mk,nk->mn", [2, 1, 1, 1, 16], [1, 1, 1, 1, 1024]),
+        ("km,nk->mn", [2, 1, 2, 1, 8], [1, 1, 2, 1, 512]),
+    ] {
+        let problem =
+            Problem::new(einsum, "M=32,N=1024,K=256", ElementType::I8, None).expect("it is a contraction");
+        let is_whole = m[2] > 1;
+        let k = if is_whole { [1, 1, 1, 2, 128] } else { [1, 1, 2, 2, 64] };
+        let splits = problem.axes.iter().map(|axis| match axis.name.as_str() {
+            "M" => split(32, m),
+            "N" => split(1024, n),
+            _ => split(256, k),
+        });
+        let choice = Choice {
+            weights: 1,
+            splits: splits.collect(),
+            weights_inside: false,
+            stream_spread: None,
+            weights_spread: None,
+            sums: if is_whole { Sums::Whole } else { Sums::First },
+            gather: None,
+        };
+        let plan = Plan::of(&problem, choice, Profile::default()).unwrap_or_else(|reason| panic!("{reason}"));
+        assert!(plan.schedule.is_full && plan.schedule.parts == 2 && plan.schedule.tiles == 2);
+        compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));
+    }
 }
