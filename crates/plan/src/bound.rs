@@ -281,7 +281,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         None => (0, 0),
     };
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
-    let finish = first.finish.as_ref().map_or(0, pass);
+    let finish: u64 = first.finish.iter().map(pass).sum();
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;
     let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
