@@ -308,6 +308,12 @@ fn lists_are_refused_with_the_edit() {
         ),
     );
     assert!(Problem::with_epilogue("mk,nk->mn", "M=8,N=8,K=32", Bf16, None, &four[..23]).is_ok());
+    let batched = Problem::with_epilogue("bmk,bnk->nmb", "B=4,M=8,N=8,K=32", Bf16, None, "bias");
+    assert_eq!(
+        batched.expect_err("it is wrong").to_string(),
+        "epilogue: `bias` is along the axis B of both operands, of which a slice has one position, but DMA brings at least two \
+         numbers; name an axis of one operand, or add the bias outside of the kernel"
+    );
     refused(
         "mk,nk->mn",
         I8,
