@@ -339,7 +339,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
         weights: first.turn_weights.as_ref().map_or(0, pass),
-        finish: first.finish.as_ref().map_or(0, pass),
+        finish: first.finish.iter().map(pass).sum(),
     };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;

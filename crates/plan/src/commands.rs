@@ -86,6 +86,8 @@ pub struct Schedule {
     pub parts: usize,
     /// The bias, if there is one.
     pub bias: Option<BiasPlace>,
+    /// Address and bytes of sums without parts in DM, if what follows them is a pass of its own.
+    pub whole: Option<[u64; 2]>,
     /// Whether the weights are loaded once.
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
@@ -137,9 +139,10 @@ impl Schedule {
             buffers[5] = of_weights.min(2);
         }
         let mut bias = BiasPlace::new(problem, choice)?;
-        let bias_bytes = bias.map_or(0, |bias| bias.bytes);
-        let total =
-            |buffers: [usize; 6]| bias_bytes + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        let mut whole =
+            (parts > 1 && problem.has_own_pass).then(|| [0, aligned(sums / team, problem.sum().bits())]);
+        let more = bias.map_or(0, |bias| bias.bytes) + whole.map_or(0, |[_, bytes]| bytes);
+        let total = |buffers: [usize; 6]| more + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
         // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
         let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
         if total(buffers) > room {
@@ -167,12 +170,17 @@ impl Schedule {
         for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
             dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
         }
+        let mut behind = dm[5] + bytes[5] * buffers[5] as u64;
         if let Some(place) = &mut bias {
-            place.dm = dm[5] + bytes[5] * buffers[5] as u64;
+            place.dm = behind;
+            behind += place.bytes;
+        }
+        if let Some([address, _]) = &mut whole {
+            *address = behind;
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, is_resident, is_full })
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -212,8 +220,8 @@ impl Schedule {
 
     /// Bytes of DM that are used in each slice.
     pub fn dm_bytes(&self) -> u64 {
-        let bias = self.bias.map_or(0, |bias| bias.bytes);
-        bias + (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum::<u64>()
+        let more = self.bias.map_or(0, |bias| bias.bytes) + self.whole.map_or(0, |[_, bytes]| bytes);
+        more + (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum::<u64>()
     }
 }
 
@@ -267,7 +275,7 @@ impl<'a> Kernel<'a> {
             layout,
             schedule,
             tensors,
-            program: Program::new(problem, layout.parts().is_some())?,
+            program: Program::new(problem, layout.parts().is_some() && schedule.whole.is_none())?,
             bias: None,
             loaded_bias: Vec::new(),
             waiting: None,
@@ -422,11 +430,11 @@ impl<'a> Kernel<'a> {
     }
 
     /// Adds what follows the sums of a step to a stream inside the Vector Engine.
-    fn epilogue(&self, stream: Stream, step: usize) -> Result<Stream, PlanError> {
+    fn epilogue(&self, stream: Stream, program: &Program, step: usize) -> Result<Stream, PlanError> {
         let Some(ends) = &self.layout.ends else { return Ok(stream) };
         let tile = self.layout.bias.as_ref().and_then(|bias| bias.tile.as_ref());
         let part = tile.map_or(0, |tile| step / tile.inner % self.loaded_bias.len());
-        apply(stream, &self.program, ends, self.loaded_bias.get(part))
+        apply(stream, program, ends, self.loaded_bias.get(part))
     }
 
     /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
@@ -458,7 +466,7 @@ impl<'a> Kernel<'a> {
                 sums = sums.inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?;
             }
             if has_epilogue {
-                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, step)?;
+                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, &self.program, step)?;
             }
             sums = sums.vector_final()?;
         }
@@ -476,7 +484,8 @@ impl<'a> Kernel<'a> {
         self.commit(sums, step).map(Some)
     }
 
-    /// The pass behind the products: adds parts of sums, and gathers what is stored.
+    /// The pass behind the products: adds parts of sums, and gathers what is stored. Where it cannot do what follows the sums,
+    /// one more pass does.
     fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
         let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
         let packet = self.layout.file[0].expr;
@@ -504,7 +513,23 @@ impl<'a> Kernel<'a> {
             )?;
         }
         if finish.parts.is_some() || !self.program.is_empty() {
-            sums = self.epilogue(sums, step)?.vector_final()?;
+            let program = match self.schedule.whole {
+                Some(_) => &Program::of_parts(),
+                None => &self.program,
+            };
+            sums = self.epilogue(sums, program, step)?.vector_final()?;
+        }
+        if let (Some([address, _]), Some(ends)) = (self.schedule.whole, &self.layout.ends) {
+            let fill = self.fill();
+            let (operation, whole) = sums.commit(self.layout.result.expr, address, fill)?;
+            self.operations.push(operation);
+            let [time, packet] = [&ends.flits[0], &ends.flits[1]].map(|mapping| mapping.expr);
+            let stream = Stream::begin(&whole, false)?
+                .fetch(self.problem.sum(), time, packet)?
+                .collect(time, packet)?
+                .vector_init()?
+                .branch(BranchMode::Unconditional)?;
+            sums = self.epilogue(stream, &self.program, step)?.vector_final()?;
         }
         if let Some(packet) = &self.layout.cast {
             sums = sums.cast(self.problem.output, packet.expr)?;
@@ -638,8 +663,8 @@ pub struct First {
     pub bias: Vec<Operation>,
     /// Multiplies.
     pub products: Operation,
-    /// The pass behind the products, if there is one.
-    pub finish: Option<Operation>,
+    /// The passes behind the products.
+    pub finish: Vec<Operation>,
     /// Stores the sums.
     pub store: Operation,
     /// Whether all tiles of a tensor in HBM start at the same place of a unit.
@@ -680,7 +705,7 @@ pub fn first_commands(
         load: next(),
         bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
-        finish: layout.finish.as_ref().map(|_| next()),
+        finish: layout.finish.iter().map(|_| ()).chain(schedule.whole.map(|_| ())).map(|()| next()).collect(),
         store: next(),
         is_aligned,
     })

@@ -209,6 +209,16 @@ impl Plan {
                 finish.element
             )?;
         }
+        if self.schedule.whole.is_some() {
+            writeln!(out, "/// Sums in DM, before what follows them.")?;
+            writeln!(
+                out,
+                "type Whole = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                problem.sum(),
+                named(layout.result_slice()),
+                layout.result
+            )?;
+        }
         self.types_of_bias(out, &named(layout.result_slice()))?;
         writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
         writeln!(
