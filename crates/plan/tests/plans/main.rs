@@ -6,6 +6,7 @@
 mod problems;
 mod route;
 mod search;
+mod chain;
 mod values;
 
 use furiosa_visa_plan::Problem;

@@ -1,0 +1,1 @@
+//! A chain as source.
