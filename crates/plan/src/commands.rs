@@ -120,7 +120,18 @@ impl Schedule {
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, is_resident, is_full, kept: Kept::default() })
+        Some(Self {
+            hbm,
+            dm,
+            bytes,
+            buffers,
+            tiles,
+            blocks,
+            parts,
+            is_resident,
+            is_full,
+            kept: Kept::default(),
+        })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -202,7 +213,8 @@ impl<'a> Kernel<'a> {
         (tensors, fills): ([Tensor; 3], u64),
     ) -> Result<Self, PlanError> {
         let operations = Vec::new();
-        let mut kernel = Self { problem, choice, layout, schedule, tensors, waiting: None, fills, operations };
+        let mut kernel =
+            Self { problem, choice, layout, schedule, tensors, waiting: None, fills, operations };
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
             let shape = Shape::dm(

@@ -31,11 +31,8 @@ pub fn leaving(plan: &Plan) -> Option<Leaving> {
         digits[number] = format!("1 # {}", tile.counter.count);
         tiles.push(Tile { element: notation.list(&digits)?, ..tile.clone() });
     }
-    let place = Place::Dm {
-        cluster: layout.cluster.expr,
-        slice: layout.result_slice().expr,
-        element: element.expr,
-    };
+    let place =
+        Place::Dm { cluster: layout.cluster.expr, slice: layout.result_slice().expr, element: element.expr };
     Some(Leaving { stored: Stored { element, tiles }, place })
 }
 

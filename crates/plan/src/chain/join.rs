@@ -77,7 +77,7 @@ impl Candidate {
     fn new(chain: &Chain, number: usize, plan: &Plan, search: &Search<'_>) -> Self {
         let arriving = chain.arriving(number).and_then(|operand| Some((operand, arriving(plan, operand)?)));
         let leaving = if chain.may_stay(number) { leaving(plan) } else { None };
-        let mut part = Part { plan: plan.clone(), leaving: None, passage: None };
+        let mut part = Part { plan: plan.clone(), leaving: None, passage: None, alone: plan.cycles };
         let of = |part: &Part, arriving| alone(part, arriving, search.profile).ok();
         let arrives = arriving.and_then(|arriving| of(&part, Some(arriving)));
         part.leaving = leaving;
@@ -147,14 +147,18 @@ fn joins(chain: &Chain, all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> 
                     _ => (&mut reached.in_dm[index], BEST),
                 };
                 if let Some(cycles) = candidate.cycles[0][leaves] {
-                    before.in_hbm.iter().for_each(|joined| keep(list, joined.then(cycles, index, None), most));
+                    before
+                        .in_hbm
+                        .iter()
+                        .for_each(|joined| keep(list, joined.then(cycles, index, None), most));
                 }
                 let (Some(cycles), Some((_, to))) = (candidate.cycles[1][leaves], &candidate.arriving) else {
                     continue;
                 };
                 // The smallest sums first: the others need no way.
-                let mut arriving: Vec<(usize, &Joined)> =
-                    (before.in_dm.iter().enumerate()).flat_map(|(k, list)| list.iter().map(move |j| (k, j))).collect();
+                let mut arriving: Vec<(usize, &Joined)> = (before.in_dm.iter().enumerate())
+                    .flat_map(|(k, list)| list.iter().map(move |j| (k, j)))
+                    .collect();
                 arriving.sort_by_key(|(_, joined)| joined.cycles);
                 for (source, joined) in arriving {
                     let is_worse = |last: &Joined| joined.cycles + cycles >= last.cycles;
@@ -209,10 +213,18 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     joins.retain(|joined| joined.parts.iter().any(|(index, passage)| *index > 0 || passage.is_some()));
     joins.insert(0, apart);
     for joined in joins {
-        let is_kept = |number: usize| joined.parts.get(number + 1).is_some_and(|(_, passage)| passage.is_some());
+        let is_kept =
+            |number: usize| joined.parts.get(number + 1).is_some_and(|(_, passage)| passage.is_some());
         let part = |(number, (index, passage)): (usize, &(usize, Option<Arc<Passage>>))| {
-            let Part { plan, leaving, .. } = all[number][*index].part.clone();
-            Part { plan, leaving: leaving.filter(|_| is_kept(number)), passage: passage.clone() }
+            let candidate = &all[number][*index];
+            let Part { plan, leaving, alone, .. } = candidate.part.clone();
+            let [arrives, leaves] = [passage.is_some(), is_kept(number)].map(usize::from);
+            Part {
+                plan,
+                leaving: leaving.filter(|_| is_kept(number)),
+                passage: passage.clone(),
+                alone: candidate.cycles[arrives][leaves].unwrap_or(alone),
+            }
         };
         let parts: Vec<Part> = joined.parts.iter().enumerate().map(part).collect();
         match ChainKernel::of(chain, parts, options.profile) {

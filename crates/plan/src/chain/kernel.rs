@@ -17,8 +17,8 @@ use crate::route::Place;
 use crate::route::steps::derive_at;
 use crate::search::{Plan, new_times};
 use furiosa_visa_clock::Profile;
-use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::command::{FillId, Memory, Operation};
+use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::Tensor;
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::spec;
@@ -42,6 +42,8 @@ pub struct Part {
     pub leaving: Option<Leaving>,
     /// How the result of the contraction before arrives. `None`: through HBM, or the contraction takes none.
     pub passage: Option<Arc<Passage>>,
+    /// Cycles as a kernel of its own that does not load or store what stays in DM.
+    pub alone: u64,
 }
 
 /// A kernel for a chain.
@@ -201,8 +203,7 @@ impl Assembly {
         let waiting = match &layout.finish {
             Some(finish) => {
                 let slice = layout.sums_slice().expr;
-                let shape =
-                    Shape::dm(problem.sum(), ONE, layout.cluster.expr, slice, finish.element.expr);
+                let shape = Shape::dm(problem.sum(), ONE, layout.cluster.expr, slice, finish.element.expr);
                 Some(self.held(shape)?)
             }
             None => None,
@@ -210,9 +211,8 @@ impl Assembly {
         let hbm = tensors.map(|tensor| tensor.region.address);
         let waiting_at = waiting.map(|tensor| tensor.region.address);
         let schedule = self.placed(&part.plan, kept, waiting_at, hbm)?;
-        let (commands, fills) =
-            commands_between(problem, choice, &layout, &schedule, (tensors, self.fills))
-                .map_err(|error| error.to_string())?;
+        let (commands, fills) = commands_between(problem, choice, &layout, &schedule, (tensors, self.fills))
+            .map_err(|error| error.to_string())?;
         self.fills = fills;
         self.operations.extend(commands.operations);
         for gone in waiting.into_iter().chain(kept.operand.map(|operand| tensors[operand])) {

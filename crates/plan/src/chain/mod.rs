@@ -93,8 +93,7 @@ impl Chain {
         }
         let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;
         let own_letters = |part: &str| -> String { part.to_ascii_uppercase() };
-        let unused =
-            axes.as_slice().iter().find(|axis| !own_letters(text).contains(&axis.name.to_string()));
+        let unused = axes.as_slice().iter().find(|axis| !own_letters(text).contains(&axis.name.to_string()));
         if let Some(unused) = unused {
             return refuse(format!(
                 "axes: no contraction of `{text}` has an axis `{}`; leave its size out",
@@ -219,7 +218,8 @@ fn of_operands(problem: &Problem, before: &[Problem]) -> Result<[Option<usize>; 
             letters
         };
         *source = before.iter().rposition(|other| letters_of(other, 2) == own);
-        let other = before.iter().map(|other| letters_of(other, 2)).find(|other| sorted(other) == sorted(&own));
+        let other =
+            before.iter().map(|other| letters_of(other, 2)).find(|other| sorted(other) == sorted(&own));
         if let (None, Some(other)) = (&source, other) {
             return Err(ProblemError(format!(
                 "chain: the operand `{own}` of `{}` has the letters of the result `{other}` in another order; write `{other}` \

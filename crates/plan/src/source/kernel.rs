@@ -8,7 +8,8 @@ impl Plan {
     fn signature(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
         writeln!(out, "#[device(chip = 1)]")?;
-        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, y: &mut HbmY) {{")?;
+        let [x, w, y] = [0, 1, 2].map(|tensor| self.parameter(tensor));
+        writeln!(out, "fn contraction(ctx: &mut Context, {x}, {w}, {y}) {{")?;
         match self.layout.finish {
             Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
             None => Ok(()),
@@ -19,6 +20,9 @@ impl Plan {
     fn over_tiles(&self, out: &mut String, body: &str) -> core::fmt::Result {
         let stream = NAMES[self.choice.stream()];
         let (tiles, double) = (self.schedule.tiles, self.schedule.buffers[0] > 1);
+        if self.schedule.kept.operand == Some(self.choice.stream()) {
+            return writeln!(out, "    let stream = {stream};\n{body}");
+        }
         if tiles == 1 {
             return writeln!(out, "    let stream = bring_stream(ctx, {stream}, 0);\n{body}");
         }
@@ -52,6 +56,11 @@ impl Plan {
         is_last: Option<bool>,
     ) -> Result<String, core::fmt::Error> {
         let (mut out, parts) = (String::new(), self.schedule.parts);
+        let is_kept = self.schedule.kept.result;
+        if self.layout.finish.is_none() && is_kept {
+            writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, y, {step});")?;
+            return Ok(out);
+        }
         if self.layout.finish.is_none() {
             writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {step});")?;
             writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
@@ -64,7 +73,9 @@ impl Plan {
         if is_last.is_none() {
             writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
         }
-        if is_last != Some(false) {
+        if is_last != Some(false) && is_kept {
+            writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, y, {step});")?;
+        } else if is_last != Some(false) {
             writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {step});")?;
             writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
         }
@@ -84,13 +95,16 @@ impl Plan {
         }
     }
 
-    pub(super) fn resident(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn resident(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
         let (tiles, blocks) = (self.schedule.tiles, self.schedule.steps_per_tile());
         self.signature(out)?;
         writeln!(out, "    // Weights stay in the register file.")?;
         for block in 0..blocks {
-            writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?;
+            match self.schedule.kept.operand == Some(self.choice.weights) {
+                true => writeln!(out, "    let block{block} = {weights};")?,
+                false => writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?,
+            }
             writeln!(out, "    let weights{block} = load(ctx, &block{block}, {block});")?;
         }
         let mut body = String::new();
@@ -108,7 +122,7 @@ impl Plan {
         writeln!(out, "}}\n")
     }
 
-    pub(super) fn streamed(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn streamed(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
         let (tiles, blocks, steps) =
             (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());

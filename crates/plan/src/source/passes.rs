@@ -40,9 +40,19 @@ impl Plan {
         }
     }
 
-    pub(super) fn moves(&self, out: &mut String) -> core::fmt::Result {
-        let (choice, layout) = (&self.choice, &self.layout);
-        let (stream, weights) = (choice.stream(), choice.weights);
+    pub(crate) fn moves(&self, out: &mut String) -> core::fmt::Result {
+        let kept = self.schedule.kept.operand;
+        if kept != Some(self.choice.stream()) {
+            self.move_of_stream(out)?;
+        }
+        if kept != Some(self.choice.weights) {
+            self.move_of_weights(out)?;
+        }
+        Ok(())
+    }
+
+    fn move_of_stream(&self, out: &mut String) -> core::fmt::Result {
+        let (stream, layout) = (self.choice.stream(), &self.layout);
         let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[0] > 1;
         let number = if has_tiles { "tile" } else { "_tile" };
         writeln!(out, "/// Brings a tile of `{}` to DM.", NAMES[stream])?;
@@ -53,8 +63,11 @@ impl Plan {
             hbm(stream)
         )?;
         self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))?;
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))
+    }
 
+    fn move_of_weights(&self, out: &mut String) -> core::fmt::Result {
+        let (weights, layout) = (self.choice.weights, &self.layout);
         let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[1] > 1;
         let number = if has_blocks { "step" } else { "_step" };
         writeln!(out, "/// Brings the block of `{}` of a step to DM.", NAMES[weights])?;
@@ -78,7 +91,7 @@ impl Plan {
         writeln!(out, "        .collect::<{time}, {packet}>()")
     }
 
-    pub(super) fn passes(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn passes(&self, out: &mut String) -> core::fmt::Result {
         let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
         let loads = if schedule.is_resident { schedule.steps_per_tile() } else { schedule.steps() };
         let two_halves = !schedule.is_full && loads > 1;
@@ -106,13 +119,20 @@ impl Plan {
 
         let parts = layout.parts().map(|parts| (parts, schedule.parts));
         let is_finished = layout.finish.is_none();
+        let is_kept = schedule.kept.result;
+        let has_tiles = !layout.stored[2].tiles.is_empty();
         let number = match is_finished {
+            true if is_kept && has_tiles => ", step: usize",
             true if schedule.buffers[2] > 1 => ", step: usize",
             true => ", _step: usize",
             false if parts.is_some() => ", step: usize",
             false => "",
         };
-        let (kept, made) = if is_finished { ("", " -> Sums") } else { (", sums: &mut Unfinished", "") };
+        let (kept, made) = match is_finished {
+            true if is_kept => (", y: &mut Kept", ""),
+            true => ("", " -> Sums"),
+            false => (", sums: &mut Unfinished", ""),
+        };
         writeln!(
             out,
             "/// Multiplies a tile with a block{}.",
@@ -122,6 +142,9 @@ impl Plan {
             out,
             "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights{kept}{number}){made} {{"
         )?;
+        if is_finished && is_kept {
+            self.tile_of_result(out)?;
+        }
         match parts {
             None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
             Some((Parts { index, of_stream, .. }, count)) => {
@@ -159,7 +182,10 @@ impl Plan {
             self.finish(out, finish)?;
         }
 
-        let number = if layout.stored[2].tiles.is_empty() { "_step" } else { "step" };
+        if is_kept {
+            return Ok(());
+        }
+        let number = if has_tiles { "step" } else { "_step" };
         writeln!(out, "/// Stores the sums of a step.")?;
         writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
         self.stored_tile(out, &layout.stored[2])?;
@@ -170,6 +196,9 @@ impl Plan {
     fn committed(&self, out: &mut String) -> core::fmt::Result {
         if let Some(packet) = &self.layout.cast {
             writeln!(out, "        .cast::<{}, {packet}>()", self.problem.output)?;
+        }
+        if self.schedule.kept.result {
+            return writeln!(out, "        .commit_view(y);\n}}\n");
         }
         let number = match self.schedule.parts {
             1 => "step".to_string(),
@@ -187,9 +216,15 @@ impl Plan {
             (Some(_), None) => "Adds the parts of sums",
             (None, _) => "Gathers what neighbouring slices store",
         };
-        let number = if self.schedule.buffers[2] > 1 { "step" } else { "_step" };
+        let is_kept = self.schedule.kept.result;
+        let is_used = if is_kept { !layout.stored[2].tiles.is_empty() } else { self.schedule.buffers[2] > 1 };
+        let number = if is_used { "step" } else { "_step" };
+        let (kept, made) = if is_kept { (", y: &mut Kept", "") } else { ("", " -> Sums") };
         writeln!(out, "/// {what}.")?;
-        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished, {number}: usize) -> Sums {{")?;
+        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished{kept}, {number}: usize){made} {{")?;
+        if is_kept {
+            self.tile_of_result(out)?;
+        }
         writeln!(out, "    (ctx.main.begin(sums.view()))")?;
         writeln!(out, "        .fetch::<{}, {fetch}, {row}>()", problem.sum())?;
         let mut time = fetch;
@@ -219,9 +254,19 @@ impl Plan {
 
     /// Stores sums to the tile of a step. Each tile to write borrows the one before.
     fn stored_tile(&self, out: &mut String, stored: &Stored) -> core::fmt::Result {
+        if stored.tiles.is_empty() {
+            return writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());");
+        }
+        self.tile_of_result(out)?;
+        writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y);")
+    }
+
+    /// The tile of the result that a step writes, as `y`.
+    fn tile_of_result(&self, out: &mut String) -> core::fmt::Result {
+        let stored = &self.layout.stored[2];
         let count = stored.tiles.len();
         if count == 0 {
-            return writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());");
+            return writeln!(out, "    let y = y.view_mut();");
         }
         writeln!(out, "    let mut y = y.view_mut();")?;
         for (number, tile) in stored.tiles.iter().enumerate() {
@@ -234,6 +279,6 @@ impl Plan {
                 tile.index, tile.element, tile.counter.count
             )?;
         }
-        writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y);")
+        Ok(())
     }
 }

@@ -3,10 +3,10 @@
 //! * `VISA_CASES=N` runs N cases of every random test.
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
+mod chain;
 mod problems;
 mod route;
 mod search;
-mod chain;
 mod values;
 
 use furiosa_visa_plan::Problem;
