@@ -132,6 +132,8 @@ impl Chain {
                     chain.results(number)
                 ));
             }
+        }
+        for (number, problem) in chain.problems.iter().enumerate() {
             if number + 1 < chain.problems.len() && chain.uses(number) == 0 {
                 return refuse(format!(
                     "chain: no contraction behind `{}` takes its result `{}`; leave it out, or plan it alone",

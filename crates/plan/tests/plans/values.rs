@@ -43,7 +43,7 @@ fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<i32>
 }
 
 /// The result of the host, position by position.
-fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
+pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
     let mut sums = vec![0i32; problem.elements(2)];
     let mut index = vec![0; problem.axes.len()];
     loop {
