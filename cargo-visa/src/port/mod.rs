@@ -131,7 +131,8 @@ fn rewritten(context: &Context<'_, '_>, to: Spelling) -> Ported {
         }
         attempts.push((Some(context.chain_bytes(head)), attempt));
     }
-    for own in &calls.associated {
+    let of_aliases = context.news_of_aliases();
+    for own in calls.associated.iter().chain(&of_aliases) {
         let mut attempt = Attempt::default();
         if context.source.word(own.of) == Some("HostTensor") {
             match to_later {

@@ -366,7 +366,7 @@ impl Context<'_, '_> {
             return;
         }
         let bytes = source.bytes(&(own.of..own.close + 1));
-        if !matches!(source.word(own.of), Some("HbmTensor" | "DmTensor")) {
+        if !self.is_of_memory(own) {
             let edit = "load it with `.to_trf(…)` or `.to_vrf(…)`";
             return attempt.problem(bytes, "a register file holds what is loaded", edit);
         }

@@ -116,7 +116,7 @@ impl Context<'_, '_> {
     /// `DmTensor::new(ctx)` to `DmTensor::new()`, and the tensors at addresses that were asked for.
     pub fn new_to_later(&self, own: &Associated, attempt: &mut Attempt) {
         let source = self.source;
-        let is_memory = matches!(source.word(own.of), Some("HbmTensor" | "DmTensor"));
+        let is_memory = self.is_of_memory(own);
         match (source.word(own.name), own.arguments.as_slice()) {
             (Some("new"), [context]) if is_memory => {
                 if self.is_plain(context) {
@@ -149,6 +149,29 @@ impl Context<'_, '_> {
             }
             _ => {}
         }
+    }
+
+    /// True for a function of a tensor in HBM or in DM, also by an alias.
+    pub fn is_of_memory(&self, own: &Associated) -> bool {
+        let of = own.of..own.of + 1;
+        matches!(self.value_of_type(&of).tensor, Some("HbmTensor" | "DmTensor"))
+    }
+
+    /// Calls `Alias::new(…)` of aliases of tensors.
+    pub fn news_of_aliases(&self) -> Vec<Associated> {
+        let source = self.source;
+        let new = |of: usize| {
+            let (name, open) = (of + 3, of + 4);
+            let is_alias = source.word(of).is_some_and(|word| self.names.alias_of(word).is_some());
+            if !is_alias || !source.is_path(of + 1) || source.word(name) != Some("new") {
+                return None;
+            }
+            let close = source.tokens.get(open).filter(|own| own.kind == Kind::Open('('))?.mate;
+            let arguments = source.parts(open + 1..close, false);
+            let own = Associated { of, generics: None, name, open, close, arguments };
+            self.value_of_type(&(of..of + 1)).tensor.map(|_| own)
+        };
+        (0..source.tokens.len()).filter_map(new).collect()
     }
 
     /// `launch(kernel, (&mut ctx, …))` to `launch(kernel, (&mut *ctx, …))` for a guard `ctx`.

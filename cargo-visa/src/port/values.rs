@@ -165,7 +165,8 @@ impl<'t> Context<'_, 't> {
                 break;
             }
         }
-        while source.word(start).is_some() && source.is_path(start + 1) && !source.is(start + 3, '<') {
+        // Names of modules before the type.
+        while start + 3 < tokens.end && source.is_path(start + 1) && !source.is(start + 3, '<') {
             start += 3;
         }
         let name = source.word(start)?.to_string();

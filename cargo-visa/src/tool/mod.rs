@@ -200,17 +200,22 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --axes AXES      sizes, for example M=256,N=64,K=128
   --dtype TYPE     of both operands (default i8): i4 i8 f8e4m3 f8e5m2 bf16
   --acc TYPE       of the sums: i32 of integers, f32 of floats
-  --out TYPE       of the result (default: that of the sums); sums of f32 may be stored as bf16
+  --out TYPE       of the result (default: that of the sums); sums of f32 may be stored as bf16, f16, f8e4m3 or f8e5m2;
+                   with an epilogue: f32 bf16 f16 f8e4m3 f8e5m2 i32 i16 i8. Integers are rounded and limited to their range
+  --epilogue STEPS what follows the sums, in this order, in one pass of the Vector Engine: bias,silu for example.
+                   bias (a vector in HBM over the last axis of the result, of the type of the sums; bias:N names another
+                   axis), relu, silu, gelu (as x * sigmoid(1.702 * x)), sigmoid, tanh, exp, scale=0.125
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
   --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless
                    the time is over
   --explain N      the reasons and the mappings of plan N, in the place of the table
-  --emit FOLDER    writes FOLDER/plan.rs: the best plan as a kernel, with a test of its values and of its cycles.
+  --emit FOLDER    writes FOLDER/plan.rs: the best plan, or that of --explain, as a kernel, with a test of its values and cycles.
                    It is a whole test of any crate that depends on the library and on `pollster`
   --surface NAME   of the kernel: `seed` (default, furiosa-visa-std) or `opt` (furiosa-opt-std), which chooses addresses, so
                    that its test asserts the cycles to a part in 8
+  --html FILE      writes a page: cycles against bytes of DM and of HBM for the plans of --top, their table, and reasons
   --json           one object: `plans` (best first), `gap`, `space`
   --no-cache       proven answers are kept in target/visa-plan of a project, and priced again when they are used: not now
 
@@ -236,9 +241,10 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
 Ctrl-C answers with the best plan so far and its gap, with exit code 130; the second one ends the program.
 The space: which operand is in the register file; the extents of each axis over tiles of HBM, clusters, slices, blocks and
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
-or handed round by the Switch Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
-best, until the bound of the next one is no better than what was found. Chips: one. Windows, and what follows
-a contraction, are not planned yet; nor are softmax, norms and element-wise parts of a chain.
+or handed round by the Switch Engine. An operand with another axis inside than the summed one, as `w` of `mk,kn->mn`, is turned
+in DM by the Transpose Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
+best, until the bound of the next one is no better than what was found. Chips: one. Windows are not planned yet; nor is what
+follows a contraction of a chain, nor softmax, norms and element-wise parts between them.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";
 

@@ -29,9 +29,18 @@ fn the_table_has_the_best_plans_and_the_proof() {
 fn an_explanation_has_reasons_and_mappings() {
     let output = plan(&["--explain", "1"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
-    for part in [" cycles, ", "\n* `", "| main context | ", "| Slice ", "| packet of products | m![K"] {
+    for part in [" cycles, ", "\n* `", "| main context | ", "| Slice ", "| packet of products "] {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
+}
+
+/// An operand that is turned is in DM in two orders.
+#[test]
+fn an_explanation_has_both_orders_of_what_is_turned() {
+    let problem = ["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64", "--explain", "1"];
+    let text = run(&problem).stdout;
+    assert!(text.contains("`w` has `N` innermost in HBM"), "{text}");
+    assert!(text.contains("weights as brought") && !text.contains("stream as brought"), "{text}");
 }
 
 #[test]
@@ -88,7 +97,7 @@ fn threads_give_the_same_answer() {
 const PROBLEMS: &str = r#"{"einsum": "mk,nk->mn", "axes": "M=16,N=16,K=64", "name": "first"}
 {"einsum": "mk,nk->mn", "axes": "M=16,N=8,K=64", "dtype": "bf16", "acc": "f32", "out": "bf16", "role": "w=trf"}
 
-{"einsum": "mk,kn->mn", "axes": "M=8,N=8,K=64"}
+{"einsum": "mk,nk->mn", "axes": "M=8,N=8,K=3"}
 nonsense
 {"einsum": "mk,nk->mn", "axes": "M=16,N=16"}
 {"einsum": "mk,nk->mn", "size": "M=16,N=16"}
@@ -132,13 +141,13 @@ fn problems_are_answered_line_by_line() {
         assert_eq!(line["index"], number);
     }
     let errors: Vec<&str> = lines[3..8].iter().map(|line| line["error"].as_str().expect("a text")).collect();
-    assert!(errors[0].starts_with("no mapping of `mk,kn->mn` is left: "), "{errors:?}");
+    assert!(errors[0].starts_with("no mapping of `mk,nk->mn` is left: "), "{errors:?}");
     assert_eq!(
         errors[1..],
         [
             "the line is no object of JSON; write for example {\"einsum\": \"mk,nk->mn\", \"axes\": \"M=256,N=64,K=128\"}",
             "axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`",
-            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role and name",
+            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue and name",
             "dtype: `8` is no text; write it in quotation marks",
         ]
     );
@@ -203,6 +212,27 @@ fn shards_that_are_none_of_a_run_are_refused() {
     refused(&[one, &written("format", &format)], &["has the format 2, and this program reads 1"]);
 }
 
+/// What follows the sums is in the table, in the kernel, and in its test.
+#[test]
+fn an_epilogue_is_a_part_of_the_kernel() {
+    let output = plan(&["--epilogue", "bias, scale=0.5,relu", "--out", "i8", "--emit", "folder"]);
+    let told = "problem  `mk,nk->mn` of i8, then `bias:N,scale=0.5,relu`, to i8; M = 16, K = 64, N = 16\n";
+    assert!(output.stdout.starts_with(told), "{}", output.stdout);
+    let (_, text) = output.file.expect("a file");
+    for call in [
+        ".vector_fxp(FxpBinaryOp::AddFxp, bias)",
+        ".vector_fxp_to_fp(31)",
+        ".vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.5)",
+        ".vector_fp_to_fxp(31)",
+        ".vector_clip(ClipBinaryOpI32::Max, 0)",
+        ".vector_clip(ClipBinaryOpI32::Min, 127)",
+        ".cast::<i8, m![N % 8 # 32]>()",
+        "value = value.wrapping_add(bias[n]);",
+    ] {
+        assert!(text.contains(call), "{call}: {text}");
+    }
+}
+
 #[test]
 fn wrong_input_is_refused_with_the_edit() {
     let refused = |arguments: &[&str], message: &str| {
@@ -218,7 +248,19 @@ fn wrong_input_is_refused_with_the_edit() {
         "--dtype: the engines do not multiply i16 from memory; take i4, i8, f8e4m3, f8e5m2 or bf16",
     );
     of(&["--acc", "f32"], "--acc: sums of i8 are i32, not f32; leave it out");
-    of(&["--out", "i8"], "--out: sums of i8 are i32, which are not stored as i8; take i32");
+    of(
+        &["--out", "i8"],
+        "--out: sums of i8 are i32, which are not stored as i8; take i32, or an epilogue, which converts them",
+    );
+    of(
+        &["--epilogue", "softmax"],
+        "--epilogue: `softmax` is no step; the steps are bias, bias:N, relu, silu, gelu, sigmoid, tanh, exp and scale=0.125",
+    );
+    of(
+        &["--epilogue", "tanh,sigmoid"],
+        "--epilogue: `tanh,sigmoid` to f32 is no pass of the Vector Engine: vector_fp_unary: FpFpu is already in use: each \
+         arithmetic unit of the Vector Engine works once per pass; help: use an operator of another unit, or a second pass",
+    );
     of(
         &["--role", "w"],
         "--role: `w` is no role; the operands are `x` and `w`: write `w=trf`, `x=trf`, `w=stream` or `x=stream`",
@@ -333,22 +375,58 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
         );
     }
     // A contraction without a plan names its rules.
-    let output = run(&["plan", "--chain", "mk,fk->mf; mf,fn->mn", "--axes", axes]);
+    let (text, axes) = ("mkb,fkb->bmf; bmf,nf->bmn", "B=8,M=8,K=16,F=16,N=8");
+    let output = run(&["plan", "--chain", text, "--axes", axes]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.starts_with("error: no mapping of `mf,fn->mn` is left: "), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: no mapping of `mkb,fkb->bmf` is left: "), "{}", output.stderr);
     assert!(output.stdout.contains("refused  "), "{}", output.stdout);
 }
 
-/// The summed axis is not the innermost one of `w`: no choice is left, and the rules are named.
+/// The innermost axis of both operands is one of a batch, of which slices hold one position: no choice is left, and the rules
+/// are named.
 #[test]
 fn an_empty_space_names_the_rules() {
-    let output = run(&["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64"]);
+    let output = run(&["plan", "--einsum", "mkb,nkb->bmn", "--axes", "B=8,M=8,N=8,K=64"]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.starts_with("error: no mapping of `mk,kn->mn` is left: "), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: no mapping of `mkb,nkb->bmn` is left: "), "{}", output.stderr);
     assert!(
         output.stdout.contains("refused  ")
-            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![K, N]>`"),
+            && output.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m!["),
         "{}",
         output.stdout
     );
+}
+
+/// The page has a point for each plan, both pictures, and the reasons of the best plan.
+#[test]
+fn a_page_shows_the_plans() {
+    let output = plan(&["--top", "7", "--html", "plans.html"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let (path, page) = output.file.expect("a file");
+    assert_eq!(path, Path::new("plans.html"));
+    assert_eq!(page.matches("<circle ").count(), 2 * 7, "{page}");
+    assert!(page.contains("mk,nk-&gt;mn of i8") && page.contains("<h2>Why plan 1</h2>"), "{page}");
+    let json: Value = serde_json::from_str(&plan(&["--top", "7", "--json"]).stdout).expect("it is JSON");
+    let best = json["plans"][0]["cycles"].as_u64().expect("a number");
+    let bytes = json["plans"][0]["dm_bytes"].as_u64().expect("a number");
+    assert!(
+        page.contains(&format!("<title>plan 1: {best} cycles, {bytes} bytes</title>")) || best > 999,
+        "{page}"
+    );
+    let refused = plan(&["--html", "a.html", "--emit", "folder"]);
+    assert_eq!(refused.code, 2);
+    assert_eq!(refused.stderr, "error: `--html` and `--emit` write one file each; give one of them\n");
+    assert_eq!(plan(&["--html", ""]).stderr, "error: --html: the name of the file is empty\n");
+}
+
+/// `--emit` writes the plan that `--explain` explains.
+#[test]
+fn the_plan_that_is_explained_is_written() {
+    let json: Value = serde_json::from_str(&plan(&["--top", "5", "--json"]).stdout).expect("it is JSON");
+    let cycles = |number: usize| json["plans"][number - 1]["cycles"].as_u64().expect("a number");
+    for number in [1, 5] {
+        let (_, text) = plan(&["--explain", &number.to_string(), "--emit", "folder"]).file.expect("a file");
+        assert!(text.contains(&format!("assert_eq!(cycles, {});", cycles(number))), "{number}: {text}");
+    }
+    assert!(cycles(1) < cycles(5));
 }

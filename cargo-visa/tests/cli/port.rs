@@ -137,6 +137,7 @@ fn load(ctx: &mut Context, block: &Block, step: usize, kept: usize) -> Weights {
     let half = if step.is_multiple_of(2) { TrfAddress::FirstHalf } else { TrfAddress::SecondHalf };
     let offset = step as u64 * 8;
     let made = bytes(step);
+    let fresh = Block::new(ctx);
     println!(\"{kept}\");
     (ctx.sub.begin(block.view()))
         .fetch::<i8, m![A % 32], m![B % 4 # 8]>()
@@ -163,6 +164,7 @@ fn store(ctx: &mut Context, y: &mut HbmY, x: &Block, step: usize, kept: usize, o
         .replace("fetch::<i8, ", "fetch::<")
         .replace("switch_to::<m![A / 32, C], m![A % 32, B / 4]>()", "switch::<m![A / 32, C], m![A % 32, B / 4]>(SwitchConfig::Broadcast1 { slice1: 16, slice0: 1 })")
         .replace("(half)", "()")
+        .replace("Block::new(ctx)", "Block::new()")
         .replace("let mut y", "let y")
         .replace("step: usize, kept: usize, other", "step: usize, _kept: usize, other")
         .replace(", kept as u64", "")
@@ -176,6 +178,7 @@ fn store(ctx: &mut Context, y: &mut HbmY, x: &Block, step: usize, kept: usize, o
         "{back}"
     );
     assert!(back.contains("let y = y.tile::<m![B / 8]"), "{back}");
+    assert!(back.contains("let fresh = Block::new(ctx);"), "{back}");
 }
 
 /// A chain that is not understood. The report is about the place that is given, with these words.

@@ -20,7 +20,7 @@ const DMN_ACCESS_BYTES: u64 = spec::DMN_BYTES_PER_CYCLE as u64;
 /// Work of a kernel, in cycles of the resource that does it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Products: the main context.
+    /// Products, and passes that turn operands: the main context.
     pub main: u64,
     /// Loads of the register file: the sub context.
     pub sub: u64,
@@ -31,7 +31,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// The bound: products lie between the first load and the last store.
+    /// The bound: the main context works between the first move and the last store.
     pub fn cycles(&self) -> u64 {
         (self.main + self.ends).max(self.sub).max(self.dma)
     }
@@ -118,10 +118,10 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         _ => 1,
     };
     let gathered = choice.gather.map_or(1, |gather| gather.count as u64 * team);
-    let finished = match (parts, choice.gather) {
+    let finish = match (parts, choice.gather) {
         (1, None) => 0,
-        (1, _) => sums * (rates.issue + gathered * stream * groups / kept),
-        _ => sums * (rates.issue + gathered.max(2) * parts * stream * groups / kept),
+        (1, _) => rates.issue + gathered * stream * groups / kept,
+        _ => rates.issue + gathered.max(2) * parts * stream * groups / kept,
     };
 
     // Moves: what goes through the networks of a cluster, and all bytes through HBM.
@@ -140,13 +140,65 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         + units_of_runs(problem, choice, 2);
     let start = spec::DMA_STARTUP_CYCLES;
     let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
-    let ends = 2 * start + bring_weights + load;
-    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
+    // A pass that turns an operand writes one flit of a few bytes after another.
+    let turn = |operand: usize, bytes: u64| match choice.turned(problem, operand) {
+        Some(_) => {
+            let part = choice.spread(operand).map_or(bytes, |spread| bytes / spread.count as u64);
+            rates.issue + part / spec::TRANSPOSE_ROW_BYTES as u64
+        }
+        None => 0,
+    };
+    let others = Others {
+        stream: turn(choice.stream(), parts * stream * summed_bytes),
+        weights: turn(choice.weights, block_bytes),
+        finish,
+    };
     Work {
-        main: steps * products + finished + waits,
+        main: steps * products + others.main(schedule, load, rates),
         sub: loads * load,
         dma: (tiles + loads + sums) * start + data,
-        ends,
+        ends: 2 * start + bring_weights + others.ends(schedule, load, 0, rates),
+    }
+}
+
+/// Cycles of the passes of the main context that make no products. 0: there is none.
+#[derive(Clone, Copy, Debug)]
+struct Others {
+    /// Turns a tile of the stream.
+    stream: u64,
+    /// Turns a block of weights.
+    weights: u64,
+    /// The pass behind the products.
+    finish: u64,
+}
+
+impl Others {
+    /// Cycles of the main context for all of them, and while it waits for a register file that is loaded between products:
+    /// it finishes sums and turns what comes next meanwhile.
+    fn main(self, schedule: &Schedule, load: u64, rates: &Rates) -> u64 {
+        let (tiles, loads, _) = counts(schedule);
+        let sums = tiles * schedule.blocks as u64;
+        let wait = |others: u64| load.saturating_sub(2 * rates.issue + others);
+        let waits = match schedule.is_full && !schedule.is_resident {
+            true => {
+                let (of_part, of_sum) = (self.weights, self.weights + self.finish);
+                (loads - sums) * wait(of_part)
+                    + (sums - tiles) * wait(of_sum)
+                    + (tiles - 1) * wait(of_sum + self.stream)
+            }
+            false => 0,
+        };
+        tiles * self.stream + loads * self.weights + sums * self.finish + waits
+    }
+
+    /// Cycles between the move of the first block and the first product that the main context does not spend on turning
+    /// operands. `stream`: those of the move of the first tile.
+    fn ends(self, schedule: &Schedule, load: u64, stream: u64, rates: &Rates) -> u64 {
+        let loads = schedule.steps_per_tile() as u64;
+        let before = if schedule.is_resident { loads } else { (schedule.steps() as u64).min(2) };
+        let of_block =
+            (self.weights + load).saturating_sub(if self.weights > 0 { 2 * rates.issue } else { 0 });
+        of_block.max(stream + self.stream).saturating_sub(before * self.weights + self.stream)
     }
 }
 
@@ -186,7 +238,23 @@ fn live(problem: &Problem, choice: &Choice, amount: u64, roles: impl Fn(Role) ->
 /// Bytes that go through HBM, copies for slices and clusters included.
 pub fn hbm_bytes(problem: &Problem, choice: &Choice, schedule: &Schedule) -> u64 {
     let moved = |operand| copies(problem, choice, operand) * problem.bytes(operand);
-    moved(choice.stream()) + rounds(problem, choice, schedule) * moved(choice.weights) + problem.bytes(2)
+    let own =
+        moved(choice.stream()) + rounds(problem, choice, schedule) * moved(choice.weights) + problem.bytes(2);
+    own + bias_bytes(problem, choice)
+}
+
+/// Bytes of the copies of a bias, one for each slice that has sums.
+fn bias_bytes(problem: &Problem, choice: &Choice) -> u64 {
+    let Some(axis) = problem.bias_axis() else { return 0 };
+    let split = &choice.splits[axis];
+    let at = |level| {
+        let axes = problem.axes.iter().zip(&choice.splits);
+        axes.filter(|(axis, _)| axis.role != Role::Summed)
+            .map(|(_, split)| split.at(level))
+            .product::<usize>()
+    };
+    let copies = at(Level::Cluster) * at(Level::Slice) / split.at(Level::Cluster) / split.at(Level::Slice);
+    (copies * problem.axes[axis].size * (spec::FLIT_BYTES / spec::BEAT_LANES)) as u64
 }
 
 /// Cycles in which all channels of HBM serve units.
@@ -204,7 +272,9 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let parts = choice.splits[axis].at(Level::Blocks);
     let is_whole = tensor == choice.stream() && choice.stream_spread.is_none_or(|spread| spread.axis != axis);
     let local = choice.splits[axis].at(Level::Local) * if is_whole { parts } else { 1 };
-    if local >= own.size {
+    // Rows of weights are innermost in DM, so that an element of another axis is a run by itself.
+    let is_apart = tensor == 2 && own.size > 1 && own.role != Role::Of(choice.weights);
+    if local >= own.size && !is_apart {
         // The run may go on in the next axis.
         return whole;
     }
@@ -214,6 +284,7 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
         _ => choice.stream_spread,
     };
     let elements = match (choice.sums, choice.gather) {
+        _ if is_apart => 1,
         (Sums::Shared(shared), _) if tensor == 2 && shared == axis => together(problem, choice.weights, axis),
         (_, Some(gather)) if tensor == 2 => local * gather.count,
         _ => local / spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count),
@@ -260,16 +331,23 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         _ => 0,
     };
     let (load, products) = (pass(&first.load), pass(&first.products));
+    let (bias, bias_loads) = match first.bias.split_first() {
+        Some((bring, loads)) => (moved(bring), loads.iter().map(pass).sum()),
+        None => (0, 0),
+    };
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
-    let finish = first.finish.as_ref().map_or(0, pass);
+    let others = Others {
+        stream: first.turn_stream.as_ref().map_or(0, pass),
+        weights: first.turn_weights.as_ref().map_or(0, pass),
+        finish: first.finish.as_ref().map_or(0, pass),
+    };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;
-    let waits = if schedule.is_full { (loads - 1) * load.saturating_sub(2 * rates.issue) } else { 0 };
     let work = Work {
-        main: steps * products + sums * finish + waits,
-        sub: loads * load,
-        dma: tiles * stream + loads * weights + sums * store,
-        ends: weights + load.max(stream) + store,
+        main: steps * products + others.main(schedule, load, rates),
+        sub: loads * load + bias_loads,
+        dma: tiles * stream + loads * weights + sums * store + bias,
+        ends: weights + others.ends(schedule, load, bias + stream, rates) + store,
     };
     Work {
         main: work.main.max(quick.main),

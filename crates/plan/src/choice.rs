@@ -1,6 +1,7 @@
 //! The choices of a mapping: where the digits of each axis are, and how operands reach the slices that share them.
 
 use crate::problem::{Problem, Role};
+use furiosa_visa_rules::command::Transpose;
 use furiosa_visa_rules::spec;
 
 /// Levels of an axis, outermost first.
@@ -72,6 +73,15 @@ pub struct Gather {
     pub count: usize,
 }
 
+/// An operand that a pass turns in DM, because its innermost axis in HBM is not the one in packets of products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turned {
+    /// The innermost axis in HBM.
+    pub axis: usize,
+    /// Positions of it in a packet of the pass.
+    pub columns: usize,
+}
+
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Choice {
@@ -95,6 +105,29 @@ impl Choice {
     /// The streamed operand.
     pub fn stream(&self) -> usize {
         1 - self.weights
+    }
+
+    /// How an operand reaches slices that share it. `None`: copies by DMA.
+    pub fn spread(&self, operand: usize) -> Option<Spread> {
+        if operand == self.weights { self.weights_spread } else { self.stream_spread }
+    }
+
+    /// How an operand is turned in DM. `None`: it lies in HBM as products read it, or a slice has no whole packets of its
+    /// innermost axis there.
+    pub fn turned(&self, problem: &Problem, operand: usize) -> Option<Turned> {
+        let axis = problem.innermost(operand)?;
+        let last = problem.axes.iter().rposition(|axis| axis.role == Role::Summed);
+        if Some(axis) == last {
+            return None;
+        }
+        let spread = self.spread(operand).filter(|spread| spread.axis == axis);
+        let local = self.splits[axis].at(Level::Local) / spread.map_or(1, |spread| spread.count);
+        let is_packet = |columns: &usize| {
+            local.is_multiple_of(*columns)
+                && (columns * problem.element.bits()).is_multiple_of(8 * spec::FETCH_ALIGN_BYTES)
+        };
+        let columns = (1..=Transpose::packet_elements(problem.element)).rev().find(is_packet)?;
+        Some(Turned { axis, columns })
     }
 
     /// Product of the extents of the axes with a role, at a level.

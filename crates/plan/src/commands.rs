@@ -6,11 +6,16 @@
 //!   main            y0    y1    …
 //! ```
 //!
+//! An operand that comes in another order than products read it is turned by a pass of the main context: a tile before its
+//! first product, and a block before it is loaded. What is brought meanwhile goes to a buffer of its own.
+//!
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
-//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
+//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored. What follows the sums
+//! is at the end of the last pass of a step; a bias is in the vector register file before the first one.
 
 use crate::choice::{Choice, Level, Spread, Sums};
-use crate::layout::{Finish, Layout, Path, Stored};
+use crate::epilogue::{Program, apply, bring_bias, load_bias};
+use crate::layout::{Finish, Layout, Path, Stored, Turn, bias};
 use crate::problem::{Problem, Role};
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
@@ -29,24 +34,58 @@ const HBM_ALIGN_BYTES: u64 = 1 << 20;
 /// Alignment of tensors in DM, in bytes.
 const DM_ALIGN_BYTES: u64 = 256;
 
+/// Where a bias is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BiasPlace {
+    /// Address in HBM.
+    pub hbm: u64,
+    /// Address in DM.
+    pub dm: u64,
+    /// Bytes in DM.
+    pub bytes: u64,
+    /// Number of parts. Each one is for other tiles or blocks.
+    pub tiles: usize,
+    /// Bytes of a part in the vector register file.
+    pub part_bytes: u64,
+}
+
+impl BiasPlace {
+    /// Places the bias of a choice, if there is one. `None`: it does not fit the vector register file.
+    fn new(problem: &Problem, choice: &Choice) -> Option<Option<Self>> {
+        let Some(axis) = problem.bias_axis() else { return Some(None) };
+        let tiles = bias::tiles(choice, axis);
+        let part_bytes = (bias::flits(problem, choice, axis) * spec::FLIT_BYTES) as u64;
+        let all = part_bytes * tiles as u64;
+        let bytes = all.next_multiple_of(DM_ALIGN_BYTES);
+        (all <= spec::VRF_BYTES as u64).then_some(Some(Self { hbm: 0, dm: 0, bytes, tiles, part_bytes }))
+    }
+
+    /// The address of a part in the vector register file.
+    pub fn file(&self, number: usize) -> u64 {
+        number as u64 * self.part_bytes
+    }
+}
+
 /// Where tensors are, and in which steps they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Addresses of both operands and of the result in HBM.
     pub hbm: [u64; 3],
-    /// Addresses in DM of the first buffer for the stream, for weights, for sums, and for sums that wait for a pass behind
-    /// the products.
-    pub dm: [u64; 4],
+    /// Addresses in DM of the first buffer for the stream, for weights, for sums, for sums that wait for a pass behind the
+    /// products, and for the stream and weights as they are brought, if they are turned then.
+    pub dm: [u64; 6],
     /// Bytes of a buffer for each of them.
-    pub bytes: [u64; 4],
+    pub bytes: [u64; 6],
     /// Number of buffers for each of them.
-    pub buffers: [usize; 4],
+    pub buffers: [usize; 6],
     /// Number of tiles of the stream.
     pub tiles: usize,
     /// Number of blocks of weights per tile.
     pub blocks: usize,
     /// Number of parts of each sum. The weights of a block come in as many pieces.
     pub parts: usize,
+    /// The bias, if there is one.
+    pub bias: Option<BiasPlace>,
     /// Whether the weights are loaded once.
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
@@ -65,7 +104,7 @@ pub struct Kept {
 }
 
 impl Schedule {
-    /// Places the buffers of a choice. `None`: they do not fit DM, or the weights do not fit the register file.
+    /// Places the buffers of a choice. `None`: they do not fit DM, or weights or a bias do not fit their register files.
     pub fn new(problem: &Problem, choice: &Choice) -> Option<Self> {
         let (tiles, blocks, parts) = (choice.tiles(problem), choice.blocks(problem), choice.parts(problem));
         let loads = blocks * parts;
@@ -86,21 +125,37 @@ impl Schedule {
         let aligned = |elements: usize, bits: usize| {
             ((elements * bits).div_ceil(8) as u64).next_multiple_of(DM_ALIGN_BYTES)
         };
-        let bytes = [
+        let (stream_bytes, weights_bytes) = (
             aligned(parts * stream / spread(choice.stream_spread), bits),
             aligned(weights / spread(choice.weights_spread), bits),
+        );
+        let bytes = [
+            stream_bytes,
+            weights_bytes,
             aligned(sums / team, problem.output.bits()),
             aligned(parts * sums / team, problem.sum().bits()),
+            stream_bytes,
+            weights_bytes,
         ];
         let has_finish = parts > 1 || choice.gather.is_some();
-        let mut buffers =
-            [tiles.min(2), (tiles * loads).min(2), (tiles * blocks).min(2), usize::from(has_finish)];
-        if is_resident {
-            buffers[1] = loads;
+        let of_weights = if is_resident { loads } else { (tiles * loads).min(2) };
+        let mut buffers = [tiles.min(2), of_weights, (tiles * blocks).min(2), usize::from(has_finish), 0, 0];
+        // The main context turns a tile when no product reads the one before any more.
+        if choice.turned(problem, choice.stream()).is_some() {
+            (buffers[0], buffers[4]) = (1, tiles.min(2));
         }
-        let total = |buffers: [usize; 4]| (0..4).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
+        if choice.turned(problem, choice.weights).is_some() {
+            buffers[5] = of_weights.min(2);
+        }
+        let mut bias = BiasPlace::new(problem, choice)?;
+        let bias_bytes = bias.map_or(0, |bias| bias.bytes);
+        let total =
+            |buffers: [usize; 6]| bias_bytes + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
         // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
         let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
+        if total(buffers) > room {
+            [buffers[4], buffers[5]] = [buffers[4], buffers[5]].map(|count| count.min(1));
+        }
         if total(buffers) > room {
             buffers[0] = 1;
         }
@@ -111,27 +166,25 @@ impl Schedule {
         for tensor in 1..3 {
             hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
         }
-        if hbm[2] + problem.bytes(2) > spec::HBM_BYTES {
+        let mut end = hbm[2] + problem.bytes(2);
+        if let (Some(place), Some(axis)) = (&mut bias, problem.bias_axis()) {
+            place.hbm = end.next_multiple_of(HBM_ALIGN_BYTES);
+            end = place.hbm + problem.axes[axis].size as u64 * (spec::FLIT_BYTES / spec::BEAT_LANES) as u64;
+        }
+        if end > spec::HBM_BYTES {
             return None;
         }
-        let mut dm = [0; 4];
-        for kind in 1..3 {
-            dm[kind] = dm[kind - 1] + bytes[kind - 1] * buffers[kind - 1] as u64;
+        let mut dm = [0; 6];
+        for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
+            dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
+        }
+        if let Some(place) = &mut bias {
+            place.dm = dm[5] + bytes[5] * buffers[5] as u64;
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
-        Some(Self {
-            hbm,
-            dm,
-            bytes,
-            buffers,
-            tiles,
-            blocks,
-            parts,
-            is_resident,
-            is_full,
-            kept: Kept::default(),
-        })
+        let kept = Kept::default();
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, is_resident, is_full, kept })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -144,7 +197,18 @@ impl Schedule {
         self.tiles * self.steps_per_tile()
     }
 
-    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait.
+    /// Tells if a tile of the stream comes while products read the one before.
+    pub fn is_ahead(&self) -> bool {
+        self.buffers[0] > 1 || self.buffers[4] > 0
+    }
+
+    /// The kind of buffers to which an operand comes: 0 is the stream, 1 are weights.
+    pub fn brought(&self, kind: usize) -> usize {
+        if self.buffers[4 + kind] > 0 { 4 + kind } else { kind }
+    }
+
+    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait, 4 and 5 of
+    /// the stream and weights as they are brought.
     pub fn buffer(&self, kind: usize, number: usize) -> u64 {
         // What is kept has no buffer here.
         self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind].max(1)) as u64
@@ -161,7 +225,8 @@ impl Schedule {
 
     /// Bytes of DM that are used in each slice.
     pub fn dm_bytes(&self) -> u64 {
-        (0..4).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum()
+        let bias = self.bias.map_or(0, |bias| bias.bytes);
+        bias + (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum::<u64>()
     }
 }
 
@@ -170,6 +235,8 @@ impl Schedule {
 pub struct Commands {
     /// Both operands and the result.
     pub tensors: [Tensor; 3],
+    /// The bias, if there is one.
+    pub bias: Option<Tensor>,
     /// The commands.
     pub operations: Vec<Operation>,
 }
@@ -182,6 +249,12 @@ struct Kernel<'a> {
     schedule: &'a Schedule,
     /// Both operands and the result: in HBM, but for those that are kept in DM.
     tensors: [Tensor; 3],
+    /// What follows the sums, in the pass that makes what is stored.
+    program: Program,
+    /// The bias in HBM.
+    bias: Option<Tensor>,
+    /// The parts of the bias in the vector register file.
+    loaded_bias: Vec<Tensor>,
     /// Sums that wait for a pass behind the products.
     waiting: Option<Tensor>,
     fills: u64,
@@ -212,9 +285,25 @@ impl<'a> Kernel<'a> {
         schedule: &'a Schedule,
         (tensors, fills): ([Tensor; 3], u64),
     ) -> Result<Self, PlanError> {
-        let operations = Vec::new();
-        let mut kernel =
-            Self { problem, choice, layout, schedule, tensors, waiting: None, fills, operations };
+        let mut kernel = Self {
+            problem,
+            choice,
+            layout,
+            schedule,
+            tensors,
+            program: Program::new(problem, layout.parts().is_some())?,
+            bias: None,
+            loaded_bias: Vec::new(),
+            waiting: None,
+            fills,
+            operations: Vec::new(),
+        };
+        if let (Some(bias), Some(place), Some(element)) =
+            (&layout.bias, schedule.bias, problem.bias_element())
+        {
+            let fill = kernel.fill();
+            kernel.bias = Some(Tensor::new(Shape::hbm(element, ONE, bias.stored.expr), place.hbm, fill)?);
+        }
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
             let shape = Shape::dm(
@@ -260,7 +349,7 @@ impl<'a> Kernel<'a> {
         if self.schedule.kept.operand == Some(tensor) {
             return Ok(self.tensors[tensor]);
         }
-        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.element.expr];
+        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
         let (tile, fill) = (self.tile(tensor, step)?, self.fill());
         let (operation, made) = to_dm(&tile, units, address, fill)?;
         self.operations.push(operation);
@@ -269,14 +358,45 @@ impl<'a> Kernel<'a> {
 
     /// Brings the tile of the stream with this number.
     fn bring_stream(&mut self, tile: usize) -> Result<Tensor, PlanError> {
-        let address = self.schedule.buffer(0, tile);
+        let address = self.schedule.buffer(self.schedule.brought(0), tile);
         self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.steps_per_tile(), address)
     }
 
     /// Brings the block of weights of a step.
     fn bring_weights(&mut self, step: usize) -> Result<Tensor, PlanError> {
-        let address = self.schedule.buffer(1, step);
+        let address = self.schedule.buffer(self.schedule.brought(1), step);
         self.bring(self.choice.weights, &self.layout.weights, step, address)
+    }
+
+    /// An operand as products read it. `kind`: 0 of the stream, 1 of weights.
+    fn turned(
+        &mut self,
+        brought: Tensor,
+        path: &Path,
+        kind: usize,
+        number: usize,
+    ) -> Result<Tensor, PlanError> {
+        let Some(Turn { fetch: [time, packet], flit, turned: [turned, row], .. }) = &path.turn else {
+            return Ok(brought);
+        };
+        let stream = Stream::begin(&brought, false)?
+            .fetch(self.problem.element, time.expr, packet.expr)?
+            .collect(time.expr, flit.expr)?
+            .transpose(turned.expr, row.expr)?;
+        let (address, fill) = (self.schedule.buffer(kind, number), self.fill());
+        let (operation, made) = stream.commit(path.element.expr, address, fill)?;
+        self.operations.push(operation);
+        Ok(made)
+    }
+
+    /// A tile of the stream as products read it.
+    fn turned_stream(&mut self, brought: Tensor, tile: usize) -> Result<Tensor, PlanError> {
+        self.turned(brought, &self.layout.stream, 0, tile)
+    }
+
+    /// The block of weights of a step as loads read it.
+    fn turned_weights(&mut self, brought: Tensor, step: usize) -> Result<Tensor, PlanError> {
+        self.turned(brought, &self.layout.weights, 1, step)
     }
 
     /// A stream from DM to its flits.
@@ -310,6 +430,32 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// Brings the bias, and loads all of its parts to the vector register file.
+    fn load_bias(&mut self) -> Result<(), PlanError> {
+        let (Some(bias), Some(place), Some(source)) = (&self.layout.bias, self.schedule.bias, self.bias)
+        else {
+            return Ok(());
+        };
+        let (units, fill) = ([&self.layout.cluster, self.layout.result_slice()], self.fill());
+        let (operation, there) = bring_bias(bias, units, &source, place.dm, fill)?;
+        self.operations.push(operation);
+        for number in 0..place.tiles {
+            let fill = self.fill();
+            let (operation, part) = load_bias(bias, &there, number, place.file(number), fill)?;
+            self.operations.push(operation);
+            self.loaded_bias.push(part);
+        }
+        Ok(())
+    }
+
+    /// Adds what follows the sums of a step to a stream inside the Vector Engine.
+    fn epilogue(&self, stream: Stream, step: usize) -> Result<Stream, PlanError> {
+        let Some(ends) = &self.layout.ends else { return Ok(stream) };
+        let tile = self.layout.bias.as_ref().and_then(|bias| bias.tile.as_ref());
+        let part = tile.map_or(0, |tile| step / tile.inner % self.loaded_bias.len());
+        apply(stream, &self.program, ends, self.loaded_bias.get(part))
+    }
+
     /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
     fn multiply(
         &mut self,
@@ -328,14 +474,20 @@ impl<'a> Kernel<'a> {
             .align(weights, time.expr, packet.expr)?
             .contract(ONE)?
             .accumulate(AccumulationKind::Interleaved, accumulate.expr, row.expr)?;
-        if let Some(reduce) = reduce {
-            let op = match self.problem.sum() {
-                ElementType::I32 => ReduceOperator::AddI32,
-                _ => ReduceOperator::AddF32,
-            };
-            sums = (sums.vector_init()?)
-                .inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?
-                .vector_final()?;
+        let has_epilogue = self.waiting.is_none() && !self.program.is_empty();
+        if reduce.is_some() || has_epilogue {
+            sums = sums.vector_init()?;
+            if let Some(reduce) = reduce {
+                let op = match self.problem.sum() {
+                    ElementType::I32 => ReduceOperator::AddI32,
+                    _ => ReduceOperator::AddF32,
+                };
+                sums = sums.inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?;
+            }
+            if has_epilogue {
+                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, step)?;
+            }
+            sums = sums.vector_final()?;
         }
         if let Some(whole) = self.waiting {
             let view = match self.layout.parts() {
@@ -362,17 +514,24 @@ impl<'a> Kernel<'a> {
             time = switched.expr;
         }
         sums = sums.collect(time, packet)?;
+        if finish.parts.is_some() || !self.program.is_empty() {
+            sums = sums.vector_init()?.branch(BranchMode::Unconditional)?;
+        }
         if let Some(parts) = &finish.parts {
             let op = match self.problem.sum() {
                 ElementType::I32 => ReduceOperator::AddSatI32,
                 _ => ReduceOperator::AddF32,
             };
             let [split, half] = &parts.split;
-            sums = (sums.vector_init()?.branch(BranchMode::Unconditional)?)
-                .call(&Call::Split { time: split.expr, packet: half.expr })?
-                .intra_slice_reduce(parts.axis, op, parts.added.expr, half.expr)?
-                .call(&Call::Concat { time: parts.time.expr, packet })?
-                .vector_final()?;
+            sums = sums.call(&Call::Split { time: split.expr, packet: half.expr })?.intra_slice_reduce(
+                parts.axis,
+                op,
+                parts.added.expr,
+                half.expr,
+            )?;
+        }
+        if finish.parts.is_some() || !self.program.is_empty() {
+            sums = self.epilogue(sums, step)?.vector_final()?;
         }
         if let Some(packet) = &self.layout.cast {
             sums = sums.cast(self.problem.output, packet.expr)?;
@@ -402,20 +561,21 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// Calls `each` with each tile of the stream and its number. With two buffers, the next tile comes before that.
+    /// Calls `each` with each tile of the stream and its number. With a buffer for it, the next tile comes before that.
     fn over_tiles(
         &mut self,
         first: Tensor,
         mut each: impl FnMut(&mut Self, &Tensor, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
-        let Schedule { tiles, buffers, .. } = *self.schedule;
+        let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
         let mut next = Some(first);
         for tile in 0..tiles {
             let own = match next.take() {
                 Some(own) => own,
                 None => self.bring_stream(tile)?,
             };
-            if buffers[0] > 1 && tile + 1 < tiles {
+            let own = self.turned_stream(own, tile)?;
+            if is_ahead && tile + 1 < tiles {
                 next = Some(self.bring_stream(tile + 1)?);
             }
             each(self, &own, tile)?;
@@ -441,7 +601,8 @@ impl<'a> Kernel<'a> {
         } else {
             self.streamed()?
         }
-        Ok((Commands { tensors: self.tensors, operations: self.operations }, self.fills))
+        let commands = Commands { tensors: self.tensors, bias: self.bias, operations: self.operations };
+        Ok((commands, self.fills))
     }
 
     fn resident(&mut self) -> Result<(), PlanError> {
@@ -449,8 +610,10 @@ impl<'a> Kernel<'a> {
         let mut weights = Vec::new();
         for block in 0..blocks {
             let own = self.bring_weights(block)?;
+            let own = self.turned_weights(own, block)?;
             weights.push(self.load(&own, block)?);
         }
+        self.load_bias()?;
         let first = self.bring_stream(0)?;
         self.over_tiles(first, |kernel, stream, tile| {
             let mut steps = weights.iter().zip(tile * blocks..);
@@ -462,13 +625,15 @@ impl<'a> Kernel<'a> {
         let (blocks, steps) = (self.schedule.steps_per_tile(), self.schedule.steps());
         let is_full = self.schedule.is_full;
         let own = self.bring_weights(0)?;
+        let own = self.turned_weights(own, 0)?;
         let mut weights = self.load(&own, 0)?;
+        self.load_bias()?;
         let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
             for step in tile * blocks..(tile + 1) * blocks {
                 // A load that takes the whole register file waits for the products.
-                let own = waiting.take();
+                let own = waiting.take().map(|own| kernel.turned_weights(own, step + 1)).transpose()?;
                 let ahead = own.filter(|_| !is_full).map(|own| kernel.load(&own, step + 1)).transpose()?;
                 if step + 2 < steps {
                     waiting = Some(kernel.bring_weights(step + 2)?);
@@ -515,10 +680,16 @@ pub fn commands_between(
 pub struct First {
     /// Brings a tile of the stream.
     pub stream: Operation,
+    /// Turns it, if it is turned.
+    pub turn_stream: Option<Operation>,
     /// Brings a block of weights.
     pub weights: Operation,
+    /// Turns it, if it is turned.
+    pub turn_weights: Option<Operation>,
     /// Loads it to the register file.
     pub load: Operation,
+    /// Brings the bias, and loads its parts, if there is one.
+    pub bias: Vec<Operation>,
     /// Multiplies.
     pub products: Operation,
     /// The pass behind the products, if there is one.
@@ -541,8 +712,11 @@ pub fn first_commands(
 ) -> Result<First, PlanError> {
     let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
     let own = kernel.bring_stream(0)?;
+    let own = kernel.turned_stream(own, 0)?;
     let weights = kernel.bring_weights(0)?;
+    let weights = kernel.turned_weights(weights, 0)?;
     let loaded = kernel.load(&weights, 0)?;
+    kernel.load_bias()?;
     let sums = match (kernel.multiply(&own, &loaded, 0)?, &layout.finish) {
         (None, Some(finish)) => Some(kernel.finish(finish, 0)?),
         (sums, _) => sums,
@@ -554,8 +728,11 @@ pub fn first_commands(
     let mut next = || operations.next().unwrap_or_else(|| unreachable!("each call gave a command"));
     Ok(First {
         stream: next(),
+        turn_stream: layout.stream.turn.as_ref().map(|_| next()),
         weights: next(),
+        turn_weights: layout.weights.turn.as_ref().map(|_| next()),
         load: next(),
+        bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
         finish: layout.finish.as_ref().map(|_| next()),
         store: next(),

@@ -9,6 +9,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`problem`] | einsum, sizes and types |
+//! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
 //! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
 //! | [`layout`] | the mappings of all calls of a kernel |
 //! | [`commands`] | the commands of a kernel, and their cycles |
@@ -39,6 +40,7 @@ pub mod bound;
 pub mod chain;
 pub mod choice;
 pub mod commands;
+pub mod epilogue;
 pub mod layout;
 pub mod pass;
 pub mod problem;

@@ -1,5 +1,6 @@
 //! The problem: a contraction of two tensors, its sizes and its types.
 
+use crate::epilogue::{Program, Step};
 use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::mapping::parse::Axes;
@@ -16,6 +17,18 @@ impl core::fmt::Display for ProblemError {
 }
 
 impl std::error::Error for ProblemError {}
+
+/// Types that an epilogue can give the result.
+const OUTPUTS: [ElementType; 8] = [
+    ElementType::F32,
+    ElementType::Bf16,
+    ElementType::F16,
+    ElementType::F8e4m3,
+    ElementType::F8e5m2,
+    ElementType::I32,
+    ElementType::I16,
+    ElementType::I8,
+];
 
 /// Part of an axis in a contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +53,7 @@ pub struct Axis {
 }
 
 /// A contraction of two tensors in HBM, with a result in HBM. Each tensor lies there as its letters say, outermost first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The einsum, as it was given.
     pub einsum: String,
@@ -52,6 +65,8 @@ pub struct Problem {
     pub element: ElementType,
     /// Element type of the result.
     pub output: ElementType,
+    /// What follows the sums, in its order.
+    pub epilogue: Vec<Step>,
 }
 
 impl Problem {
@@ -66,6 +81,21 @@ impl Problem {
         sizes: &str,
         element: ElementType,
         output: Option<ElementType>,
+    ) -> Result<Self, ProblemError> {
+        Self::with_epilogue(einsum, sizes, element, output, "")
+    }
+
+    /// Reads a problem as [`Problem::new`] does, with a list of what follows the sums: `bias,silu`.
+    ///
+    /// # Errors
+    /// As [`Problem::new`]; refuses what is no list of steps, and steps that one pass of the Vector Engine does not do in this
+    /// order.
+    pub fn with_epilogue(
+        einsum: &str,
+        sizes: &str,
+        element: ElementType,
+        output: Option<ElementType>,
+        epilogue: &str,
     ) -> Result<Self, ProblemError> {
         let refuse = |text: String| Err(ProblemError(text));
         let letters: Vec<char> = einsum.chars().filter(|c| !c.is_whitespace()).collect();
@@ -141,15 +171,67 @@ impl Problem {
                 "dtype: the engines do not multiply {element} from memory; take i4, i8, f8e4m3, f8e5m2 or bf16"
             ));
         };
-        let output = output.unwrap_or(sum);
-        let rounded = (sum, output) == (ElementType::F32, ElementType::Bf16);
-        if output != sum && !rounded {
+        let epilogue = Step::list(epilogue, &axes, &tensors[2])?;
+        let is_float = sum == ElementType::F32 || !epilogue.iter().all(Step::takes_integers);
+        let output = output.unwrap_or(if is_float { ElementType::F32 } else { sum });
+        let outputs: &[ElementType] = match (epilogue.is_empty(), sum) {
+            (true, ElementType::F32) => ElementType::F32.cast_outputs(),
+            (true, _) => &[ElementType::I32],
+            (false, _) => &OUTPUTS,
+        };
+        if !outputs.contains(&output) {
+            let names: Vec<&str> = outputs.iter().map(|output| output.name()).collect();
+            let names = match names.split_last() {
+                Some((last, [])) => (*last).to_string(),
+                Some((last, others)) => format!("{} or {last}", others.join(", ")),
+                None => String::new(),
+            };
             return refuse(format!(
-                "out: sums of {element} are {sum}, which are not stored as {output}; take {sum}{}",
-                if sum == ElementType::F32 { " or bf16" } else { "" }
+                "out: sums of {element} are {sum}, which are not stored as {output}; take {}{}",
+                names,
+                if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }
-        Ok(Self { einsum: text, axes, tensors, element, output })
+        let problem = Self { einsum: text, axes, tensors, element, output, epilogue };
+        match Program::new(&problem, false) {
+            Ok(_) => Ok(problem),
+            Err(error) => refuse(format!(
+                "epilogue: `{}` to {output} is no pass of the Vector Engine: {}",
+                problem.epilogue_text(),
+                error.message()
+            )),
+        }
+    }
+
+    /// The axis of the bias, if there is one.
+    pub fn bias_axis(&self) -> Option<usize> {
+        self.epilogue.iter().find_map(|step| match step {
+            Step::Bias(axis) => Some(*axis),
+            _ => None,
+        })
+    }
+
+    /// Element type of the bias, if there is one: that of the sums, or of what floats become before it.
+    pub fn bias_element(&self) -> Option<ElementType> {
+        let place = self.epilogue.iter().position(|step| matches!(step, Step::Bias(_)))?;
+        let is_integer = self.epilogue[..place].iter().all(Step::takes_integers);
+        Some(if is_integer { self.sum() } else { ElementType::F32 })
+    }
+
+    /// The type from which the result is cast.
+    pub fn before_cast(&self) -> ElementType {
+        if self.output.is_float() { ElementType::F32 } else { ElementType::I32 }
+    }
+
+    /// Whether hosts and chips may round the result in other ways.
+    pub fn is_rounded(&self) -> bool {
+        self.epilogue.iter().any(Step::is_rounded)
+    }
+
+    /// The steps behind the sums as they are given: `bias:N,silu`.
+    pub fn epilogue_text(&self) -> String {
+        let steps: Vec<String> = self.epilogue.iter().map(|step| step.text(&self.axes)).collect();
+        steps.join(",")
     }
 
     /// The type of the sums.
@@ -165,6 +247,11 @@ impl Problem {
     /// Element type of an operand (0, 1) or of the result (2).
     pub fn element_of(&self, tensor: usize) -> ElementType {
         if tensor == 2 { self.output } else { self.element }
+    }
+
+    /// The innermost axis of a tensor in HBM that has several positions.
+    pub fn innermost(&self, tensor: usize) -> Option<usize> {
+        self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1)
     }
 
     /// Bytes of an operand (0, 1) or of the result (2).

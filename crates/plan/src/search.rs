@@ -35,7 +35,7 @@ const FEW: usize = 8;
 const PRICED: u64 = 3;
 
 /// Reason of a choice without a place for its buffers.
-const DOES_NOT_FIT: &str = "the buffers do not fit DM, or the weights do not fit the register file";
+const DOES_NOT_FIT: &str = "the buffers do not fit DM, or weights or a bias do not fit their register files";
 /// Reason of a choice without mappings.
 const NO_LAYOUT: &str = "the summed axes of a slice are no whole flits, or a mapping has too many digits";
 

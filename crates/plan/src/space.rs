@@ -31,7 +31,7 @@ pub fn for_each_of(
             sums: Sums::Whole,
             gather: None,
         };
-        combined(problem, &options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
+        combined(&options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
             if are_parts_needed(problem, choice) && keep(choice) {
                 variants(problem, choice, each);
             }
@@ -41,7 +41,6 @@ pub fn for_each_of(
 
 /// Combines splits of all axes that the chip has clusters and slices for.
 fn combined(
-    problem: &Problem,
     options: &[Vec<Split>],
     choice: &mut Choice,
     used: [usize; 2],
@@ -57,7 +56,7 @@ fn combined(
             continue;
         }
         choice.splits.push(*split);
-        combined(problem, options, choice, used, each);
+        combined(options, choice, used, each);
         choice.splits.pop();
     }
 }

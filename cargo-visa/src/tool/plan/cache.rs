@@ -111,12 +111,13 @@ impl Cache {
 fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
     format!(
-        "{}, {}, {} of {} to {}, {}, role {weights}, top {}",
+        "{}, {}, {} of {} to {} then {}, {}, role {weights}, top {}",
         env!("CARGO_PKG_VERSION"),
         numbers(search.profile),
         problem.einsum,
         problem.element,
         problem.output,
+        problem.epilogue_text(),
         problem.axes_text(),
         search.top
     )

@@ -5,7 +5,7 @@
 //! | `options` | what is asked |
 //! | `attend` | the line of progress, and Ctrl-C |
 //! | `cache` | proven answers, kept beside a project |
-//! | `text`, `json`, `surface` | answers: as a table, as an object, as a kernel |
+//! | `text`, `json`, `page`, `surface` | answers: as a table, as an object, as a page, as a kernel |
 //! | `problems`, `merge` | files of problems, in shards |
 //! | `chain` | several contractions one after another |
 
@@ -16,6 +16,7 @@ mod digest;
 mod json;
 mod merge;
 mod options;
+mod page;
 mod problems;
 mod surface;
 mod text;
@@ -54,8 +55,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     use lexopt::Arg::{Long, Short, Value};
     let mut asked = Asked::by_arguments();
     let (mut top, mut time, mut threads) = (Once::new("--top"), Once::new("--time"), Once::new("--threads"));
-    let (mut emit, mut surface, mut explain) =
-        (Once::new("--emit"), Once::new("--surface"), Once::new("--explain"));
+    let (mut emit, mut surface, mut explain, mut html) =
+        (Once::new("--emit"), Once::new("--surface"), Once::new("--explain"), Once::new("--html"));
     let (mut problems, mut shard) = (Once::new("--problems"), Once::new("--shard"));
     let mut chained = Once::new("--chain");
     let (mut as_json, mut is_cached) = (false, true);
@@ -69,6 +70,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Long("emit") => emit.set(parser.value()?)?,
             Long("surface") => surface.set(parser.value()?)?,
             Long("explain") => explain.set(parser.value()?)?,
+            Long("html") => html.set(parser.value()?)?,
             Long("problems") => problems.set(parser.value()?)?,
             Long("shard") => shard.set(parser.value()?)?,
             Long("chain") => chained.set(parser.value()?)?,
@@ -101,7 +103,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         return chain::command(&asked.chain(text)?, &means, emit.raw(), as_json);
     }
     if problems.is_given() {
-        let others = [("emit", &emit), ("surface", &surface), ("explain", &explain)];
+        let others = [("emit", &emit), ("surface", &surface), ("explain", &explain), ("html", &html)];
         let other = others.iter().find_map(|(name, option)| option.is_given().then_some(*name));
         if let Some(other) = asked.given().or(other).or(as_json.then_some("json")) {
             return Err(format!("`--problems` and `--{other}` exclude each other; give one of them").into());
@@ -113,6 +115,9 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     }
     if surface.is_given() && !emit.is_given() {
         return Err("--surface: no kernel is written; write `--emit FOLDER`, too".into());
+    }
+    if html.is_given() && emit.is_given() {
+        return Err("`--html` and `--emit` write one file each; give one of them".into());
     }
     let (surface, task) = (Surface::of(&surface)?, asked.task()?);
     let outcome = found(&task, &means, String::new());
@@ -138,10 +143,16 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             }
         },
     };
-    let folder = emit.raw().map(PathBuf::from);
-    let file = match &folder {
-        Some(folder) => Some((folder.join("plan.rs"), surface.source(best)?)),
-        None => None,
+    let (folder, page) = (emit.raw().map(PathBuf::from), html.raw().map(PathBuf::from));
+    if page.as_ref().is_some_and(|page| page.as_os_str().is_empty()) {
+        return Err("--html: the name of the file is empty".into());
+    }
+    // The plan that was explained, or the best one.
+    let chosen = explained.and_then(|number| outcome.plans.get(number - 1)).unwrap_or(best);
+    let file = match (&folder, page) {
+        (Some(folder), _) => Some((folder.join("plan.rs"), surface.source(chosen)?)),
+        (None, Some(page)) => Some((page, page::page(&task.problem, &outcome))),
+        (None, None) => None,
     };
     let code = if is_cut { attend::STOPPED } else { 0 };
     Ok(Output { folder, file, code, ..Output::text(stdout) })

@@ -28,29 +28,37 @@ pub struct Asked {
     acc: Once,
     out: Once,
     role: Once,
+    epilogue: Once,
 }
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 6] = ["einsum", "axes", "dtype", "acc", "out", "role"];
+    pub const NAMES: [&str; 7] = ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue"];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
-        let [einsum, axes, dtype, acc, out, role] =
-            ["--einsum", "--axes", "--dtype", "--acc", "--out", "--role"].map(Once::new);
-        Self { prefix: "--", einsum, axes, dtype, acc, out, role }
+        let [einsum, axes, dtype, acc, out, role, epilogue] =
+            ["--einsum", "--axes", "--dtype", "--acc", "--out", "--role", "--epilogue"].map(Once::new);
+        Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue }
     }
 
     /// Keys of an object.
     pub fn by_keys() -> Self {
-        let [einsum, axes, dtype, acc, out, role] = Self::NAMES.map(Once::new);
-        Self { prefix: "", einsum, axes, dtype, acc, out, role }
+        let [einsum, axes, dtype, acc, out, role, epilogue] = Self::NAMES.map(Once::new);
+        Self { prefix: "", einsum, axes, dtype, acc, out, role, epilogue }
     }
 
     /// The option of a name, without `--`.
     pub fn option(&mut self, name: &str) -> Option<&mut Once> {
-        let all =
-            [&mut self.einsum, &mut self.axes, &mut self.dtype, &mut self.acc, &mut self.out, &mut self.role];
+        let all = [
+            &mut self.einsum,
+            &mut self.axes,
+            &mut self.dtype,
+            &mut self.acc,
+            &mut self.out,
+            &mut self.role,
+            &mut self.epilogue,
+        ];
         Self::NAMES.iter().zip(all).find_map(|(own, option)| (*own == name).then_some(option))
     }
 
@@ -73,7 +81,8 @@ impl Asked {
         let einsum = self.einsum.text()?.ok_or_else(|| missing("einsum", "mk,nk->mn"))?;
         let sizes = self.axes.text()?.ok_or_else(|| missing("axes", "M=256,N=64,K=128"))?;
         let element = self.dtype.element_type(true)?.unwrap_or(ElementType::I8);
-        let problem = Problem::new(einsum, sizes, element, self.out.element_type(true)?)
+        let steps = self.epilogue.text()?.unwrap_or_default();
+        let problem = Problem::with_epilogue(einsum, sizes, element, self.out.element_type(true)?, steps)
             .map_err(|error| Refusal(format!("{prefix}{}", printable(&error.to_string()))))?;
         if let Some(acc) = self.acc.element_type(true)?
             && acc != problem.sum()

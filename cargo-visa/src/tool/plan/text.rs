@@ -15,6 +15,12 @@ pub fn percent(part: u64, of: u64) -> String {
 
 /// The table of the best plans, with the proof.
 pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
+    let (heads, rows) = plans(problem, outcome);
+    head(problem, outcome) + "\n" + &table(&heads, &rows) + &space(outcome)
+}
+
+/// The problem, its bound, and what was found.
+pub fn head(problem: &Problem, outcome: &Outcome) -> String {
     let bound = outcome.of_problem;
     let best = outcome.plans.first().map_or(0, |plan| plan.cycles);
     let proof = if outcome.gap() == 0.0 {
@@ -27,10 +33,14 @@ pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
             grouped(outcome.bound)
         )
     };
-    let mut text = format!(
-        "problem  `{}` of {}, to {}; {}\n\
+    let followed = match problem.epilogue.is_empty() {
+        true => String::new(),
+        false => format!(", then `{}`", problem.epilogue_text()),
+    };
+    format!(
+        "problem  `{}` of {}{followed}, to {}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}\n\
-         found    {} cycles, {} of the bound; {proof}\n\n",
+         found    {} cycles, {} of the bound; {proof}\n",
         problem.einsum,
         problem.element,
         problem.output,
@@ -40,7 +50,15 @@ pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
         grouped(bound.of(Limit::Hbm)),
         grouped(best),
         percent(bound.cycles(), best),
-    );
+    )
+}
+
+/// Names of columns.
+type Heads = [&'static str; 12];
+
+/// The table of plans: its heads and its rows.
+pub fn plans(problem: &Problem, outcome: &Outcome) -> (Heads, Vec<Vec<String>>) {
+    let bound = outcome.of_problem;
     let heads = [
         "plan",
         "cycles",
@@ -49,7 +67,8 @@ pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
         "sum over",
         "stream by",
         "weights by",
-        "tiles x blocks",
+        "tiles x blocks x parts",
+        "stored by",
         "DM bytes",
         "HBM bytes",
         "held by",
@@ -78,23 +97,25 @@ pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
                 sums,
                 by(choice.stream_spread, slices(Role::Of(choice.weights))),
                 by(choice.weights_spread, slices(Role::Of(choice.stream()))),
-                format!("{} x {}", schedule.tiles, schedule.blocks),
+                format!("{} x {} x {}", schedule.tiles, schedule.blocks, schedule.parts),
+                choice.gather.map_or("a slice".to_string(), |gather| format!("{} slices", gather.count)),
                 grouped(schedule.dm_bytes()),
                 grouped(plan.hbm_bytes()),
                 plan.work.resource().to_string(),
             ]
         })
         .collect();
-    text += &table(&heads, &rows);
-    text += &space(outcome);
-    text
+    (heads, rows)
 }
 
 /// The stages of the space, and what rules refuse.
-fn space(outcome: &Outcome) -> String {
+pub fn space(outcome: &Outcome) -> String {
     let space = &outcome.space;
     let mut text = format!(
-        "\nspace    {} choices, {} fit the memories, {} are ruled out by their bounds, {} were derived, {} ran on the clock\n",
+        "\nspace    {} sets of extents, of which {} are ruled out; {} choices of the others, {} fit the memories, {} are ruled \
+         out by their bounds, {} were derived, {} ran on the clock\n",
+        grouped(space.extents),
+        grouped(space.skipped),
         grouped(space.choices),
         grouped(space.fitting),
         grouped(space.bounded),
@@ -118,7 +139,6 @@ pub fn emptied(outcome: &Outcome) -> String {
 
 /// The reasons and the mappings of a plan.
 pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
-    let layout = &plan.layout;
     let mut text = format!(
         "{} cycles, {} of the bound\n\n",
         grouped(plan.cycles),
@@ -129,7 +149,7 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
     }
     let work = &plan.work;
     let rows: Vec<Vec<String>> = [
-        ("main context", work.main, "products"),
+        ("main context", work.main, "products, and passes around them"),
         ("sub context", work.sub, "loads of the register file"),
         ("DMA", work.dma, "moves between HBM and DM"),
         ("ends", work.ends, "before the first product and behind the last one"),
@@ -137,19 +157,36 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
     .map(|(name, cycles, what)| vec![name.to_string(), grouped(cycles), what.to_string()])
     .to_vec();
     text += &format!("\n{}", table(&["resource", "cycles at least", "for"], &rows));
-    let rows: Vec<Vec<String>> = [
-        ("Cluster", &layout.cluster),
-        ("Slice", &layout.slice),
+    let rows: Vec<Vec<String>> =
+        (mappings(plan).into_iter()).map(|(name, mapping)| vec![name.to_string(), mapping]).collect();
+    text += &format!("\n{}", table(&["what", "where"], &rows));
+    text
+}
+
+/// The mappings of a plan, with their names.
+pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
+    let layout = &plan.layout;
+    let mut mappings = vec![("Cluster", &layout.cluster), ("Slice", &layout.slice)];
+    // Where a pass turns an operand, it is in DM in two orders.
+    let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
+    mappings.extend(
+        brought
+            .into_iter()
+            .filter(|(_, path)| path.turn.is_some())
+            .map(|(name, path)| (name, path.brought())),
+    );
+    mappings.extend([
         ("stream in DM", &layout.stream.element),
         ("weights in DM", &layout.weights.element),
         ("rows", &layout.file[0]),
         ("elements of a row", &layout.file[1]),
         ("time of products", &layout.align[0]),
         ("packet of products", &layout.align[1]),
-        ("sums in DM", &layout.result),
-    ]
-    .map(|(name, mapping)| vec![name.to_string(), mapping.to_string()])
-    .to_vec();
-    text += &format!("\n{}", table(&["what", "where"], &rows));
-    text
+    ]);
+    if let Some(finish) = &layout.finish {
+        mappings
+            .extend([("sums before the last pass", &finish.element), ("time of that pass", &finish.fetch)]);
+    }
+    mappings.extend([("slices of what is stored", layout.result_slice()), ("stored in DM", &layout.result)]);
+    mappings.into_iter().map(|(name, mapping)| (name, mapping.to_string())).collect()
 }

@@ -28,6 +28,9 @@ use std::sync::Arc;
 /// Alignment of operands in HBM, in bytes.
 const HBM_ALIGN_BYTES: u64 = 1 << 20;
 
+/// Kinds of buffers that are no handles.
+const KINDS: [usize; 5] = [0, 1, 2, 4, 5];
+
 const ONE: &Expr = &Expr::Identity;
 
 /// Why tensors of a chain have no place.
@@ -172,19 +175,20 @@ impl Assembly {
     ) -> Result<Schedule, String> {
         let mut schedule = Schedule { kept, hbm, ..plan.schedule };
         if let Some(operand) = kept.operand {
-            schedule.buffers[usize::from(operand == plan.choice.weights)] = 0;
+            let kind = usize::from(operand == plan.choice.weights);
+            (schedule.buffers[kind], schedule.buffers[4 + kind]) = (0, 0);
         }
         if kept.result {
             schedule.buffers[2] = 0;
         }
-        let bytes: u64 = (0..3).map(|kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let bytes: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
         let room = self.dm.lowest().unwrap_or(spec::DM_BYTES as u64);
         let [first, behind] = self.buffers;
         let bases = [if bytes <= first { 0 } else { behind }, behind, 0];
         let base = bases.into_iter().find(|base| base + bytes <= room).ok_or(NO_ROOM)?;
         self.buffers = [base, base + bytes];
         let mut next = base;
-        for kind in 0..3 {
+        for kind in KINDS {
             schedule.dm[kind] = next;
             next += schedule.bytes[kind] * schedule.buffers[kind] as u64;
         }
@@ -199,6 +203,12 @@ impl Assembly {
         let mut layout: Layout = part.plan.layout.clone();
         if let Some(leaving) = part.leaving.as_ref().filter(|_| kept.result) {
             layout.stored[2] = leaving.stored.clone();
+        }
+        // What is kept is there as products read it.
+        match kept.operand {
+            Some(operand) if operand == choice.weights => layout.weights.turn = None,
+            Some(_) => layout.stream.turn = None,
+            None => {}
         }
         let waiting = match &layout.finish {
             Some(finish) => {

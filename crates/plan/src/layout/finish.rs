@@ -97,7 +97,7 @@ impl Behind<'_> {
                 let half = notation.list(&[digits.digit(rows, 1, spec::BEAT_LANES / 2)?])?;
                 Some(Parts {
                     axis: notation.axis(&problem.axes[axis].name)?,
-                    index: notation.list(&[part.clone()])?,
+                    index: notation.list(std::slice::from_ref(part))?,
                     of_stream: notation.list(&of_stream)?,
                     of_sums: element(&[without])?,
                     split: [behind(&[parts, &given, &halves])?, half],

@@ -1,17 +1,23 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
+pub(crate) mod bias;
 mod digits;
 mod finish;
 mod notation;
+mod turn;
 
+pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
+pub use turn::Turn;
 
 use crate::choice::{Choice, Level, Spread, Sums};
+use crate::epilogue::Ends;
 use crate::problem::{Problem, Role};
 use digits::Digits;
 use finish::Behind;
 use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::spec;
+use turn::Brought;
 
 /// A counter of a kernel: the value is `step / inner % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +60,23 @@ pub struct Stored {
 pub struct Path {
     /// Slice in DM.
     pub slice: Mapping,
-    /// Element in DM.
+    /// Element in DM, as it is fetched to the collect.
     pub element: Mapping,
+    /// The pass before that, if it comes from HBM in another order.
+    pub turn: Option<Turn>,
     /// Time and packet of the fetch.
     pub fetch: [Mapping; 2],
     /// Time behind the switch, if there is one.
     pub switch_time: Option<Mapping>,
     /// Time and packet of the collect.
     pub collect: [Mapping; 2],
+}
+
+impl Path {
+    /// Element in DM, as it is brought.
+    pub fn brought(&self) -> &Mapping {
+        self.turn.as_ref().map_or(&self.element, |turn| &turn.brought)
+    }
 }
 
 /// The sum over slices.
@@ -128,6 +143,10 @@ pub struct Layout {
     pub reduce: Option<Reduce>,
     /// The pass behind the products, if there is one.
     pub finish: Option<Finish>,
+    /// Mappings of the sums in the pass that ends with an epilogue, or that adds parts.
+    pub ends: Option<Ends>,
+    /// The bias, if there is one.
+    pub bias: Option<Bias>,
     /// Packet of sums that are narrowed, if they are.
     pub cast: Option<Mapping>,
     /// Elements of the result in DM.
@@ -203,7 +222,15 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         .collect();
 
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
-    let path = |spread: Option<Spread>, copied: Role, element: Vec<String>, ahead: &[String]| {
+    let path = |operand: usize, copied: Role, parts: &[String], ahead: &[String]| {
+        let (own, spread) = (Role::Of(operand), choice.spread(operand));
+        let element = [digits.local(own, spread, &[], true), parts.to_vec()].concat();
+        let turn = match choice.turned(problem, operand) {
+            Some(turned) => {
+                Some(Brought { digits: &digits, notation, own, spread, parts, last }.turn(turned)?)
+            }
+            None => None,
+        };
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
         let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
         let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
@@ -214,6 +241,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 None => slice.clone(),
             },
             element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
+            turn,
             fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
             switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
             collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],
@@ -232,15 +260,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
     let stream_time = digits.local(of_stream, in_stream, &[], true);
     let groups = digits.local(of_weights, in_weights, &lows, true);
-    let in_dm = [stream_time.clone(), parts.clone()].concat();
-    let stream = path(choice.stream_spread, of_weights, in_dm, &stream_time)?;
+    let stream = path(choice.stream(), of_weights, &parts, &stream_time)?;
     let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
-    let weights = path(
-        choice.weights_spread,
-        of_stream,
-        digits.local(of_weights, in_weights, &[], true),
-        &rows_and_groups,
-    )?;
+    let weights = path(choice.weights, of_stream, &[], &rows_and_groups)?;
 
     // What arrives by a switch comes behind the digits that were in time.
     let with = |list: Vec<String>, spread: Option<Spread>| -> Vec<String> {
@@ -292,7 +314,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         }
     };
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
-    let cast = match problem.output == problem.sum() {
+    let cast = match problem.output == problem.before_cast() {
         true => None,
         false => Some(notation.list(&[format!("{} # {lanes}", row.text)])?),
     };
@@ -316,6 +338,26 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         (Some(finish), result)
     };
 
+    // Where the sums leave the last pass, in flits and in halves of them.
+    let ends = if problem.epilogue.is_empty() && axis_of_parts.is_none() {
+        None
+    } else {
+        let last = finish.as_ref().map(|finish| match (&finish.parts, &finish.switch) {
+            (Some(parts), _) => &parts.time,
+            (None, Some([_, time])) => time,
+            (None, None) => &finish.fetch,
+        });
+        let time = match (last, &reduce) {
+            (Some(time), _) => time.clone(),
+            (None, Some(reduce)) => reduce.time.clone(),
+            (None, None) => notation.list(&accumulate)?,
+        };
+        let whole = if time.text == "1" { Vec::new() } else { vec![time.text.clone()] };
+        let halves = [whole, vec![digits.digit(rows?, spec::BEAT_LANES / 2, 2)?]].concat();
+        let half = notation.list(&[digits.digit(rows?, 1, spec::BEAT_LANES / 2)?])?;
+        Some(Ends { flits: [time, row.clone()], halves: [notation.list(&halves)?, half] })
+    };
+
     // Steps, outermost first.
     let mut counters: Vec<(usize, Counter)> = Vec::new();
     for (role, level) in [
@@ -336,6 +378,13 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         counter.inner = inner;
         inner *= counter.count;
     }
+    let bias = match problem.bias_axis() {
+        Some(axis) => {
+            let counter = counters.iter().find(|(own, _)| *own == axis);
+            Some(digits.bias(notation, axis, counter.map_or(1, |(_, counter)| counter.inner))?)
+        }
+        None => None,
+    };
     let stored = |tensor| digits.stored(notation, tensor, &counters);
     Some(Layout {
         stored: [stored(0)?, stored(1)?, stored(2)?],
@@ -348,6 +397,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         file: [row, file],
         reduce,
         finish,
+        ends,
+        bias,
         cast,
         result,
     })

@@ -9,7 +9,8 @@ impl Plan {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
         writeln!(out, "#[device(chip = 1)]")?;
         let [x, w, y] = [0, 1, 2].map(|tensor| self.parameter(tensor));
-        writeln!(out, "fn contraction(ctx: &mut Context, {x}, {w}, {y}) {{")?;
+        let bias = if self.layout.bias.is_some() { "b: &HbmBias, " } else { "" };
+        writeln!(out, "fn contraction(ctx: &mut Context, {x}, {w}, {bias}{y}) {{")?;
         match self.layout.finish {
             Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
             None => Ok(()),
@@ -19,14 +20,28 @@ impl Plan {
     /// The loop over tiles of the stream, around its body.
     fn over_tiles(&self, out: &mut String, body: &str) -> core::fmt::Result {
         let stream = NAMES[self.choice.stream()];
-        let (tiles, double) = (self.schedule.tiles, self.schedule.buffers[0] > 1);
+        let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
+        let is_turned = self.layout.stream.turn.is_some();
         if self.schedule.kept.operand == Some(self.choice.stream()) {
             return writeln!(out, "    let stream = {stream};\n{body}");
         }
         if tiles == 1 {
-            return writeln!(out, "    let stream = bring_stream(ctx, {stream}, 0);\n{body}");
+            let (name, turn) = match is_turned {
+                true => ("brought", "    let stream = turn_stream(ctx, &brought);\n"),
+                false => ("stream", ""),
+            };
+            return writeln!(out, "    let {name} = bring_stream(ctx, {stream}, 0);\n{turn}{body}");
         }
-        if double {
+        if is_turned {
+            writeln!(out, "    let mut next_tile = Some(bring_stream(ctx, {stream}, 0));")?;
+            writeln!(out, "    for tile in 0..{tiles} {{")?;
+            writeln!(out, "        let brought = next_tile.take().expect(\"one tile for each turn\");")?;
+            writeln!(out, "        let stream = turn_stream(ctx, &brought);")?;
+            writeln!(
+                out,
+                "        next_tile = (tile + 1 < {tiles}).then(|| bring_stream(ctx, {stream}, tile + 1));"
+            )?;
+        } else if is_ahead {
             writeln!(out, "    let mut next_tile = Some(bring_stream(ctx, {stream}, 0));")?;
             writeln!(out, "    for tile in 0..{tiles} {{")?;
             writeln!(
@@ -57,12 +72,13 @@ impl Plan {
     ) -> Result<String, core::fmt::Error> {
         let (mut out, parts) = (String::new(), self.schedule.parts);
         let is_kept = self.schedule.kept.result;
+        let bias = self.bias_of_step(step);
         if self.layout.finish.is_none() && is_kept {
-            writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, y, {step});")?;
+            writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, {bias}y, {step});")?;
             return Ok(out);
         }
         if self.layout.finish.is_none() {
-            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {step});")?;
+            writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {bias}{step});")?;
             writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
             return Ok(out);
         }
@@ -74,9 +90,9 @@ impl Plan {
             writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
         }
         if is_last != Some(false) && is_kept {
-            writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, y, {step});")?;
+            writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, {bias}y, {step});")?;
         } else if is_last != Some(false) {
-            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {step});")?;
+            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?;
             writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
         }
         if is_last.is_none() {
@@ -105,8 +121,12 @@ impl Plan {
                 true => writeln!(out, "    let block{block} = {weights};")?,
                 false => writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?,
             }
+            if self.layout.weights.turn.is_some() {
+                writeln!(out, "    let block{block} = turn_block(ctx, &block{block}, {block});")?;
+            }
             writeln!(out, "    let weights{block} = load(ctx, &block{block}, {block});")?;
         }
+        self.bias_loaded(out)?;
         let mut body = String::new();
         for block in 0..blocks {
             let step = match (tiles, blocks) {
@@ -128,7 +148,12 @@ impl Plan {
             (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());
         self.signature(out)?;
         writeln!(out, "    let first = bring_block(ctx, {weights}, 0);")?;
+        let is_turned = self.layout.weights.turn.is_some();
+        if is_turned {
+            writeln!(out, "    let first = turn_block(ctx, &first, 0);")?;
+        }
         writeln!(out, "    let mut loaded = Some(load(ctx, &first, 0));")?;
+        self.bias_loaded(out)?;
         let mut body = String::new();
         let indent = if blocks == 1 { "    " } else { "        " };
         if blocks > 1 {
@@ -144,16 +169,27 @@ impl Plan {
                 body,
                 "{indent}// The next block takes the whole register file: its load waits for the products."
             )?;
-            writeln!(body, "{indent}let brought = waiting.take();")?;
+            let turn = match is_turned {
+                true => format!(".map(|brought| turn_block(ctx, &brought, {step} + 1))"),
+                false => String::new(),
+            };
+            writeln!(body, "{indent}let brought = waiting.take(){turn};")?;
         } else {
             writeln!(
                 body,
                 "{indent}// Loads come before the product that runs meanwhile, and before the store that waits for it."
             )?;
-            writeln!(
-                body,
-                "{indent}let following = waiting.take().map(|brought| load(ctx, &brought, {step} + 1));"
-            )?;
+            if is_turned {
+                writeln!(body, "{indent}let following = waiting.take().map(|brought| {{")?;
+                writeln!(body, "{indent}    let turned = turn_block(ctx, &brought, {step} + 1);")?;
+                writeln!(body, "{indent}    load(ctx, &turned, {step} + 1)")?;
+                writeln!(body, "{indent}}});")?;
+            } else {
+                writeln!(
+                    body,
+                    "{indent}let following = waiting.take().map(|brought| load(ctx, &brought, {step} + 1));"
+                )?;
+            }
         }
         writeln!(
             body,
@@ -171,9 +207,9 @@ impl Plan {
         // The first tile comes before the second block.
         let mut turns = String::new();
         self.over_tiles(&mut turns, body.trim_end())?;
-        let (head, rest) = match (tiles, self.schedule.buffers[0]) {
-            (1, _) | (_, 2) => turns.split_once('\n').unwrap_or((&turns, "")),
-            _ => ("", turns.as_str()),
+        let (head, rest) = match tiles == 1 || self.schedule.is_ahead() {
+            true => turns.split_once('\n').unwrap_or((&turns, "")),
+            false => ("", turns.as_str()),
         };
         if !head.is_empty() {
             writeln!(out, "{head}")?;

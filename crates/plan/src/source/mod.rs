@@ -1,5 +1,6 @@
 //! A plan as source: a whole test of a crate, with the kernel, a check on the host, and the cycles.
 
+mod bias;
 mod kernel;
 mod passes;
 mod test;
@@ -43,6 +44,7 @@ impl Plan {
         self.head(out)?;
         self.types(out)?;
         self.moves(out)?;
+        self.bias(out)?;
         self.passes(out)?;
         if self.schedule.is_resident {
             self.resident(out)?
@@ -55,9 +57,13 @@ impl Plan {
     fn head(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice) = (&self.problem, &self.choice);
         let (stream, weights) = (NAMES[choice.stream()], NAMES[choice.weights]);
+        let followed = match problem.epilogue.is_empty() {
+            true => String::new(),
+            false => format!(", then `{}`", problem.epilogue_text()),
+        };
         writeln!(
             out,
-            "//! `{}` of {} with {}, in {} cycles.",
+            "//! `{}` of {} with {}{followed}, in {} cycles.",
             problem.einsum,
             problem.element,
             problem.axes_text(),
@@ -144,6 +150,14 @@ impl Plan {
         };
         reached(stream, choice.stream_spread, slices(Role::Of(choice.weights)));
         reached(weights, choice.weights_spread, slices(Role::Of(choice.stream())));
+        for operand in [choice.stream(), choice.weights] {
+            if let Some(turned) = choice.turned(problem, operand) {
+                reasons.push(format!(
+                    "`{}` has `{}` innermost in HBM: a pass with the Transpose Engine turns what a slice has of it",
+                    NAMES[operand], problem.axes[turned.axis].name
+                ));
+            }
+        }
         reasons.push(format!(
             "bound: {} cycles, held by the {}; the kernel takes {:.2} times as long",
             self.work.cycles(),
@@ -155,7 +169,7 @@ impl Plan {
 
     pub(crate) fn types(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice, layout) = (&self.problem, &self.choice, &self.layout);
-        let element = problem.element;
+        let element_type = problem.element;
         let kept = self.schedule.kept;
         let in_hbm = |tensor: &usize| kept.operand != Some(*tensor) && !(kept.result && *tensor == 2);
         for tensor in (0..3).filter(in_hbm) {
@@ -167,6 +181,9 @@ impl Plan {
                 problem.element_of(tensor)
             )?;
         }
+        if let (Some(bias), Some(element)) = (&layout.bias, problem.bias_element()) {
+            writeln!(out, "type HbmBias = HbmTensor<{element}, m![1], {}>;", bias.stored)?;
+        }
         writeln!(out, "\ntype Cluster = {};", layout.cluster)?;
         writeln!(out, "/// Where products are made.\ntype Slice = {};", layout.slice)?;
         let names = [NAMES[choice.stream()], NAMES[choice.weights]];
@@ -174,16 +191,23 @@ impl Plan {
             [("Stream", &layout.stream, names[0]), ("Block", &layout.weights, names[1])]
         {
             let what = if name == "Stream" { "A tile" } else { "A block" };
-            writeln!(out, "/// {what} of `{operand}` in DM.")?;
-            writeln!(
-                out,
-                "type {name} = DmTensor<{element}, m![1], Cluster, {}, {}>;",
-                path.slice, path.element
-            )?;
+            let mut tensor = |name: String, order: &str, element: &Mapping| {
+                writeln!(out, "/// {what} of `{operand}` in DM{order}.")?;
+                let slice = &path.slice;
+                writeln!(out, "type {name} = DmTensor<{element_type}, m![1], Cluster, {slice}, {element}>;")
+            };
+            let order = match &path.turn {
+                Some(turn) => {
+                    tensor(format!("Brought{name}"), ", in the order of HBM", &turn.brought)?;
+                    ", as products read it"
+                }
+                None => "",
+            };
+            tensor(name.to_string(), order, &path.element)?;
         }
         let [row, file] = &layout.file;
         writeln!(out, "/// A block of `{}` in the register file.", names[1])?;
-        writeln!(out, "type Weights = TrfTensor<{element}, m![1], Cluster, Slice, {row}, {file}>;")?;
+        writeln!(out, "type Weights = TrfTensor<{element_type}, m![1], Cluster, Slice, {row}, {file}>;")?;
         let named = |slice: &Mapping| match slice == &layout.slice {
             true => "Slice".to_string(),
             false => slice.to_string(),
@@ -199,6 +223,7 @@ impl Plan {
                 finish.element
             )?;
         }
+        self.types_of_bias(out, &named(layout.result_slice()))?;
         if kept.result {
             writeln!(out, "/// All sums in DM, where they stay.")?;
             return writeln!(

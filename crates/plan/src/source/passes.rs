@@ -1,10 +1,18 @@
 //! The functions of a kernel: moves, and passes of the Tensor Unit.
 
 use super::{NAMES, hbm};
-use crate::layout::{Finish, Parts, Path, Stored};
+use crate::layout::{Finish, Parts, Path, Stored, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
+
+/// The type of an operand as it is brought.
+fn brought_type(path: &Path, name: &str) -> String {
+    match path.turn {
+        Some(_) => format!("Brought{name}"),
+        None => name.to_string(),
+    }
+}
 
 impl Plan {
     /// `x.view()` and the tiles of it that a step uses.
@@ -53,32 +61,62 @@ impl Plan {
 
     fn move_of_stream(&self, out: &mut String) -> core::fmt::Result {
         let (stream, layout) = (self.choice.stream(), &self.layout);
-        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[0] > 1;
+        let kind = self.schedule.brought(0);
+        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_tiles { "tile" } else { "_tile" };
         writeln!(out, "/// Brings a tile of `{}` to DM.", NAMES[stream])?;
         writeln!(
             out,
-            "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> Stream {{",
+            "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[stream],
-            hbm(stream)
+            hbm(stream),
+            brought_type(&layout.stream, "Stream")
         )?;
         self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(0, number))
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(kind, number))?;
+        if let Some(turn) = &layout.stream.turn {
+            writeln!(out, "/// Turns a tile of `{}`: what products sum over goes inside.", NAMES[stream])?;
+            writeln!(out, "fn turn_stream(ctx: &mut Context, brought: &BroughtStream) -> Stream {{")?;
+            self.turned(out, turn, 0, "0")?;
+        }
+        Ok(())
     }
 
     fn move_of_weights(&self, out: &mut String) -> core::fmt::Result {
         let (weights, layout) = (self.choice.weights, &self.layout);
-        let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[1] > 1;
+        let kind = self.schedule.brought(1);
+        let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_blocks { "step" } else { "_step" };
         writeln!(out, "/// Brings the block of `{}` of a step to DM.", NAMES[weights])?;
         writeln!(
             out,
-            "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> Block {{",
+            "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[weights],
-            hbm(weights)
+            hbm(weights),
+            brought_type(&layout.weights, "Block")
         )?;
         self.tiles(out, NAMES[weights], &layout.stored[weights], 1, number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(1, number))
+        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(kind, number))?;
+        if let Some(turn) = &layout.weights.turn {
+            let number = if self.schedule.buffers[1] > 1 { "step" } else { "_step" };
+            writeln!(out, "/// Turns the block of a step: what products sum over goes inside.")?;
+            writeln!(
+                out,
+                "fn turn_block(ctx: &mut Context, brought: &BroughtBlock, {number}: usize) -> Block {{"
+            )?;
+            self.turned(out, turn, 1, number)?;
+        }
+        Ok(())
+    }
+
+    /// The pass that turns an operand.
+    fn turned(&self, out: &mut String, turn: &Turn, kind: usize, number: &str) -> core::fmt::Result {
+        let Turn { fetch: [time, packet], flit, turned: [turned, row], .. } = turn;
+        writeln!(out, "    (ctx.main.begin(brought.view()))")?;
+        writeln!(out, "        .fetch::<{}, {time}, {packet}>()", self.problem.element)?;
+        writeln!(out, "        .collect::<{time}, {flit}>()")?;
+        writeln!(out, "        .transpose::<{turned}, {row}>()")?;
+        writeln!(out, "        .commit({})\n}}\n", self.address(kind, number))
     }
 
     fn collected(&self, out: &mut String, path: &Path) -> core::fmt::Result {
@@ -128,10 +166,11 @@ impl Plan {
             false if parts.is_some() => ", step: usize",
             false => "",
         };
+        let bias = if is_finished { self.bias_parameter() } else { "" };
         let (kept, made) = match is_finished {
-            true if is_kept => (", y: &mut Kept", ""),
-            true => ("", " -> Sums"),
-            false => (", sums: &mut Unfinished", ""),
+            true if is_kept => (format!(", {bias}y: &mut Kept"), ""),
+            true => (format!(", {bias}").trim_end_matches(", ").to_string(), " -> Sums"),
+            false => (", sums: &mut Unfinished".to_string(), ""),
         };
         writeln!(
             out,
@@ -160,14 +199,21 @@ impl Plan {
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
         writeln!(out, "        .contract::<m![1]>()")?;
         writeln!(out, "        .accumulate::<{}, {row}>(AccumulationKind::Interleaved)", layout.accumulate)?;
-        if let Some(reduce) = &layout.reduce {
-            let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+        let epilogue = if is_finished { self.epilogue() } else { String::new() };
+        if layout.reduce.is_some() || !epilogue.is_empty() {
             writeln!(out, "        .vector_init()")?;
-            writeln!(
-                out,
-                "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
-                reduce.slice, reduce.time
-            )?;
+            if let Some(reduce) = &layout.reduce {
+                let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+                writeln!(
+                    out,
+                    "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
+                    reduce.slice, reduce.time
+                )?;
+            }
+            if !epilogue.is_empty() {
+                writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+                out.push_str(&epilogue);
+            }
             writeln!(out, "        .vector_final()")?;
         }
         match (parts, is_finished) {
@@ -219,9 +265,14 @@ impl Plan {
         let is_kept = self.schedule.kept.result;
         let is_used = if is_kept { !layout.stored[2].tiles.is_empty() } else { self.schedule.buffers[2] > 1 };
         let number = if is_used { "step" } else { "_step" };
-        let (kept, made) = if is_kept { (", y: &mut Kept", "") } else { ("", " -> Sums") };
         writeln!(out, "/// {what}.")?;
-        writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished{kept}, {number}: usize){made} {{")?;
+        let bias = self.bias_parameter();
+        let kept = if is_kept { "y: &mut Kept, " } else { "" };
+        let made = if is_kept { "" } else { " -> Sums" };
+        writeln!(
+            out,
+            "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{kept}{number}: usize){made} {{"
+        )?;
         if is_kept {
             self.tile_of_result(out)?;
         }
@@ -233,20 +284,25 @@ impl Plan {
             time = switched;
         }
         writeln!(out, "        .collect::<{time}, {row}>()")?;
-        if let Some(Parts { axis, split: [split, half], added, time, .. }) = &finish.parts {
+        let epilogue = self.epilogue();
+        if !epilogue.is_empty() {
+            writeln!(out, "        .vector_init()")?;
+            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+        }
+        if let Some(Parts { axis, split: [split, half], added, .. }) = &finish.parts {
             let op = match problem.sum() {
                 ElementType::I32 => "I32::AddSat",
                 _ => "F32::Add",
             };
-            writeln!(out, "        .vector_init()")?;
-            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
             writeln!(out, "        .vector_split::<{split}, {half}>()")?;
             writeln!(
                 out,
                 "        .vector_intra_slice_reduce::<{}, {added}, {half}>(IntraSliceReduceOp{op})",
                 axis.as_str()
             )?;
-            writeln!(out, "        .vector_concat::<{time}, {row}>()")?;
+        }
+        if !epilogue.is_empty() {
+            out.push_str(&epilogue);
             writeln!(out, "        .vector_final()")?;
         }
         self.committed(out)

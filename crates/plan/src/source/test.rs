@@ -1,5 +1,6 @@
 //! The test of a kernel: its values beside those of the host, and its cycles.
 
+use crate::epilogue::{GELU_FACTOR, Step};
 use crate::problem::Role;
 use crate::search::Plan;
 use core::fmt::Write as _;
@@ -9,6 +10,92 @@ use furiosa_visa_rules::scalar::ElementType;
 const CHECKED_PRODUCTS: u64 = 1 << 24;
 
 impl Plan {
+    /// Compares an element `y` of the result with what follows from the `sum` of the host.
+    fn compared(&self, out: &mut String) -> core::fmt::Result {
+        let problem = &self.problem;
+        let mut is_integer = problem.sum() == ElementType::I32;
+        if problem.epilogue.is_empty() {
+            writeln!(out, "        let value = sum{};", if is_integer { "" } else { " as f32" })?;
+        } else {
+            writeln!(out, "        let mut value = sum{};", if is_integer { "" } else { " as f32" })?;
+        }
+        if problem.epilogue.iter().any(|step| matches!(step, Step::Silu | Step::Gelu | Step::Sigmoid)) {
+            writeln!(out, "        let sigmoid = |x: f32| (1.0 / (1.0 + (-f64::from(x)).exp())) as f32;")?;
+        }
+        for step in &problem.epilogue {
+            if is_integer && !step.takes_integers() {
+                writeln!(out, "        let mut value = value as f32;")?;
+                is_integer = false;
+            }
+            let next = match step {
+                Step::Bias(axis) => {
+                    let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
+                    if is_integer {
+                        format!("value.wrapping_add({own})")
+                    } else {
+                        format!("value + {own} as f32")
+                    }
+                }
+                Step::Relu if is_integer => "value.max(0)".to_string(),
+                Step::Relu => "value.max(0.0)".to_string(),
+                Step::Scale(factor) => format!("value * {factor:?}"),
+                Step::Silu => "value * sigmoid(value)".to_string(),
+                Step::Gelu => format!("value * sigmoid({GELU_FACTOR:?} * value)"),
+                Step::Sigmoid => "sigmoid(value)".to_string(),
+                Step::Tanh => "f64::from(value).tanh() as f32".to_string(),
+                Step::Exp => "f64::from(value).exp() as f32".to_string(),
+            };
+            writeln!(out, "        value = {next};")?;
+        }
+        let output = problem.output;
+        let as_float = if is_integer { " as f32" } else { "" };
+        let rounded = if is_integer { "" } else { ".round()" };
+        let expected = match output {
+            ElementType::F32 => format!("value{as_float}"),
+            ElementType::I32 if is_integer => "value".to_string(),
+            ElementType::I32 => "value.round() as i32".to_string(),
+            ElementType::I16 | ElementType::I8 => {
+                let most = (1 << (output.bits() - 1)) - 1;
+                let point = if is_integer { "" } else { ".0" };
+                format!("value{rounded}.clamp(-{}{point}, {most}{point}) as {output}", most + 1)
+            }
+            _ if is_integer => format!("{output}::from_f32(value as f32)"),
+            _ => format!("{output}::from_f32(value)"),
+        };
+        if !problem.is_rounded() {
+            return writeln!(out, "        assert_eq!(*y, {expected}, \"element {{place}}\");");
+        }
+        // Part of a number by which neighbours of the type differ at most, and the least difference.
+        let (part, least) = match output {
+            ElementType::F32 => ("1e-5", "1e-4"),
+            ElementType::Bf16 | ElementType::F16 => ("0.01", "1e-4"),
+            ElementType::F8e4m3 | ElementType::F8e5m2 => ("0.25", "0.002"),
+            _ => ("1e-5", "1.0"),
+        };
+        let number = |of: &str| match output {
+            ElementType::F32 | ElementType::I32 | ElementType::I16 | ElementType::I8 => {
+                format!("f64::from({of})")
+            }
+            _ => format!("f64::from({of}.to_f32())"),
+        };
+        writeln!(out, "        // Chips round functions in their own ways.")?;
+        writeln!(out, "        let expected = {expected};")?;
+        writeln!(
+            out,
+            "        let (found, expected) = ({}, {});",
+            number(if output.bits() == 32 || !output.is_float() { "*y" } else { "y" }),
+            number("expected")
+        )?;
+        writeln!(
+            out,
+            "        let is_near = (found - expected).abs() <= {part} * expected.abs() + {least};"
+        )?;
+        writeln!(
+            out,
+            "        assert!(found == expected || is_near, \"element {{place}}: {{found}}, but not {{expected}}\");"
+        )
+    }
+
     pub(super) fn test(&self, out: &mut String) -> core::fmt::Result {
         let problem = &self.problem;
         let [x, w, y] = [0, 1, 2].map(|tensor| &self.layout.stored[tensor].element);
@@ -24,11 +111,6 @@ impl Plan {
             ElementType::I8 => "value as i8".to_string(),
             ElementType::I4 => "i4::from_i32(value)".to_string(),
             _ => format!("{element}::from_f32(value as f32)"),
-        };
-        let expected = match problem.output {
-            ElementType::I32 => "sum",
-            ElementType::Bf16 => "bf16::from_f32(sum as f32)",
-            _ => "sum as f32",
         };
         let sum = if is_integer { "sum.wrapping_add(a.wrapping_mul(b))" } else { "sum + a * b" };
         writeln!(out, "/// Numbers from {low} to {high}, which look random.")?;
@@ -49,6 +131,9 @@ impl Plan {
             problem.elements(0),
             problem.elements(1)
         )?;
+        if let Some(axis) = problem.bias_axis() {
+            writeln!(out, "    let bias = numbers({}, 3);", problem.axes[axis].size)?;
+        }
         writeln!(
             out,
             "    let made = |values: &[i32]| -> Vec<{element}> {{ values.iter().map(|&value| {made}).collect() }};"
@@ -72,7 +157,23 @@ impl Plan {
             "        let mut dy: HbmY = HostTensor::<{}, {y}>::zero().to_hbm(&mut ctx.pdma, {at_y}).await;",
             problem.output
         )?;
-        writeln!(out, "        launch(contraction, (&mut ctx, &dx, &dw, &mut dy)).await;")?;
+        let bias = match (&self.layout.bias, problem.bias_element(), self.schedule.bias) {
+            (Some(bias), Some(element), Some(place)) => {
+                let as_float = if element == ElementType::F32 { " as f32" } else { "" };
+                writeln!(
+                    out,
+                    "        let values: Vec<{element}> = bias.iter().map(|&value| value{as_float}).collect();"
+                )?;
+                writeln!(
+                    out,
+                    "        let db: HbmBias = HostTensor::<{element}, {}>::from_slice(&values).to_hbm(&mut ctx.pdma, {}).await;",
+                    bias.stored, place.hbm
+                )?;
+                "&db, "
+            }
+            _ => "",
+        };
+        writeln!(out, "        launch(contraction, (&mut ctx, &dx, &dw, {bias}&mut dy)).await;")?;
         writeln!(out, "        let y = dy.to_host::<{y}>(&mut ctx.pdma).await;")?;
         writeln!(out, "        (y.to_vec(), ctx.report().kernels[0].makespan())")?;
         writeln!(out, "    }});")?;
@@ -132,7 +233,7 @@ impl Plan {
             indent.truncate(indent.len() - 4);
             writeln!(out, "{indent}}}")?;
         }
-        writeln!(out, "        assert_eq!(*y, {expected}, \"element {{place}}\");")?;
+        self.compared(out)?;
         writeln!(out, "    }}")?;
         writeln!(out, "    assert_eq!(cycles, {});", self.cycles)?;
         writeln!(out, "}}")

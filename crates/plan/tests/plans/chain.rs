@@ -30,6 +30,7 @@ fn random_chain(random: &mut Random) -> Chain {
         ("mk,fk->mf; mf,nf->mn", "MN", "KF"),
         ("mk,fk->mf; nf,mf->nm", "MN", "KF"),
         ("fk,mk->mf; mf,nf->mn", "MN", "KF"),
+        ("mk,kf->mf; mf,fn->mn", "MN", "KF"),
         ("hqd,hkd->hqk; hqk,hdk->hqd", "HQ", "KD"),
         ("bmk,bfk->bmf; bmf,nf->bmn", "BMN", "KF"),
         ("mk,fk->mf; mf,nf->mn; mn,pn->mp", "MP", "KFN"),

@@ -4,9 +4,11 @@
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
 mod chain;
+mod epilogue;
 mod problems;
 mod route;
 mod search;
+mod turn;
 mod values;
 
 use furiosa_visa_plan::Problem;
@@ -23,7 +25,7 @@ fn choices(problem: &Problem) -> Vec<Choice> {
 }
 
 /// A problem of a random form. `sizes`: the extents that an axis may have; those of the summed axis are elements of whole
-/// flits.
+/// flits, and those of another axis that is innermost in HBM are elements of whole accesses, but for some.
 fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {
     let forms = [
         ("mk,nk->mn", "mn"),
@@ -32,6 +34,16 @@ fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {
         ("mgk,nk->mgn", "mgn"),
         ("bmhk,bnhk->bhmn", "bmhn"),
         ("mgk,hngk->mhn", "mhn"),
+    ];
+    let turned = [
+        ("mk,kn->mn", "mn"),
+        ("km,nk->mn", "mn"),
+        ("km,kn->mn", "mn"),
+        ("km,kn->nm", "mn"),
+        ("bkm,bkn->bmn", "bmn"),
+        ("mgk,kgn->mn", "mn"),
+        ("mgk,nkg->mn", "mn"),
+        ("kmg,nk->mgn", "mgn"),
     ];
     let element = random.pick(&[ElementType::I8, ElementType::Bf16, ElementType::I4, ElementType::F8e4m3]);
     let output = (element == ElementType::Bf16 && random.chance(50)).then_some(ElementType::Bf16);
@@ -43,15 +55,23 @@ fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {
             0 => (random.pick(&[384, 512, 640, 1024]), random.pick(&[8, 16])),
             _ => (random.between(1, 2), random.pick(&[64, 128])),
         };
+        let einsum = random.pick(&["mk,nk->mn", "mk,kn->mn"]);
         let axes = format!("M={},N={n},K={}", random.pick(&[1, 2, 4, 6, 8]), flits * flit);
-        return Problem::new("mk,nk->mn", &axes, element, output).unwrap_or_else(|error| panic!("{error}"));
+        return Problem::new(einsum, &axes, element, output).unwrap_or_else(|error| panic!("{error}"));
     }
-    let (einsum, free) = random.pick(&forms);
+    let (einsum, free) = if random.chance(50) { random.pick(&forms) } else { random.pick(&turned) };
+    let access = 64 / element.bits();
+    let is_inside = |axis: char| einsum.split([',', '-']).take(2).any(|operand| operand.ends_with(axis));
+    let size = |axis: char, random: &mut Random| match is_inside(axis) && random.chance(90) {
+        true => access * random.between(1, 3),
+        false => random.pick(sizes),
+    };
     let mut axes: Vec<String> =
-        free.chars().map(|axis| format!("{}={}", axis.to_ascii_uppercase(), random.pick(sizes))).collect();
+        free.chars().map(|axis| format!("{}={}", axis.to_ascii_uppercase(), size(axis, random))).collect();
     axes.push(format!("K={}", flit * random.between(1, 4)));
     if einsum.contains('g') && !free.contains('g') {
-        axes.push(format!("G={}", random.between(1, 3)));
+        let several = if is_inside('g') { access } else { random.between(1, 3) };
+        axes.push(format!("G={several}"));
     }
     Problem::new(einsum, &axes.join(","), element, output).unwrap_or_else(|error| panic!("{error}"))
 }

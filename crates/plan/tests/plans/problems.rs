@@ -77,13 +77,20 @@ fn types_are_those_of_the_engines() {
         None,
         "dtype: the engines do not multiply i16 from memory; take i4, i8, f8e4m3, f8e5m2 or bf16",
     );
-    refused(einsum, sizes, I8, Some(F32), "out: sums of i8 are i32, which are not stored as f32; take i32");
+    refused(
+        einsum,
+        sizes,
+        I8,
+        Some(F32),
+        "out: sums of i8 are i32, which are not stored as f32; take i32, or an epilogue, which converts them",
+    );
     refused(
         einsum,
         sizes,
         Bf16,
         Some(I32),
-        "out: sums of bf16 are f32, which are not stored as i32; take f32 or bf16",
+        "out: sums of bf16 are f32, which are not stored as i32; take f32, f8e4m3, f8e5m2, bf16 or f16, or an epilogue, which \
+         converts them",
     );
     let problem = Problem::new(einsum, sizes, Bf16, Some(Bf16)).expect("it is a contraction");
     assert_eq!((problem.sum(), problem.output), (F32, Bf16));

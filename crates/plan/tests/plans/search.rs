@@ -117,7 +117,7 @@ fn a_search_without_time_has_a_bound() {
 #[test]
 fn an_empty_space_names_its_rules() {
     let problem =
-        Problem::new("mk,kn->mn", "M=8,N=8,K=64", ElementType::I8, None).expect("it is a contraction");
+        Problem::new("mkb,nkb->bmn", "M=8,N=8,K=64,B=8", ElementType::I8, None).expect("it is a contraction");
     let outcome = search(&problem, &Search::default());
     assert!(outcome.plans.is_empty());
     let refused: u64 = outcome.space.refused.values().map(|(count, _)| count).sum();
