@@ -246,6 +246,20 @@ fn plans_are_tests_of_a_crate() {
         let to = project.join(format!("tests/plan{number}.rs"));
         std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
     }
+    // Chains: a result that stays in DM and is moved there; scores and values of heads; sums of two axes and three
+    // contractions.
+    let chains = [
+        ("mk,fk->mf; mf,nf->mn", "M=16,K=256,F=512,N=64", "bf16"),
+        ("hqd,hkd->hqk; hqk,hdk->hqd", "H=3,Q=24,K=48,D=64", "bf16"),
+        ("mk,fk->mf; mf,nf->mn; pn,mn->pm", "M=8,K=64,F=128,N=32,P=16", "f32"),
+    ];
+    for (number, (chain, axes, out)) in chains.into_iter().enumerate() {
+        let found =
+            visa(&project, &["plan", "--chain", chain, "--axes", axes, "--out", out, "--emit", "tests"]);
+        assert!(found.status.success(), "{chain}: {}", stderr(&found));
+        let to = project.join(format!("tests/chain{number}.rs"));
+        std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
+    }
     // The answers that are proven are kept in the project, and are the same when they are used.
     let kept = || project.join("target/visa-plan").read_dir().map_or(0, Iterator::count);
     assert!(kept() > 0);
@@ -260,7 +274,7 @@ fn plans_are_tests_of_a_crate() {
     let run = run.output().expect("it starts");
     let printed = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{printed}\n{}", stderr(&run));
-    assert_eq!(printed.matches("1 passed").count(), problems.len(), "{printed}");
+    assert_eq!(printed.matches("1 passed").count(), problems.len() + chains.len(), "{printed}");
     // The compiler has no warning; notes of what goes wrong with the vendor's SDK are no warnings of the source.
     let printed = stderr(&run);
     let warned =

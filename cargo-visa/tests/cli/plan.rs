@@ -285,6 +285,103 @@ fn wrong_input_is_refused_with_the_edit() {
     );
 }
 
+/// A small chain, with more arguments.
+fn chain(more: &[&str]) -> cargo_visa::tool::Output {
+    let chain = ["plan", "--chain", "mk,fk->mf; mf,nf->mn", "--axes", "M=16,K=64,F=64,N=32", "--out", "bf16"];
+    run(&[&chain, more].concat())
+}
+
+#[test]
+fn a_chain_is_one_kernel() {
+    let output = chain(&["--top", "3", "--emit", "folder/tests"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let text = output.stdout;
+    assert!(
+        text.starts_with(
+            "chain    `mk,fk->mf; mf,nf->mn` of bf16, to bf16; M = 16, K = 64, F = 64, N = 32\n"
+        ),
+        "{text}"
+    );
+    for part in [
+        "\nbound    ",
+        "\napart    ",
+        "\nHBM      ",
+        "\nfound    ",
+        " cycles | of bound | `mf` ",
+        "| `mf,nf->mn` |",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("|      ")).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    // The result stays in DM: no tensor between the contractions is in HBM.
+    assert!(rows[0].contains("stays in DM") || rows[0].contains("in DM, "), "{text}");
+    let (path, text) = output.file.expect("a file");
+    assert_eq!(path, Path::new("folder/tests/plan.rs"));
+    assert_eq!(text.matches("#[device(chip = 1)]").count(), 1, "{text}");
+    for part in ["mod first {", "mod second {", "first::Kept::new(ctx)", "second_on_host(", "#[test]"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_chain_as_json() {
+    let output = chain(&["--json", "--top", "2"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let json: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
+    let kernels = json["kernels"].as_array().expect("a list");
+    assert_eq!(kernels.len(), 2);
+    let cycles = |value: &Value| value.as_u64().expect("a number");
+    assert!(cycles(&kernels[0]["cycles"]) <= cycles(&kernels[1]["cycles"]));
+    assert!(cycles(&kernels[0]["cycles"]) < cycles(&json["apart"]));
+    assert!(cycles(&kernels[0]["cycles"]) < cycles(&json["through_hbm"]));
+    assert!(cycles(&kernels[0]["bound"]) < cycles(&kernels[0]["cycles"]));
+    let parts = kernels[0]["parts"].as_array().expect("a list");
+    assert_eq!(parts.len(), 2);
+    assert_eq!((&parts[0]["einsum"], &parts[0]["result"]), (&"mk,fk->mf".into(), &"dm".into()));
+    assert!(parts[0]["way"].is_string() && parts[0]["way_cycles"].is_u64(), "{json:#}");
+    assert_eq!((&parts[1]["result"], &parts[1]["way"]), (&"hbm".into(), &Value::Null));
+    assert!(json["gap"].as_f64().is_some_and(|gap| gap > 0.0 && gap < 1.0));
+    assert_eq!(json["search_gaps"], serde_json::json!([0.0, 0.0]));
+    // The same, to the byte, with other threads.
+    assert_eq!(output.stdout, chain(&["--json", "--top", "2", "--threads", "3"]).stdout);
+}
+
+#[test]
+fn a_chain_that_is_none_is_refused_with_the_edit() {
+    let refused = |arguments: &[&str], message: &str| {
+        let output = run(&[&["plan"], arguments].concat());
+        assert_eq!((output.code, output.stderr.as_str()), (2, format!("error: {message}\n").as_str()));
+    };
+    let text = "mk,fk->mf; mf,nf->mn";
+    refused(&["--chain", text], "`--axes` is missing; write for example --axes M=128,K=1024,F=4096,N=1024");
+    let axes = "M=16,K=64,F=64,N=32";
+    refused(
+        &["--chain", "mk,fk->mf; relu(mf); mf,nf->mn", "--axes", axes],
+        "--chain: `relu(mf)` is no contraction of two operands; softmax, norms and element-wise parts are not planned in a \
+         chain yet: write contractions as `mk,fk->mf; mf,nf->mn`, and compute the others in a kernel between",
+    );
+    refused(
+        &["--chain", text, "--axes", axes, "--dtype", "f8e4m3"],
+        "--dtype: sums of f8e4m3 are f32, which are not stored as f8e4m3, so that `mk,fk->mf` makes no operand of the next \
+         contraction; take bf16",
+    );
+    for (option, value) in
+        [("--einsum", "mk,nk->mn"), ("--role", "w=trf"), ("--explain", "1"), ("--surface", "opt")]
+    {
+        refused(
+            &["--chain", text, "--axes", axes, option, value],
+            &format!("`--chain` and `{option}` exclude each other; give one of them"),
+        );
+    }
+    // A contraction without a plan names its rules.
+    let (text, axes) = ("mkb,fkb->bmf; bmf,nf->bmn", "B=8,M=8,K=16,F=16,N=8");
+    let output = run(&["plan", "--chain", text, "--axes", axes]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.starts_with("error: no mapping of `mkb,fkb->bmf` is left: "), "{}", output.stderr);
+    assert!(output.stdout.contains("refused  "), "{}", output.stdout);
+}
+
 /// The innermost axis of both operands is one of a batch, of which slices hold one position: no choice is left, and the rules
 /// are named.
 #[test]

@@ -92,6 +92,17 @@ pub struct Schedule {
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
     pub is_full: bool,
+    /// What stays in DM, because the kernel is one of a chain.
+    pub kept: Kept,
+}
+
+/// Tensors that do not go through HBM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The operand that is in DM as the kernel reads it.
+    pub operand: Option<usize>,
+    /// Whether the result stays in DM.
+    pub result: bool,
 }
 
 impl Schedule {
@@ -180,7 +191,8 @@ impl Schedule {
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full })
+        let kept = Kept::default();
+        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full, kept })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -206,7 +218,8 @@ impl Schedule {
     /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait, 4 and 5 of
     /// the stream and weights as they are brought.
     pub fn buffer(&self, kind: usize, number: usize) -> u64 {
-        self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind]) as u64
+        // What is kept has no buffer here.
+        self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind].max(1)) as u64
     }
 
     /// The part of the register file for a block.
@@ -242,6 +255,7 @@ struct Kernel<'a> {
     choice: &'a Choice,
     layout: &'a Layout,
     schedule: &'a Schedule,
+    /// Both operands and the result: in HBM, but for those that are kept in DM.
     tensors: [Tensor; 3],
     /// What follows the sums, in the pass that makes what is stored.
     program: Program,
@@ -268,7 +282,17 @@ impl<'a> Kernel<'a> {
             let shape = Shape::hbm(problem.element_of(tensor), ONE, layout.stored[tensor].element.expr);
             Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
         };
-        let tensors = [stored(0)?, stored(1)?, stored(2)?];
+        Self::between(problem, choice, layout, schedule, ([stored(0)?, stored(1)?, stored(2)?], 3))
+    }
+
+    /// A kernel between tensors. `fills`: the number of the last tensor that has a name.
+    fn between(
+        problem: &'a Problem,
+        choice: &'a Choice,
+        layout: &'a Layout,
+        schedule: &'a Schedule,
+        (tensors, fills): ([Tensor; 3], u64),
+    ) -> Result<Self, PlanError> {
         let mut kernel = Self {
             problem,
             choice,
@@ -279,7 +303,7 @@ impl<'a> Kernel<'a> {
             bias: None,
             loaded_bias: Vec::new(),
             waiting: None,
-            fills: 3,
+            fills,
             operations: Vec::new(),
         };
         if let (Some(bias), Some(place), Some(element)) =
@@ -330,6 +354,9 @@ impl<'a> Kernel<'a> {
     }
 
     fn bring(&mut self, tensor: usize, path: &Path, step: usize, address: u64) -> Result<Tensor, PlanError> {
+        if self.schedule.kept.operand == Some(tensor) {
+            return Ok(self.tensors[tensor]);
+        }
         let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
         let (tile, fill) = (self.tile(tensor, step)?, self.fill());
         let (operation, made) = to_dm(&tile, units, address, fill)?;
@@ -539,6 +566,11 @@ impl<'a> Kernel<'a> {
 
     /// Writes the sums of a step to DM.
     fn commit(&mut self, sums: Stream, step: usize) -> Result<Tensor, PlanError> {
+        if self.schedule.kept.result {
+            let (whole, view) = (self.tensors[2], self.tile(2, step)?);
+            self.operations.push(sums.commit_view(&whole, &view)?);
+            return Ok(view);
+        }
         let (address, fill) = (self.schedule.buffer(2, step / self.schedule.parts), self.fill());
         let (operation, made) = sums.commit(self.layout.result.expr, address, fill)?;
         self.operations.push(operation);
@@ -546,6 +578,9 @@ impl<'a> Kernel<'a> {
     }
 
     fn store(&mut self, sums: &Tensor, step: usize) -> Result<(), PlanError> {
+        if self.schedule.kept.result {
+            return Ok(());
+        }
         let operation = to_view(sums, &self.tile(2, step)?)?;
         self.operations.push(operation);
         Ok(())
@@ -583,6 +618,16 @@ impl<'a> Kernel<'a> {
             (None, _) => return Ok(()),
         };
         self.store(&sums, step)
+    }
+
+    fn derived(mut self) -> Result<(Commands, u64), PlanError> {
+        if self.schedule.is_resident {
+            self.resident()?
+        } else {
+            self.streamed()?
+        }
+        let commands = Commands { tensors: self.tensors, bias: self.bias, operations: self.operations };
+        Ok((commands, self.fills))
     }
 
     fn resident(&mut self) -> Result<(), PlanError> {
@@ -637,13 +682,22 @@ pub fn commands(
     layout: &Layout,
     schedule: &Schedule,
 ) -> Result<Commands, PlanError> {
-    let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
-    if schedule.is_resident {
-        kernel.resident()?
-    } else {
-        kernel.streamed()?
-    }
-    Ok(Commands { tensors: kernel.tensors, bias: kernel.bias, operations: kernel.operations })
+    Kernel::new(problem, choice, layout, schedule)?.derived().map(|(commands, _)| commands)
+}
+
+/// Derives the commands of a kernel of a chain, between tensors that are there. `fills`: the number of the last tensor that
+/// has a name. Returns that of the last one behind the commands, too.
+///
+/// # Errors
+/// The refusal of the first call that has one.
+pub fn commands_between(
+    problem: &Problem,
+    choice: &Choice,
+    layout: &Layout,
+    schedule: &Schedule,
+    (tensors, fills): ([Tensor; 3], u64),
+) -> Result<(Commands, u64), PlanError> {
+    Kernel::between(problem, choice, layout, schedule, (tensors, fills))?.derived()
 }
 
 /// One command of each kind.

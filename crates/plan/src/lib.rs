@@ -18,6 +18,7 @@
 //! | [`search`](mod@search) | the best choices, and the proof |
 //! | [`pass`] | threads of a search, and its progress |
 //! | [`route`] | ways to bring a tensor from one layout to another |
+//! | [`chain`] | several contractions one after another as one kernel |
 //!
 //! ```
 //! use furiosa_visa_plan::{Problem, Search, search};
@@ -36,6 +37,7 @@
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 
 pub mod bound;
+pub mod chain;
 pub mod choice;
 pub mod commands;
 pub mod epilogue;

@@ -176,7 +176,7 @@ struct Waiting {
 type Refusal = (String, String);
 
 /// Times of commands, without transfers that are known.
-fn new_times(profile: Profile) -> CommandClock {
+pub(crate) fn new_times(profile: Profile) -> CommandClock {
     CommandClock::new(Model::new(profile))
 }
 

@@ -7,9 +7,11 @@
 //! | `cache` | proven answers, kept beside a project |
 //! | `text`, `json`, `page`, `surface` | answers: as a table, as an object, as a page, as a kernel |
 //! | `problems`, `merge` | files of problems, in shards |
+//! | `chain` | several contractions one after another |
 
 pub mod attend;
 mod cache;
+mod chain;
 mod digest;
 mod json;
 mod merge;
@@ -56,6 +58,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
     let (mut emit, mut surface, mut explain, mut html) =
         (Once::new("--emit"), Once::new("--surface"), Once::new("--explain"), Once::new("--html"));
     let (mut problems, mut shard) = (Once::new("--problems"), Once::new("--shard"));
+    let mut chained = Once::new("--chain");
     let (mut as_json, mut is_cached) = (false, true);
     while let Some(argument) = parser.next()? {
         match argument {
@@ -70,6 +73,7 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             Long("html") => html.set(parser.value()?)?,
             Long("problems") => problems.set(parser.value()?)?,
             Long("shard") => shard.set(parser.value()?)?,
+            Long("chain") => chained.set(parser.value()?)?,
             Long("json") => as_json = true,
             Long("no-cache") => is_cached = false,
             Long(name) => match asked.option(name) {
@@ -90,6 +94,14 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         threads: threads.number(MOST_THREADS)?.unwrap_or(Search::default().threads),
         cache: Cache::of_project(is_cached && attend::is_program()),
     };
+    if let Some(text) = chained.text()? {
+        let others =
+            [("problems", &problems), ("shard", &shard), ("explain", &explain), ("surface", &surface)];
+        if let Some((name, _)) = others.iter().find(|(_, option)| option.is_given()) {
+            return Err(format!("`--chain` and `--{name}` exclude each other; give one of them").into());
+        }
+        return chain::command(&asked.chain(text)?, &means, emit.raw(), as_json);
+    }
     if problems.is_given() {
         let others = [("emit", &emit), ("surface", &surface), ("explain", &explain), ("html", &html)];
         let other = others.iter().find_map(|(name, option)| option.is_given().then_some(*name));

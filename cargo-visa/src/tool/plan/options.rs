@@ -5,6 +5,7 @@ use super::super::arguments::{Once, shown};
 use super::super::table::printable;
 use core::time::Duration;
 use furiosa_visa_plan::Problem;
+use furiosa_visa_plan::chain::Chain;
 use furiosa_visa_rules::scalar::ElementType;
 use std::ffi::OsStr;
 
@@ -90,6 +91,21 @@ impl Asked {
             return Err(format!("{prefix}acc: sums of {element} are {sum}, not {acc}; leave it out").into());
         }
         Ok(Task { weights: self.weights()?, problem })
+    }
+
+    /// The chain of contractions `text`.
+    pub fn chain(&self, text: &str) -> Result<Chain, Refusal> {
+        for (name, option) in [("einsum", &self.einsum), ("acc", &self.acc), ("role", &self.role)] {
+            if option.is_given() {
+                return Err(format!("`--chain` and `--{name}` exclude each other; give one of them").into());
+            }
+        }
+        let sizes = self.axes.text()?.ok_or_else(|| {
+            Refusal("`--axes` is missing; write for example --axes M=128,K=1024,F=4096,N=1024".to_string())
+        })?;
+        let element = self.dtype.element_type(true)?.unwrap_or(ElementType::Bf16);
+        Chain::new(text, sizes, element, self.out.element_type(true)?)
+            .map_err(|error| Refusal(format!("--{}", printable(&error.to_string()))))
     }
 
     /// The operand in the register file: `w=trf`, or `x=stream`, which means the same.

@@ -9,7 +9,7 @@ use furiosa_visa_plan::{Outcome, Plan, Problem};
 use furiosa_visa_rules::text::grouped;
 
 /// Part of 100.
-fn percent(part: u64, of: u64) -> String {
+pub fn percent(part: u64, of: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64)
 }
 

@@ -43,7 +43,7 @@ impl Notation {
     }
 
     /// A list of digits. `None`: no mapping has so many.
-    pub(super) fn list(&self, digits: &[String]) -> Option<Mapping> {
+    pub(crate) fn list(&self, digits: &[String]) -> Option<Mapping> {
         let text = if digits.is_empty() { "1".to_string() } else { digits.join(", ") };
         let mut known = self.known.borrow_mut();
         if let Some(expr) = known.get(&text) {

@@ -176,12 +176,27 @@ pub fn derive(
             ),
         ));
     }
+    derive_at(step, source, to, address, fill)
+}
+
+/// Derives the command of a step, to an address.
+///
+/// # Errors
+/// The refusal of the call.
+pub fn derive_at(
+    step: &Step,
+    source: &Tensor,
+    to: &Place,
+    address: u64,
+    fill: FillId,
+) -> Result<(Operation, Tensor), PlanError> {
     match (step, *to) {
         (Step::Dma, Place::Hbm { element }) => to_hbm(source, [ONE, element], address, fill),
         (Step::Dma, Place::Dm { cluster, slice, element }) => {
             to_dm(source, [ONE, cluster, slice, element], address, fill)
         }
         (Step::Copy, _) => {
+            let shape = to.shape(source.shape.element_type);
             let made = Tensor::new(shape, address, fill)?;
             let transfer = derive_parallel_copy(&source.shape, &shape)?;
             let regions = [source.region, made.region];

@@ -8,8 +8,9 @@ impl Plan {
     fn signature(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
         writeln!(out, "#[device(chip = 1)]")?;
+        let [x, w, y] = [0, 1, 2].map(|tensor| self.parameter(tensor));
         let bias = if self.layout.bias.is_some() { "b: &HbmBias, " } else { "" };
-        writeln!(out, "fn contraction(ctx: &mut Context, x: &HbmX, w: &HbmW, {bias}y: &mut HbmY) {{")?;
+        writeln!(out, "fn contraction(ctx: &mut Context, {x}, {w}, {bias}{y}) {{")?;
         match self.layout.finish {
             Some(_) => writeln!(out, "    let mut unfinished = Unfinished::new(ctx);"),
             None => Ok(()),
@@ -21,6 +22,9 @@ impl Plan {
         let stream = NAMES[self.choice.stream()];
         let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
         let is_turned = self.layout.stream.turn.is_some();
+        if self.schedule.kept.operand == Some(self.choice.stream()) {
+            return writeln!(out, "    let stream = {stream};\n{body}");
+        }
         if tiles == 1 {
             let (name, turn) = match is_turned {
                 true => ("brought", "    let stream = turn_stream(ctx, &brought);\n"),
@@ -67,7 +71,12 @@ impl Plan {
         is_last: Option<bool>,
     ) -> Result<String, core::fmt::Error> {
         let (mut out, parts) = (String::new(), self.schedule.parts);
+        let is_kept = self.schedule.kept.result;
         let bias = self.bias_of_step(step);
+        if self.layout.finish.is_none() && is_kept {
+            writeln!(out, "{indent}multiply(ctx, &stream, &{weights}, {bias}y, {step});")?;
+            return Ok(out);
+        }
         if self.layout.finish.is_none() {
             writeln!(out, "{indent}let sums = multiply(ctx, &stream, &{weights}, {bias}{step});")?;
             writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
@@ -80,7 +89,9 @@ impl Plan {
         if is_last.is_none() {
             writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
         }
-        if is_last != Some(false) {
+        if is_last != Some(false) && is_kept {
+            writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, {bias}y, {step});")?;
+        } else if is_last != Some(false) {
             match self.schedule.whole {
                 None => writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?,
                 Some(_) => {
@@ -106,13 +117,16 @@ impl Plan {
         }
     }
 
-    pub(super) fn resident(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn resident(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
         let (tiles, blocks) = (self.schedule.tiles, self.schedule.steps_per_tile());
         self.signature(out)?;
         writeln!(out, "    // Weights stay in the register file.")?;
         for block in 0..blocks {
-            writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?;
+            match self.schedule.kept.operand == Some(self.choice.weights) {
+                true => writeln!(out, "    let block{block} = {weights};")?,
+                false => writeln!(out, "    let block{block} = bring_block(ctx, {weights}, {block});")?,
+            }
             if self.layout.weights.turn.is_some() {
                 writeln!(out, "    let block{block} = turn_block(ctx, &block{block}, {block});")?;
             }
@@ -134,7 +148,7 @@ impl Plan {
         writeln!(out, "}}\n")
     }
 
-    pub(super) fn streamed(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn streamed(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
         let (tiles, blocks, steps) =
             (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());

@@ -12,7 +12,7 @@ use crate::search::Plan;
 use core::fmt::Write as _;
 
 /// Names of the operands and of the result.
-const NAMES: [&str; 3] = ["x", "w", "y"];
+pub(crate) const NAMES: [&str; 3] = ["x", "w", "y"];
 
 /// Name of the type of a tensor in HBM.
 fn hbm(tensor: usize) -> String {
@@ -20,6 +20,18 @@ fn hbm(tensor: usize) -> String {
 }
 
 impl Plan {
+    /// The parameter of a tensor: in HBM, or kept in DM.
+    fn parameter(&self, tensor: usize) -> String {
+        let (name, kept) = (NAMES[tensor], self.schedule.kept);
+        match tensor {
+            2 if kept.result => format!("{name}: &mut Kept"),
+            2 => format!("{name}: &mut {}", hbm(tensor)),
+            _ if kept.operand != Some(tensor) => format!("{name}: &{}", hbm(tensor)),
+            _ if tensor == self.choice.weights => format!("{name}: Block"),
+            _ => format!("{name}: Stream"),
+        }
+    }
+
     /// The file: a kernel in the surface of `furiosa-visa-std`, and a test of its values and cycles. It needs `pollster`.
     pub fn source(&self) -> String {
         let mut text = String::new();
@@ -155,10 +167,12 @@ impl Plan {
         reasons
     }
 
-    fn types(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn types(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice, layout) = (&self.problem, &self.choice, &self.layout);
         let element_type = problem.element;
-        for tensor in 0..3 {
+        let kept = self.schedule.kept;
+        let in_hbm = |tensor: &usize| kept.operand != Some(*tensor) && !(kept.result && *tensor == 2);
+        for tensor in (0..3).filter(in_hbm) {
             let stored = &layout.stored[tensor].element;
             writeln!(
                 out,
@@ -220,6 +234,16 @@ impl Plan {
             )?;
         }
         self.types_of_bias(out, &named(layout.result_slice()))?;
+        if kept.result {
+            writeln!(out, "/// All sums in DM, where they stay.")?;
+            return writeln!(
+                out,
+                "type Kept = DmTensor<{}, m![1], Cluster, {}, {}>;\n",
+                problem.output,
+                named(layout.result_slice()),
+                layout.stored[2].element
+            );
+        }
         writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
         writeln!(
             out,

@@ -7,6 +7,14 @@ use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
 
+/// The type of an operand as it is brought.
+fn brought_type(path: &Path, name: &str) -> String {
+    match path.turn {
+        Some(_) => format!("Brought{name}"),
+        None => name.to_string(),
+    }
+}
+
 impl Plan {
     /// `x.view()` and the tiles of it that a step uses.
     pub(super) fn tiles(
@@ -41,13 +49,19 @@ impl Plan {
         }
     }
 
-    pub(super) fn moves(&self, out: &mut String) -> core::fmt::Result {
-        let (choice, layout) = (&self.choice, &self.layout);
-        let (stream, weights) = (choice.stream(), choice.weights);
-        let made = |path: &Path, name: &str| match path.turn {
-            Some(_) => format!("Brought{name}"),
-            None => name.to_string(),
-        };
+    pub(crate) fn moves(&self, out: &mut String) -> core::fmt::Result {
+        let kept = self.schedule.kept.operand;
+        if kept != Some(self.choice.stream()) {
+            self.move_of_stream(out)?;
+        }
+        if kept != Some(self.choice.weights) {
+            self.move_of_weights(out)?;
+        }
+        Ok(())
+    }
+
+    fn move_of_stream(&self, out: &mut String) -> core::fmt::Result {
+        let (stream, layout) = (self.choice.stream(), &self.layout);
         let kind = self.schedule.brought(0);
         let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_tiles { "tile" } else { "_tile" };
@@ -57,7 +71,7 @@ impl Plan {
             "fn bring_stream(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[stream],
             hbm(stream),
-            made(&layout.stream, "Stream")
+            brought_type(&layout.stream, "Stream")
         )?;
         self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
         writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(kind, number))?;
@@ -66,7 +80,11 @@ impl Plan {
             writeln!(out, "fn turn_stream(ctx: &mut Context, brought: &BroughtStream) -> Stream {{")?;
             self.turned(out, turn, 0, "0")?;
         }
+        Ok(())
+    }
 
+    fn move_of_weights(&self, out: &mut String) -> core::fmt::Result {
+        let (weights, layout) = (self.choice.weights, &self.layout);
         let kind = self.schedule.brought(1);
         let has_blocks = !layout.stored[weights].tiles.is_empty() || self.schedule.buffers[kind] > 1;
         let number = if has_blocks { "step" } else { "_step" };
@@ -76,7 +94,7 @@ impl Plan {
             "fn bring_block(ctx: &mut Context, {}: &{}, {number}: usize) -> {} {{",
             NAMES[weights],
             hbm(weights),
-            made(&layout.weights, "Block")
+            brought_type(&layout.weights, "Block")
         )?;
         self.tiles(out, NAMES[weights], &layout.stored[weights], 1, number)?;
         writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[weights], self.address(kind, number))?;
@@ -112,7 +130,7 @@ impl Plan {
         writeln!(out, "        .collect::<{time}, {packet}>()")
     }
 
-    pub(super) fn passes(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn passes(&self, out: &mut String) -> core::fmt::Result {
         let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
         let loads = if schedule.is_resident { schedule.steps_per_tile() } else { schedule.steps() };
         let two_halves = !schedule.is_full && loads > 1;
@@ -140,16 +158,21 @@ impl Plan {
 
         let parts = layout.parts().map(|parts| (parts, schedule.parts));
         let is_finished = layout.finish.is_none();
+        let is_kept = schedule.kept.result;
+        let has_tiles = !layout.stored[2].tiles.is_empty();
         let number = match is_finished {
+            true if is_kept && has_tiles => ", step: usize",
             true if schedule.buffers[2] > 1 => ", step: usize",
             true => ", _step: usize",
             false if parts.is_some() => ", step: usize",
             false => "",
         };
-        let (kept, made) = if is_finished { ("", " -> Sums") } else { (", sums: &mut Unfinished", "") };
         let bias = if is_finished { self.bias_parameter() } else { "" };
-        let kept =
-            if bias.is_empty() { kept.to_string() } else { format!(", {}", bias.trim_end_matches(", ")) };
+        let (kept, made) = match is_finished {
+            true if is_kept => (format!(", {bias}y: &mut Kept"), ""),
+            true => (format!(", {bias}").trim_end_matches(", ").to_string(), " -> Sums"),
+            false => (", sums: &mut Unfinished".to_string(), ""),
+        };
         writeln!(
             out,
             "/// Multiplies a tile with a block{}.",
@@ -159,6 +182,9 @@ impl Plan {
             out,
             "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights{kept}{number}){made} {{"
         )?;
+        if is_finished && is_kept {
+            self.tile_of_result(out)?;
+        }
         match parts {
             None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
             Some((Parts { index, of_stream, .. }, count)) => {
@@ -203,7 +229,10 @@ impl Plan {
             self.finish(out, finish)?;
         }
 
-        let number = if layout.stored[2].tiles.is_empty() { "_step" } else { "step" };
+        if is_kept {
+            return Ok(());
+        }
+        let number = if has_tiles { "step" } else { "_step" };
         writeln!(out, "/// Stores the sums of a step.")?;
         writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
         self.stored_tile(out, &layout.stored[2])?;
@@ -214,6 +243,9 @@ impl Plan {
     fn committed(&self, out: &mut String) -> core::fmt::Result {
         if let Some(packet) = &self.layout.cast {
             writeln!(out, "        .cast::<{}, {packet}>()", self.problem.output)?;
+        }
+        if self.schedule.kept.result {
+            return writeln!(out, "        .commit_view(y);\n}}\n");
         }
         let number = match self.schedule.parts {
             1 => "step".to_string(),
@@ -231,15 +263,22 @@ impl Plan {
             (Some(_), None) => "Adds the parts of sums",
             (None, _) => "Gathers what neighbouring slices store",
         };
-        let number = if self.schedule.buffers[2] > 1 { "step" } else { "_step" };
+        let is_kept = self.schedule.kept.result;
+        let is_used = if is_kept { !layout.stored[2].tiles.is_empty() } else { self.schedule.buffers[2] > 1 };
+        let number = if is_used { "step" } else { "_step" };
         writeln!(out, "/// {what}.")?;
         let bias = self.bias_parameter();
+        let kept = if is_kept { "y: &mut Kept, " } else { "" };
+        let made = if is_kept { "" } else { " -> Sums" };
         match self.schedule.whole {
             None => writeln!(
                 out,
-                "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{number}: usize) -> Sums {{"
+                "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{kept}{number}: usize){made} {{"
             )?,
             Some(_) => writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished) -> Whole {{")?,
+        }
+        if is_kept {
+            self.tile_of_result(out)?;
         }
         writeln!(out, "    (ctx.main.begin(sums.view()))")?;
         writeln!(out, "        .fetch::<{}, {fetch}, {row}>()", problem.sum())?;
@@ -291,9 +330,19 @@ impl Plan {
 
     /// Stores sums to the tile of a step. Each tile to write borrows the one before.
     fn stored_tile(&self, out: &mut String, stored: &Stored) -> core::fmt::Result {
+        if stored.tiles.is_empty() {
+            return writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());");
+        }
+        self.tile_of_result(out)?;
+        writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y);")
+    }
+
+    /// The tile of the result that a step writes, as `y`.
+    fn tile_of_result(&self, out: &mut String) -> core::fmt::Result {
+        let stored = &self.layout.stored[2];
         let count = stored.tiles.len();
         if count == 0 {
-            return writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y.view_mut());");
+            return writeln!(out, "    let y = y.view_mut();");
         }
         writeln!(out, "    let mut y = y.view_mut();")?;
         for (number, tile) in stored.tiles.iter().enumerate() {
@@ -306,6 +355,6 @@ impl Plan {
                 tile.index, tile.element, tile.counter.count
             )?;
         }
-        writeln!(out, "    sums.view().to_hbm_view(&mut ctx.tdma, y);")
+        Ok(())
     }
 }

@@ -1,0 +1,170 @@
+//! `visa plan --chain`: several contractions one after another as one kernel.
+
+use super::super::table::table;
+use super::super::{Output, Refusal};
+use super::attend::{self, Line};
+use super::text::percent;
+use super::{Means, OPERANDS, nothing_left};
+use furiosa_visa_clock::bound::Limit;
+use furiosa_visa_plan::chain::{Chain, ChainKernel, ChainOutcome, plan_chain};
+use furiosa_visa_plan::{Progress, Search, Watch};
+use furiosa_visa_rules::text::grouped;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Plans a chain, and writes its best kernel to a folder.
+pub fn command(
+    chain: &Chain,
+    means: &Means,
+    emit: Option<OsString>,
+    as_json: bool,
+) -> Result<Output, Refusal> {
+    let line = Line::new(String::new());
+    let watch = |progress: &Progress| line.goes_on(progress);
+    let options = Search {
+        top: means.top,
+        limit: Some(means.time),
+        threads: means.threads,
+        watch: Some(Watch(&watch)),
+        ..Search::default()
+    };
+    let outcome = plan_chain(chain, &options);
+    let Some(best) = outcome.kernels.first() else {
+        if outcome.is_stopped {
+            let message = "it was stopped before the first plan was found; give it more time";
+            return Ok(Output { code: attend::STOPPED, ..Output::default().refused(message) });
+        }
+        return Ok(match outcome.without_plan() {
+            Some(number) => {
+                let (problem, searched) = (&chain.problems[number], &outcome.searches[number]);
+                Output::text(super::text::emptied(searched)).refused(&nothing_left(problem, searched))
+            }
+            None => Output::default().refused(
+                "--chain: the tensors of the contractions do not fit together; plan them one by one",
+            ),
+        });
+    };
+    let stdout = match as_json {
+        true => format!("{:#}\n", answer(&outcome)),
+        false => overview(chain, &outcome, best),
+    };
+    let folder = emit.map(PathBuf::from);
+    let file = folder.as_ref().map(|folder| (folder.join("plan.rs"), best.source()));
+    let code = if outcome.is_stopped { attend::STOPPED } else { 0 };
+    Ok(Output { folder, file, code, ..Output::text(stdout) })
+}
+
+/// How a result goes to the next contraction.
+fn passed(kernel: &ChainKernel, number: usize) -> String {
+    match kernel.parts.get(number + 1).map(|next| next.passage.as_deref()) {
+        None => "to HBM".to_string(),
+        Some(None) => "through HBM".to_string(),
+        Some(Some(passage)) if passage.steps.is_empty() => "stays in DM".to_string(),
+        Some(Some(passage)) => format!("in DM, {}: {} cycles", passage.name, grouped(passage.cycles)),
+    }
+}
+
+/// The tables of the best kernels, and of the parts of the best one.
+fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String {
+    let bound = outcome.bound;
+    let output = chain.problems.last().map_or("", |problem| problem.output.name());
+    let first = &chain.problems[0];
+    let is_proven = outcome.searches.iter().all(|searched| searched.gap() == 0.0);
+    let through_hbm = match &outcome.through_hbm {
+        Some(kernel) => format!("{} cycles as one kernel, all results through HBM", grouped(kernel.cycles)),
+        None => "the results do not fit".to_string(),
+    };
+    let mut text = format!(
+        "chain    `{}` of {}, to {output}; {}\n\
+         bound    {} cycles for any kernel: products {}, HBM {}; results between contractions take nothing\n\
+         apart    {} cycles: the best kernels of all contractions, one after another{}\n\
+         HBM      {through_hbm}\n\
+         found    {} cycles, {} of the bound, {} fewer than apart: the best of {} joins on the clock, which is no proof\n\n",
+        chain.text(),
+        first.element,
+        chain.axes_text(),
+        grouped(bound.cycles()),
+        grouped(bound.of(Limit::Multipliers)),
+        grouped(bound.of(Limit::Hbm)),
+        grouped(outcome.apart),
+        if is_proven { ", each of them proven" } else { "; the time was over before all were proven" },
+        grouped(best.cycles),
+        percent(bound.cycles(), best.cycles),
+        percent(outcome.apart.saturating_sub(best.cycles), outcome.apart),
+        outcome.run[0],
+    );
+    let count = chain.problems.len();
+    let results: Vec<String> =
+        (0..count - 1).map(|number| format!("`{}`", chain.letters(number, 2))).collect();
+    let heads: Vec<&str> =
+        ["kernel", "cycles", "of bound"].into_iter().chain(results.iter().map(String::as_str)).collect();
+    let rows: Vec<Vec<String>> = (outcome.kernels.iter().enumerate())
+        .map(|(number, kernel)| {
+            let own =
+                [(number + 1).to_string(), grouped(kernel.cycles), percent(bound.cycles(), kernel.cycles)];
+            own.into_iter().chain((0..count - 1).map(|result| passed(kernel, result))).collect()
+        })
+        .collect();
+    text += &table(&heads, &rows);
+    let rows: Vec<Vec<String>> = (best.parts.iter().zip(&best.placed).enumerate())
+        .map(|(number, (part, plan))| {
+            vec![
+                format!("`{}`", plan.problem.einsum),
+                grouped(part.alone),
+                grouped(outcome.searches[number].plans.first().map_or(0, |plan| plan.cycles)),
+                OPERANDS[plan.choice.weights].to_string(),
+                format!("{} x {}", plan.schedule.tiles, plan.schedule.blocks),
+                grouped(plan.schedule.dm_bytes()),
+                passed(best, number),
+            ]
+        })
+        .collect();
+    let heads = ["part", "cycles alone", "best plan", "in TRF", "tiles x blocks", "DM bytes", "result"];
+    text += &format!("\n{}", table(&heads, &rows));
+    text += &format!(
+        "\nspace    {} plans with different layouts at their ends, {} pairs of layouts with a way, {} joins have no room or are refused\n",
+        outcome.plans.iter().map(usize::to_string).collect::<Vec<_>>().join(" and "),
+        grouped(outcome.ways as u64),
+        outcome.run[1],
+    );
+    text
+}
+
+/// The answer as an object.
+fn answer(outcome: &ChainOutcome) -> Value {
+    let bound = outcome.bound.cycles();
+    let kernels: Vec<Value> = (outcome.kernels.iter())
+        .map(|kernel| {
+            let parts: Vec<Value> = (kernel.parts.iter().zip(&kernel.placed).enumerate())
+                .map(|(number, (part, plan))| {
+                    let next = kernel.parts.get(number + 1).and_then(|next| next.passage.as_deref());
+                    json!({
+                        "einsum": plan.problem.einsum,
+                        "cycles": part.alone,
+                        "trf": OPERANDS[plan.choice.weights],
+                        "cluster": plan.layout.cluster.to_string(),
+                        "slice": plan.layout.slice.to_string(),
+                        "dm_bytes": plan.schedule.dm_bytes(),
+                        "result": if next.is_some() { "dm" } else { "hbm" },
+                        "way": next.map(|passage| passage.name.clone()),
+                        "way_cycles": next.map(|passage| passage.cycles),
+                    })
+                })
+                .collect();
+            json!({
+                "cycles": kernel.cycles,
+                "bound": bound,
+                "share": bound as f64 / kernel.cycles.max(1) as f64,
+                "parts": parts,
+            })
+        })
+        .collect();
+    json!({
+        "kernels": kernels,
+        "gap": outcome.gap(),
+        "apart": outcome.apart,
+        "through_hbm": outcome.through_hbm.as_ref().map(|kernel| kernel.cycles),
+        "search_gaps": outcome.searches.iter().map(|searched| searched.gap()).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,245 @@
+//! The join: of the plans of each contraction, those that are best together.
+//!
+//! ```text
+//!   plans of contraction 1 ──┐                     ┌── plans of contraction 2 ──┐
+//!     arrives / leaves       ├── through HBM, or ──┤     arrives / leaves       ├── …
+//!     arrives / leaves       ┘    a way in DM      └──   arrives / leaves      ─┘
+//! ```
+//!
+//! Of the best plans of each search, the one with the fewest cycles is kept for each pair of boundary layouts. A sum of parts
+//! is the price of a join: the exact cycles of each contraction without what it does not load or store, and those of the ways.
+//! The clock then runs the joins with the smallest sums as whole kernels, and the contractions through HBM, too.
+
+use super::Chain;
+use super::boundary::{Passage, Passages, arriving, leaving};
+use super::kernel::{ChainKernel, Part, alone};
+use crate::search::{Outcome, Plan, Search, search};
+use furiosa_visa_clock::bound::Bounds;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Plans of a search that the join looks at.
+const PLANS: usize = 48;
+/// Joins that are kept for each plan.
+const BEST: usize = 4;
+/// Joins that the clock runs as whole kernels.
+const RUN: usize = 16;
+
+/// The result of planning a chain.
+#[derive(Clone, Debug)]
+pub struct ChainOutcome {
+    /// The best kernels, the best one first.
+    pub kernels: Vec<ChainKernel>,
+    /// The best kernel in which all results go through HBM.
+    pub through_hbm: Option<ChainKernel>,
+    /// Cycles of the best kernels of all contractions, one after another.
+    pub apart: u64,
+    /// Cycles that no kernel for the chain goes below.
+    pub bound: Bounds,
+    /// The searches of the contractions.
+    pub searches: Vec<Outcome>,
+    /// Number of plans of each contraction with different boundaries.
+    pub plans: Vec<usize>,
+    /// Number of pairs of layouts between which a way was looked for.
+    pub ways: usize,
+    /// Number of joins that the clock ran, and of those that had no place or were refused.
+    pub run: [usize; 2],
+    /// Whether somebody has stopped a search.
+    pub is_stopped: bool,
+}
+
+impl ChainOutcome {
+    /// Part of the best kernel's cycles that may still be spared, against the bound of the chain.
+    pub fn gap(&self) -> f64 {
+        match self.kernels.first() {
+            Some(best) => 1.0 - self.bound.cycles().min(best.cycles) as f64 / best.cycles as f64,
+            None => 0.0,
+        }
+    }
+
+    /// The first contraction without a plan.
+    pub fn without_plan(&self) -> Option<usize> {
+        self.searches.iter().position(|outcome| outcome.plans.is_empty())
+    }
+}
+
+/// A plan with its boundaries.
+struct Candidate {
+    /// With the result as one tensor in DM, if it may stay there.
+    part: Part,
+    arriving: Option<(usize, crate::route::Place)>,
+    /// Cycles by what is in DM: nothing or what arrives, and nothing or what leaves.
+    cycles: [[Option<u64>; 2]; 2],
+}
+
+impl Candidate {
+    fn new(chain: &Chain, number: usize, plan: &Plan, search: &Search<'_>) -> Self {
+        let arriving = chain.arriving(number).and_then(|operand| Some((operand, arriving(plan, operand)?)));
+        let leaving = if chain.may_stay(number) { leaving(plan) } else { None };
+        let mut part = Part { plan: plan.clone(), leaving: None, passage: None, alone: plan.cycles };
+        let of = |part: &Part, arriving| alone(part, arriving, search.profile).ok();
+        let arrives = arriving.and_then(|arriving| of(&part, Some(arriving)));
+        part.leaving = leaving;
+        let leaves = part.leaving.as_ref().and_then(|_| of(&part, None));
+        let both = arriving.filter(|_| part.leaving.is_some()).and_then(|own| of(&part, Some(own)));
+        Self { part, arriving, cycles: [[Some(plan.cycles), leaves], [arrives, both]] }
+    }
+}
+
+/// The plans of a search with different boundaries.
+fn candidates(chain: &Chain, number: usize, outcome: &Outcome, search: &Search<'_>) -> Vec<Candidate> {
+    let mut known = HashSet::new();
+    let mut found = Vec::new();
+    for plan in &outcome.plans {
+        let place = |operand| arriving(plan, operand).map(|place| place.text());
+        let arrives = chain.arriving(number).and_then(place);
+        let leaves = if chain.may_stay(number) { leaving(plan) } else { None };
+        if known.insert((arrives, leaves.map(|leaving| leaving.place.text()))) {
+            found.push(Candidate::new(chain, number, plan, search));
+        }
+    }
+    found
+}
+
+/// Plans up to a contraction, with the sum of their cycles. Each has a passage in front, or is reached through HBM.
+#[derive(Clone)]
+struct Joined {
+    cycles: u64,
+    /// The candidates, and how the result of the one before arrives.
+    parts: Vec<(usize, Option<Arc<Passage>>)>,
+}
+
+impl Joined {
+    fn then(&self, cycles: u64, candidate: usize, passage: Option<Arc<Passage>>) -> Self {
+        let mut parts = self.parts.clone();
+        parts.push((candidate, passage));
+        Self { cycles: self.cycles + cycles, parts }
+    }
+}
+
+/// Keeps the best joins.
+fn keep(list: &mut Vec<Joined>, joined: Joined, most: usize) {
+    let place = list.partition_point(|known| known.cycles <= joined.cycles);
+    if place < most {
+        list.insert(place, joined);
+        list.truncate(most);
+    }
+}
+
+/// The joins up to a contraction: those whose result is in HBM, and for each candidate those whose result stays in DM.
+struct Reached {
+    in_hbm: Vec<Joined>,
+    in_dm: Vec<Vec<Joined>>,
+}
+
+/// The joins with the smallest sums.
+fn joins(chain: &Chain, all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<Joined> {
+    let start = Joined { cycles: 0, parts: Vec::new() };
+    let mut before = Reached { in_hbm: vec![start], in_dm: Vec::new() };
+    for (number, own) in all.iter().enumerate() {
+        let element = chain.problems[number].element;
+        let mut reached = Reached { in_hbm: Vec::new(), in_dm: vec![Vec::new(); own.len()] };
+        for (index, candidate) in own.iter().enumerate() {
+            for leaves in 0..2 {
+                let (list, most) = match leaves {
+                    0 => (&mut reached.in_hbm, RUN),
+                    _ => (&mut reached.in_dm[index], BEST),
+                };
+                if let Some(cycles) = candidate.cycles[0][leaves] {
+                    before
+                        .in_hbm
+                        .iter()
+                        .for_each(|joined| keep(list, joined.then(cycles, index, None), most));
+                }
+                let (Some(cycles), Some((_, to))) = (candidate.cycles[1][leaves], &candidate.arriving) else {
+                    continue;
+                };
+                // The smallest sums first: the others need no way.
+                let mut arriving: Vec<(usize, &Joined)> = (before.in_dm.iter().enumerate())
+                    .flat_map(|(k, list)| list.iter().map(move |j| (k, j)))
+                    .collect();
+                arriving.sort_by_key(|(_, joined)| joined.cycles);
+                for (source, joined) in arriving {
+                    let is_worse = |last: &Joined| joined.cycles + cycles >= last.cycles;
+                    if list.len() == most && list.last().is_some_and(is_worse) {
+                        break;
+                    }
+                    let from = all[number - 1][source].part.leaving.as_ref().map(|leaving| leaving.place);
+                    let passage = from.and_then(|from| passages.between(element, &from, to));
+                    if let Some(passage) = passage {
+                        keep(list, joined.then(cycles + passage.cycles, index, Some(passage)), most);
+                    }
+                }
+            }
+        }
+        before = reached;
+    }
+    before.in_hbm
+}
+
+/// Plans a chain. `search.top` is the number of kernels that are returned, and the time is shared by the contractions.
+pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
+    let end = options.limit.map(|limit| Instant::now() + limit);
+    let count = chain.problems.len();
+    let mut searches: Vec<Outcome> = Vec::new();
+    for (number, problem) in chain.problems.iter().enumerate() {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()) / (count - number) as u32);
+        let own = Search { top: PLANS.max(options.top), limit: left, weights: None, ..*options };
+        searches.push(search(problem, &own));
+    }
+    let mut outcome = ChainOutcome {
+        kernels: Vec::new(),
+        through_hbm: None,
+        apart: searches.iter().filter_map(|own| own.plans.first()).map(|plan| plan.cycles).sum(),
+        bound: chain.bounds(options.profile),
+        plans: Vec::new(),
+        ways: 0,
+        run: [0, 0],
+        is_stopped: searches.iter().any(|own| own.is_stopped),
+        searches,
+    };
+    if outcome.without_plan().is_some() {
+        return outcome;
+    }
+    let own = |(number, searched)| candidates(chain, number, searched, options);
+    let all: Vec<Vec<Candidate>> = outcome.searches.iter().enumerate().map(own).collect();
+    outcome.plans = all.iter().map(Vec::len).collect();
+    let mut passages = Passages::new(chain, options.profile);
+    let mut joins = joins(chain, &all, &mut passages);
+    outcome.ways = passages.count();
+    // Each contraction as it is best alone.
+    let apart = Joined { cycles: outcome.apart, parts: vec![(0, None); count] };
+    joins.retain(|joined| joined.parts.iter().any(|(index, passage)| *index > 0 || passage.is_some()));
+    joins.insert(0, apart);
+    for joined in joins {
+        let is_kept =
+            |number: usize| joined.parts.get(number + 1).is_some_and(|(_, passage)| passage.is_some());
+        let part = |(number, (index, passage)): (usize, &(usize, Option<Arc<Passage>>))| {
+            let candidate = &all[number][*index];
+            let Part { plan, leaving, alone, .. } = candidate.part.clone();
+            let [arrives, leaves] = [passage.is_some(), is_kept(number)].map(usize::from);
+            Part {
+                plan,
+                leaving: leaving.filter(|_| is_kept(number)),
+                passage: passage.clone(),
+                alone: candidate.cycles[arrives][leaves].unwrap_or(alone),
+            }
+        };
+        let parts: Vec<Part> = joined.parts.iter().enumerate().map(part).collect();
+        match ChainKernel::of(chain, parts, options.profile) {
+            Ok(kernel) => {
+                outcome.run[0] += 1;
+                let is_better = |known: &ChainKernel| kernel.cycles < known.cycles;
+                if kernel.staying() == 0 && outcome.through_hbm.as_ref().is_none_or(is_better) {
+                    outcome.through_hbm = Some(kernel.clone());
+                }
+                let place = outcome.kernels.partition_point(|known| known.cycles <= kernel.cycles);
+                outcome.kernels.insert(place, kernel);
+            }
+            Err(_) => outcome.run[1] += 1,
+        }
+    }
+    outcome.kernels.truncate(options.top.max(1));
+    outcome
+}

@@ -1,0 +1,234 @@
+//! Chains: several contractions one after another as one kernel, in which a result goes through HBM or stays in DM.
+//!
+//! ```text
+//!   Chain ──▶ search of each contraction ──▶ plans by the layouts of what arrives and leaves ──▶ join ──▶ Clock
+//!                                                     └──────── ways between two layouts ────────┘
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | [`boundary`] | layouts of what arrives and of what leaves, and ways between them |
+//! | [`kernel`] | one list of commands, with addresses that do not collide |
+//! | [`join`] | the plans that are best together |
+//! | [`source`] | the kernel as text |
+//!
+//! A result stays in DM if the contraction behind it is the only one that uses it, if all of it fits DM at once, and if that
+//! contraction has the operand in one tile, or in one block of weights. It is brought to the layout of the operand by one of
+//! the [ways](crate::route) between them: by nothing at all, if both are equal.
+//!
+//! What is proven: each contraction's plans are those of its search. The join is the best over these sets by the sum of the
+//! parts, and the clock runs the best few of them: another plan of a contraction, which is slow alone, may be better in a
+//! chain. The gap is that to [`Chain::bounds`].
+//!
+//! ```
+//! use furiosa_visa_plan::chain::{Chain, plan_chain};
+//! use furiosa_visa_plan::Search;
+//! use furiosa_visa_rules::scalar::ElementType::Bf16;
+//! let chain = Chain::new("mk,fk->mf; mf,nf->mn", "M=16,K=64,F=32,N=16", Bf16, Some(Bf16))?;
+//! let outcome = plan_chain(&chain, &Search::default());
+//! let best = &outcome.kernels[0];
+//! assert!(best.cycles <= outcome.apart);
+//! # Ok::<(), furiosa_visa_plan::ProblemError>(())
+//! ```
+
+pub mod boundary;
+pub mod join;
+pub mod kernel;
+pub mod source;
+
+use crate::problem::{Problem, ProblemError};
+use furiosa_visa_clock::bound::{self, Bounds, Limit, Product, ProductAxis};
+use furiosa_visa_clock::{Model, Profile};
+use furiosa_visa_rules::mapping::parse::Axes;
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec;
+pub use join::{ChainOutcome, plan_chain};
+pub use kernel::ChainKernel;
+
+/// The most contractions of a chain.
+pub const MOST: usize = 8;
+
+/// Several contractions, of which each but the first one takes an earlier result.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The contractions.
+    pub problems: Vec<Problem>,
+    /// The contraction whose result each operand is. `None`: it is a tensor in HBM of its own.
+    pub sources: Vec<[Option<usize>; 2]>,
+    /// All axes.
+    pub axes: Axes,
+}
+
+impl Chain {
+    /// Reads a chain: `mk,fk->mf; mf,nf->mn` with the sizes `M=128, K=1024, F=4096, N=1024`. An operand with the letters of an
+    /// earlier result is that result; of several ones, the last. `output` is the type of the last result. `None`: the type of
+    /// the sums. Other results have the type of operands.
+    ///
+    /// # Errors
+    /// Refuses what is no contraction, a contraction that takes no earlier result, a result that nobody takes, letters of a
+    /// result in another order, and types whose sums are no operands. And what [`Problem::new`] refuses.
+    pub fn new(
+        text: &str,
+        sizes: &str,
+        element: ElementType,
+        output: Option<ElementType>,
+    ) -> Result<Self, ProblemError> {
+        let refuse = |text: String| Err(ProblemError(text));
+        let parts: Vec<&str> = text.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
+        for part in &parts {
+            let is_contraction = part.split_once("->").is_some_and(|(operands, _)| operands.contains(','));
+            if !is_contraction || part.contains('(') {
+                return refuse(format!(
+                    "chain: `{part}` is no contraction of two operands; softmax, norms and element-wise parts are not planned \
+                     in a chain yet: write contractions as `mk,fk->mf; mf,nf->mn`, and compute the others in a kernel between"
+                ));
+            }
+        }
+        if !(2..=MOST).contains(&parts.len()) {
+            return refuse(format!(
+                "chain: `{text}` has {} contractions, and a chain has 2 to {MOST}; write for example \
+                 `mk,fk->mf; mf,nf->mn`",
+                parts.len()
+            ));
+        }
+        let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;
+        let own_letters = |part: &str| -> String { part.to_ascii_uppercase() };
+        let unused = axes.as_slice().iter().find(|axis| !own_letters(text).contains(&axis.name.to_string()));
+        if let Some(unused) = unused {
+            return refuse(format!(
+                "axes: no contraction of `{text}` has an axis `{}`; leave its size out",
+                unused.name
+            ));
+        }
+        let mut problems: Vec<Problem> = Vec::new();
+        let mut sources: Vec<[Option<usize>; 2]> = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            let letters = own_letters(part);
+            let own = axes.as_slice().iter().filter(|axis| letters.contains(&axis.name.to_string()));
+            let sizes: Vec<String> = own.map(|axis| format!("{}={}", axis.name, axis.size)).collect();
+            let is_last = number + 1 == parts.len();
+            // The type of sums is refused here first, with the reason of the chain.
+            let problem = Problem::new(part, &sizes.join(","), element, if is_last { output } else { None })?;
+            let sum = problem.sum();
+            if !is_last && !(sum == ElementType::F32 && element == ElementType::Bf16) && sum != element {
+                return refuse(format!(
+                    "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no operand \
+                     of the next contraction; take bf16"
+                ));
+            }
+            let problem = match is_last {
+                true => problem,
+                false => Problem::new(part, &sizes.join(","), element, Some(element))?,
+            };
+            sources.push(of_operands(&problem, &problems)?);
+            problems.push(problem);
+        }
+        let chain = Self { problems, sources, axes };
+        for (number, problem) in chain.problems.iter().enumerate() {
+            if number > 0 && chain.sources[number] == [None, None] {
+                return refuse(format!(
+                    "chain: no operand of `{}` is the result of a contraction before it; give an operand the letters of one: {}",
+                    problem.einsum,
+                    chain.results(number)
+                ));
+            }
+        }
+        for (number, problem) in chain.problems.iter().enumerate() {
+            if number + 1 < chain.problems.len() && chain.uses(number) == 0 {
+                return refuse(format!(
+                    "chain: no contraction behind `{}` takes its result `{}`; leave it out, or plan it alone",
+                    problem.einsum,
+                    letters_of(problem, 2)
+                ));
+            }
+        }
+        Ok(chain)
+    }
+
+    /// The results of the first contractions, for messages.
+    fn results(&self, count: usize) -> String {
+        let names: Vec<String> =
+            self.problems[..count].iter().map(|problem| format!("`{}`", letters_of(problem, 2))).collect();
+        names.join(", ")
+    }
+
+    /// Number of operands that are the result of a contraction.
+    fn uses(&self, number: usize) -> usize {
+        self.sources.iter().flatten().filter(|source| **source == Some(number)).count()
+    }
+
+    /// The operand of a contraction that may stay in DM: the result of the one before, which nobody else uses.
+    pub fn arriving(&self, number: usize) -> Option<usize> {
+        let before = number.checked_sub(1)?;
+        let operand = self.sources[number].iter().position(|source| *source == Some(before))?;
+        (self.uses(before) == 1).then_some(operand)
+    }
+
+    /// Tells if the result of a contraction may stay in DM.
+    pub fn may_stay(&self, number: usize) -> bool {
+        number + 1 < self.problems.len() && self.arriving(number + 1).is_some()
+    }
+
+    /// The letters of a tensor of a contraction.
+    pub fn letters(&self, number: usize, tensor: usize) -> String {
+        letters_of(&self.problems[number], tensor)
+    }
+
+    /// The chain as text.
+    pub fn text(&self) -> String {
+        let einsums: Vec<&str> = self.problems.iter().map(|problem| problem.einsum.as_str()).collect();
+        einsums.join("; ")
+    }
+
+    /// The axes as `axes!` has them.
+    pub fn axes_text(&self) -> String {
+        let axes: Vec<String> =
+            self.axes.as_slice().iter().map(|axis| format!("{} = {}", axis.name, axis.size)).collect();
+        axes.join(", ")
+    }
+
+    /// Cycles that no kernel for the chain goes below, by limit: all products, and the bytes of the tensors that are in HBM
+    /// before and behind the kernel. Results between contractions take nothing.
+    pub fn bounds(&self, profile: Profile) -> Bounds {
+        let starts = 2 * spec::DMA_STARTUP_CYCLES;
+        let products =
+            self.problems.iter().map(|problem| problem.bounds(profile).of(Limit::Multipliers) - starts);
+        let mut bytes = self.problems.last().map_or(0, |problem| problem.bytes(2));
+        for (problem, sources) in self.problems.iter().zip(&self.sources) {
+            bytes += (0..2).filter(|&k| sources[k].is_none()).map(|k| problem.bytes(k)).sum::<u64>();
+        }
+        // A product that moves as many bytes, and multiplies next to nothing.
+        let [first, second, result] = [ElementType::I8; 3];
+        let moved = Product { axes: vec![ProductAxis::batch(bytes / 3)], first, second, result, chips: 1 };
+        bound::problem(&moved, Model::new(profile)).with(Limit::Multipliers, starts + products.sum::<u64>())
+    }
+}
+
+/// The letters of a tensor.
+fn letters_of(problem: &Problem, tensor: usize) -> String {
+    problem.tensors[tensor].iter().map(|&axis| problem.axes[axis].name.to_lowercase()).collect()
+}
+
+/// The earlier contractions whose results the operands of a problem are.
+fn of_operands(problem: &Problem, before: &[Problem]) -> Result<[Option<usize>; 2], ProblemError> {
+    let mut found = [None; 2];
+    for (operand, source) in found.iter_mut().enumerate() {
+        let own = letters_of(problem, operand);
+        let sorted = |text: &str| {
+            let mut letters: Vec<char> = text.chars().collect();
+            letters.sort_unstable();
+            letters
+        };
+        *source = before.iter().rposition(|other| letters_of(other, 2) == own);
+        let other =
+            before.iter().map(|other| letters_of(other, 2)).find(|other| sorted(other) == sorted(&own));
+        if let (None, Some(other)) = (&source, other) {
+            return Err(ProblemError(format!(
+                "chain: the operand `{own}` of `{}` has the letters of the result `{other}` in another order; write `{other}` \
+                 in both, or give the operand a letter of its own",
+                problem.einsum
+            )));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,221 @@
+//! A chain as source: a whole test of a crate, with a module for each contraction, the kernel, a check on the host, and the
+//! cycles.
+
+mod test;
+
+use super::boundary::Passage;
+use super::kernel::ChainKernel;
+use crate::problem::Problem;
+use crate::route::steps::calls;
+use crate::search::Plan;
+use crate::source::NAMES;
+use core::fmt::Write as _;
+
+/// Names of the contractions, and of their modules.
+const MODULES: [&str; super::MOST] =
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+
+/// Names of the tensors of a way, with one step and with two.
+const STEPS: [&str; 3] = ["x", "between", "y"];
+
+impl ChainKernel {
+    /// The file: a kernel in the surface of `furiosa-visa-std`, and a test of its values and cycles. It needs `pollster`.
+    pub fn source(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) -> core::fmt::Result {
+        self.head(out)?;
+        for number in 0..self.parts.len() {
+            self.module(out, number)?;
+        }
+        for (number, part) in self.parts.iter().enumerate() {
+            match &part.passage {
+                Some(passage) if !passage.steps.is_empty() => self.way(out, number, passage)?,
+                _ => {}
+            }
+        }
+        self.device(out)?;
+        self.test(out)
+    }
+
+    /// The letters of the result of a contraction.
+    pub(super) fn result(&self, number: usize) -> String {
+        self.chain.letters(number, 2)
+    }
+
+    fn head(&self, out: &mut String) -> core::fmt::Result {
+        let chain = &self.chain;
+        let element = chain.problems.first().map_or("", |problem: &Problem| problem.element.name());
+        writeln!(
+            out,
+            "//! `{}` of {element} with {}, in {} cycles.",
+            chain.text(),
+            chain.axes_text(),
+            self.cycles
+        )?;
+        writeln!(out, "//!")?;
+        writeln!(out, "//! Made by `visa plan --chain`. Results between contractions:")?;
+        writeln!(out, "//!")?;
+        for line in self.boundaries() {
+            writeln!(out, "//! * {line}")?;
+        }
+        writeln!(out)?;
+        writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
+        writeln!(out, "axes![{}];\n", chain.axes_text())
+    }
+
+    /// What becomes of each result but the last one, a sentence each.
+    pub fn boundaries(&self) -> Vec<String> {
+        let own = |number: usize| {
+            let result = self.result(number);
+            match self.parts[number + 1].passage.as_deref() {
+                None => format!("`{result}` goes through HBM"),
+                Some(passage) if passage.steps.is_empty() => {
+                    format!("`{result}` stays in DM, in the layout in which the next contraction reads it")
+                }
+                Some(Passage { name, cycles, .. }) => format!(
+                    "`{result}` stays in DM, and comes to the layout of the next contraction by {name}: {cycles} cycles as a \
+                     kernel of its own"
+                ),
+            }
+        };
+        (0..self.parts.len() - 1).map(own).collect()
+    }
+
+    /// The module of a contraction: its types, and its functions.
+    fn module(&self, out: &mut String, number: usize) -> core::fmt::Result {
+        let plan: &Plan = &self.placed[number];
+        let mut text = String::new();
+        plan.types(&mut text)?;
+        plan.moves(&mut text)?;
+        plan.passes(&mut text)?;
+        if plan.schedule.is_resident {
+            plan.resident(&mut text)?
+        } else {
+            plan.streamed(&mut text)?
+        }
+        let text = text.replace("#[device(chip = 1)]\nfn contraction(", "pub fn contraction(");
+        let stays = self.parts[number].passage.as_ref().is_some_and(|passage| passage.steps.is_empty());
+        let is_stream = plan.schedule.kept.operand == Some(plan.choice.stream());
+        let kept = if is_stream { "type Stream = " } else { "type Block = " };
+        writeln!(
+            out,
+            "/// `{}`, from {} to {}.",
+            plan.problem.einsum,
+            self.ends(number)[0],
+            self.ends(number)[1]
+        )?;
+        writeln!(out, "mod {} {{\n    use super::*;\n", MODULES[number])?;
+        for line in text.trim_end().lines() {
+            match line {
+                "" => writeln!(out)?,
+                _ if stays && line.starts_with(kept) => {
+                    writeln!(out, "    pub {kept}super::{}::Kept;", MODULES[number - 1])?;
+                }
+                _ if line.starts_with("type ") => writeln!(out, "    pub {line}")?,
+                _ => writeln!(out, "    {line}")?,
+            }
+        }
+        writeln!(out, "}}\n")
+    }
+
+    /// Where the operand that is a result comes from, and where the result of a contraction goes.
+    fn ends(&self, number: usize) -> [&'static str; 2] {
+        let kept = self.placed[number].schedule.kept;
+        let name = |in_dm: bool| if in_dm { "DM" } else { "HBM" };
+        [name(kept.operand.is_some()), name(kept.result)]
+    }
+
+    /// The type of the operand that arrives in DM.
+    fn arriving_type(&self, number: usize) -> String {
+        let plan = &self.placed[number];
+        let is_stream = plan.schedule.kept.operand == Some(plan.choice.stream());
+        format!("{}::{}", MODULES[number], if is_stream { "Stream" } else { "Block" })
+    }
+
+    fn way_name(number: usize) -> String {
+        format!("{}_to_{}", MODULES[number - 1], MODULES[number])
+    }
+
+    /// The function that brings a result to the layout of an operand.
+    fn way(&self, out: &mut String, number: usize, passage: &Passage) -> core::fmt::Result {
+        let (element, made) = (self.chain.problems[number].element, self.arriving_type(number));
+        writeln!(
+            out,
+            "/// Brings `{}` to the layout in which the {} contraction reads it: {}.",
+            self.result(number - 1),
+            MODULES[number],
+            passage.name
+        )?;
+        writeln!(
+            out,
+            "fn {}(ctx: &mut Context, x: {}::Kept) -> {made} {{",
+            Self::way_name(number),
+            MODULES[number - 1]
+        )?;
+        let last = passage.steps.len() - 1;
+        for (step, (own, place)) in passage.steps.iter().enumerate() {
+            let names =
+                [if step == 0 { STEPS[0] } else { STEPS[1] }, if step == last { STEPS[2] } else { STEPS[1] }];
+            let mut text = calls(own, element, place, names);
+            if step == last {
+                let long = place.type_text(element);
+                text = text.replace(&long.replacen('<', "::<", 1), &made).replace(&long, &made);
+            }
+            for line in text.lines() {
+                writeln!(out, "    {line}")?;
+            }
+        }
+        writeln!(out, "    y\n}}\n")
+    }
+
+    /// The operands that are in HBM before the kernel: the contraction, the operand, and its name.
+    pub(super) fn operands(&self) -> Vec<(usize, usize, String)> {
+        let mut found = Vec::new();
+        for (number, sources) in self.chain.sources.iter().enumerate() {
+            for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
+                found.push((number, operand, format!("{}{}", NAMES[operand], number + 1)));
+            }
+        }
+        found
+    }
+
+    fn device(&self, out: &mut String) -> core::fmt::Result {
+        let last = self.parts.len() - 1;
+        let parameters: Vec<String> = (self.operands().iter())
+            .map(|(number, operand, name)| {
+                format!("{name}: &{}::Hbm{}", MODULES[*number], NAMES[*operand].to_uppercase())
+            })
+            .collect();
+        writeln!(out, "/// `{}`.", self.chain.text())?;
+        writeln!(out, "#[device(chip = 1)]")?;
+        writeln!(
+            out,
+            "fn chain(ctx: &mut Context, {}, y: &mut {}::HbmY) {{",
+            parameters.join(", "),
+            MODULES[last]
+        )?;
+        for (number, (part, plan)) in self.parts.iter().zip(&self.placed).enumerate() {
+            let module = MODULES[number];
+            if part.passage.as_ref().is_some_and(|passage| !passage.steps.is_empty()) {
+                writeln!(out, "    let y{number} = {}(ctx, y{number});", Self::way_name(number))?;
+            }
+            if number < last {
+                let kind = if plan.schedule.kept.result { "Kept" } else { "HbmY" };
+                writeln!(out, "    let mut y{} = {module}::{kind}::new(ctx);", number + 1)?;
+            }
+            let argument = |operand: usize| match self.chain.sources[number][operand] {
+                None => format!("{}{}", NAMES[operand], number + 1),
+                Some(source) if plan.schedule.kept.operand == Some(operand) => format!("y{}", source + 1),
+                Some(source) => format!("&y{}", source + 1),
+            };
+            let result = if number == last { "y".to_string() } else { format!("&mut y{}", number + 1) };
+            writeln!(out, "    {module}::contraction(ctx, {}, {}, {result});", argument(0), argument(1))?;
+        }
+        writeln!(out, "}}\n")
+    }
+}
