@@ -4,8 +4,9 @@
 //! latencies and conflicts to it, and takes nothing away.
 
 use crate::choice::{Choice, Level, Spread, Sums, together};
-use crate::commands::{First, Schedule};
+use crate::commands::First;
 use crate::problem::{Problem, Role};
+use crate::schedule::Schedule;
 use furiosa_visa_clock::dma::{
     self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, Traffic,
 };

@@ -11,10 +11,11 @@
 
 use super::Chain;
 use super::boundary::{Leaving, Passage};
-use crate::commands::{Kept, Schedule, commands_between, cycles};
+use crate::commands::{commands_between, cycles};
 use crate::layout::Layout;
 use crate::route::Place;
 use crate::route::steps::derive_at;
+use crate::schedule::{Kept, Schedule};
 use crate::search::{Plan, new_times};
 use furiosa_visa_clock::Profile;
 use furiosa_visa_rules::command::{FillId, Memory, Operation};

@@ -3,8 +3,8 @@
 use crate::values::{expected, numbers, run};
 use crate::{choices, random_problem};
 use furiosa_visa_plan::choice::{Choice, Level};
-use furiosa_visa_plan::commands::Schedule;
 use furiosa_visa_plan::epilogue::{Action, Operand, Program, Step};
+use furiosa_visa_plan::schedule::Schedule;
 use furiosa_visa_plan::{Plan, Problem, Search, search};
 use furiosa_visa_rules::command::{
     BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpMulAlu, FpUnaryOp,
