@@ -154,7 +154,10 @@ impl Schedule {
         for kind in 1..3 {
             dm[kind] = dm[kind - 1] + bytes[kind - 1] * buffers[kind - 1] as u64;
         }
-        let mut behind = dm[2] + bytes[2] * buffers[2] as u64;
+        // Behind all buffers but those of sums that wait, which are at the end of DM.
+        let ends =
+            (0..dm.len()).filter(|kind| *kind != 3).map(|kind| dm[kind] + bytes[kind] * buffers[kind] as u64);
+        let mut behind = ends.max().unwrap_or(0);
         if let Some(place) = &mut bias {
             place.dm = behind;
             behind += place.bytes;

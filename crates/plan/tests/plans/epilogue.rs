@@ -2,7 +2,7 @@
 
 use crate::values::{expected, numbers, run};
 use crate::{choices, random_problem};
-use furiosa_visa_plan::choice::{Choice, Level};
+use furiosa_visa_plan::choice::{Choice, Level, Sums};
 use furiosa_visa_plan::commands::Schedule;
 use furiosa_visa_plan::epilogue::{Action, Operand, Program, Step};
 use furiosa_visa_plan::{Plan, Problem, Search, search};
@@ -173,6 +173,44 @@ fn random_choices_compute_what_follows_the_sums() {
     });
     assert!(2 * legal.get() >= count, "{} of {count} choices are legal", legal.get());
     assert!(10 * finished.get() >= count, "{} of {count} choices have a pass behind", finished.get());
+}
+
+/// Wherever the positions of a bias are, in slices that share sums or gather them, or in tiles and blocks, some choice is
+/// legal, and adds the right ones.
+#[test]
+fn a_bias_follows_the_sums_to_their_places() {
+    type Place = fn(&Choice, usize) -> bool;
+    let places: [(&str, Place); 6] = [
+        ("shared", |choice, axis| choice.sums == Sums::Shared(axis) && choice.gather.is_none()),
+        ("one slice keeps", |choice, _| choice.sums == Sums::First),
+        ("gathered", |choice, axis| choice.gather.is_some_and(|gather| gather.axis == axis)),
+        ("given", |choice, axis| choice.gather.is_some_and(|gather| gather.axis != axis)),
+        ("tiles", |choice, axis| choice.splits[axis].at(Level::Loops) > 1),
+        ("blocks", |choice, axis| choice.splits[axis].at(Level::Blocks) > 1),
+    ];
+    let mut random = Random::new(0);
+    for steps in ["bias:M,relu", "bias:N,silu"] {
+        let problem = problem("M=32,N=64,K=32", Bf16, None, steps);
+        let axis = problem.bias_axis().expect("there is one");
+        let all = choices(&problem);
+        let all: Vec<&Choice> = all.iter().filter(|choice| choice.weights == 1).collect();
+        let mut found = Vec::new();
+        for (name, is_there) in places {
+            let mut own = all.iter().filter(|choice| is_there(choice, axis));
+            let plan = own.find_map(|choice| Plan::of(&problem, (*choice).clone(), Profile::default()).ok());
+            if let Some(plan) = plan {
+                check(&mut random, &plan).unwrap_or_else(|told| panic!("{name}: {told}"));
+                found.push(name);
+            }
+        }
+        // The streamed axis has tiles, and is gathered; that of the weights has blocks, and is given. Slices that share the
+        // streamed axis have every second position of it, but DMA brings two at least.
+        let expected = match steps {
+            "bias:M,relu" => vec!["one slice keeps", "gathered", "tiles"],
+            _ => vec!["shared", "one slice keeps", "given", "blocks"],
+        };
+        assert_eq!(found, expected, "{steps}");
+    }
 }
 
 /// The best cycles of all choices are found, also if some have no pass for the epilogue.
