@@ -159,6 +159,7 @@ impl Schedule {
         for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
             dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
         }
+        // Behind all buffers but those of sums that wait, which are at the end of DM.
         let mut behind = dm[5] + bytes[5] * buffers[5] as u64;
         if let Some(place) = &mut bias {
             place.dm = behind;

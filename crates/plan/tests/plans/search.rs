@@ -8,7 +8,7 @@ use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
 
 /// The most choices of a problem that is compared, unless a number of cases is asked for.
-const FEW: usize = 1500;
+pub const FEW: usize = 1500;
 
 /// Cycles of the best choices, by running the clock for every one.
 fn brute_force(problem: &Problem, profile: Profile, top: usize) -> Vec<u64> {
