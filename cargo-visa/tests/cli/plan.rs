@@ -366,9 +366,13 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
         "--dtype: sums of f8e4m3 are f32, which are not stored as f8e4m3, so that `mk,fk->mf` makes no operand of the next \
          contraction; take bf16",
     );
-    for (option, value) in
-        [("--einsum", "mk,nk->mn"), ("--role", "w=trf"), ("--explain", "1"), ("--surface", "opt")]
-    {
+    for (option, value) in [
+        ("--einsum", "mk,nk->mn"),
+        ("--role", "w=trf"),
+        ("--epilogue", "relu"),
+        ("--html", "a.html"),
+        ("--explain", "1"),
+    ] {
         refused(
             &["--chain", text, "--axes", axes, option, value],
             &format!("`--chain` and `{option}` exclude each other; give one of them"),

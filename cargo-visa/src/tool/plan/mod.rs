@@ -95,8 +95,13 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
         cache: Cache::of_project(is_cached && attend::is_program()),
     };
     if let Some(text) = chained.text()? {
-        let others =
-            [("problems", &problems), ("shard", &shard), ("explain", &explain), ("surface", &surface)];
+        let others = [
+            ("problems", &problems),
+            ("shard", &shard),
+            ("explain", &explain),
+            ("surface", &surface),
+            ("html", &html),
+        ];
         if let Some((name, _)) = others.iter().find(|(_, option)| option.is_given()) {
             return Err(format!("`--chain` and `--{name}` exclude each other; give one of them").into());
         }

@@ -95,7 +95,13 @@ impl Asked {
 
     /// The chain of contractions `text`.
     pub fn chain(&self, text: &str) -> Result<Chain, Refusal> {
-        for (name, option) in [("einsum", &self.einsum), ("acc", &self.acc), ("role", &self.role)] {
+        let others = [
+            ("einsum", &self.einsum),
+            ("acc", &self.acc),
+            ("role", &self.role),
+            ("epilogue", &self.epilogue),
+        ];
+        for (name, option) in others {
             if option.is_given() {
                 return Err(format!("`--chain` and `--{name}` exclude each other; give one of them").into());
             }
