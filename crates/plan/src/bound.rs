@@ -3,7 +3,7 @@
 //! Each resource does its work one after another, so the sum of what it has to do is a bound. The clock adds waits,
 //! latencies and conflicts to it, and takes nothing away.
 
-use crate::choice::{Choice, Level, Spread, Sums, together};
+use crate::choice::{Choice, Level, ROWS, Spread, Sums, together};
 use crate::commands::First;
 use crate::problem::{Problem, Role};
 use crate::schedule::Schedule;
@@ -80,7 +80,7 @@ impl Rates {
 pub fn of_extents(problem: &Problem, choice: &Choice) -> u64 {
     let local = |role| choice.extent(problem, role, Level::Local) as u64;
     let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
-    let groups = local(Role::Of(choice.weights)) / spec::BEAT_LANES as u64;
+    let groups = local(Role::Of(choice.weights)) / ROWS as u64;
     let packets = local(Role::Of(choice.stream())) * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
     (choice.steps(problem) as u64) * packets
 }
@@ -92,7 +92,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
     let (stream, weights) = (local(of_stream), local(of_weights));
     let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
-    let groups = weights / spec::BEAT_LANES as u64;
+    let groups = weights / ROWS as u64;
     let packets = stream * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
     let flits = stream * summed_bytes / spec::FLIT_BYTES as u64;
     // Slices between two neighbours that hand something round: those of what stands further inside.

@@ -177,10 +177,16 @@ impl Choice {
     }
 }
 
+/// Rows of the register file: its weights are used that many at a time.
+pub const ROWS: usize = spec::TRF_ROWS[spec::TRF_ROWS.len() - 1];
+
+/// Whether rows fill the lanes of a flit. A pass behind the products takes whole flits.
+pub const ROWS_FILL_FLITS: bool = ROWS == spec::BEAT_LANES;
+
 /// Positions of an axis that stay together in a slice: those in the rows of the register file.
 pub fn together(problem: &Problem, weights: usize, axis: usize) -> usize {
     let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
-    if last == Some(axis) { spec::BEAT_LANES } else { 1 }
+    if last == Some(axis) { ROWS } else { 1 }
 }
 
 /// Divisors of a number, ascending.
@@ -195,7 +201,7 @@ fn padded_sizes(size: usize, role: Role, weights: usize) -> Vec<usize> {
     if !matches!(role, Role::Of(_)) {
         return sizes;
     }
-    let least = if role == Role::Of(weights) { spec::BEAT_LANES } else { 1 };
+    let least = if role == Role::Of(weights) { ROWS } else { 1 };
     for bits in 3..=8 {
         let padded = size.next_multiple_of(1 << bits);
         if padded > size && (4 * padded <= 5 * size || padded == size.next_multiple_of(least)) {
@@ -225,7 +231,7 @@ pub fn splits(size: usize, role: Role, weights: usize, innermost: bool) -> Vec<S
                     let blocks = if several { divisors(rest) } else { vec![1] };
                     for blocks in blocks {
                         let local = rest / blocks;
-                        let rows = if of_weights && innermost { spec::BEAT_LANES } else { 1 };
+                        let rows = if of_weights && innermost { ROWS } else { 1 };
                         if !local.is_multiple_of(rows) || role == Role::Batch && local > 1 {
                             continue;
                         }

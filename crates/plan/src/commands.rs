@@ -268,12 +268,12 @@ impl<'a> Kernel<'a> {
             Some(parts) => &stream.tile(parts.index.expr, parts.of_stream.expr, part)?,
             None => stream,
         };
-        let Layout { align: [time, packet], accumulate, file: [row, _], reduce, cast, .. } = self.layout;
+        let Layout { align: [time, packet], accumulate, reduce, cast, .. } = self.layout;
         let mut sums = self
             .collected(stream, &self.layout.stream, false)?
             .align(weights, time.expr, packet.expr)?
             .contract(ONE)?
-            .accumulate(AccumulationKind::Interleaved, accumulate.expr, row.expr)?;
+            .accumulate(AccumulationKind::Interleaved, accumulate.expr, self.layout.packet.expr)?;
         let has_epilogue = self.waiting.is_none() && !self.program.is_empty();
         if reduce.is_some() || has_epilogue {
             sums = sums.vector_init()?;

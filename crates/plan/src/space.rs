@@ -1,6 +1,8 @@
 //! The space of a problem: all choices, in a fixed order.
 
-use crate::choice::{Choice, Gather, Level, Split, Spread, Sums, divisors, splits, together};
+use crate::choice::{
+    Choice, Gather, Level, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
+};
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
@@ -114,7 +116,8 @@ fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
     };
     let divisor = (2..=parts).find(|divisor| parts.is_multiple_of(*divisor)).unwrap_or(parts);
     // A quick look first: so many parts fewer are possible, and perhaps more.
-    parts == choice.parts(problem)
+    ROWS_FILL_FLITS
+        && parts == choice.parts(problem)
         && problem.sums_fit()
         && needs(parts / divisor)
         && (parts / divisor..parts).rev().find(|fewer| positions.is_multiple_of(*fewer)).is_some_and(needs)
@@ -168,7 +171,10 @@ fn gather(problem: &Problem, choice: &Choice) -> Option<Gather> {
     }
     let split = &choice.splits[rows];
     let bytes = split.at(Level::Local) * problem.output.bits() / 8;
-    if split.padded != problem.axes[rows].size || bytes.is_multiple_of(spec::HBM_UNIT_BYTES) {
+    if !ROWS_FILL_FLITS
+        || split.padded != problem.axes[rows].size
+        || bytes.is_multiple_of(spec::HBM_UNIT_BYTES)
+    {
         return None;
     }
     let whole = |count: &usize| {

@@ -2,7 +2,7 @@
 
 use super::digits::Digits;
 use super::notation::{Mapping, Notation};
-use crate::choice::{Choice, Level, Sums};
+use crate::choice::{Choice, Level, ROWS, Sums};
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
@@ -51,7 +51,7 @@ fn held(problem: &Problem, choice: &Choice, axis: usize) -> Vec<Digit> {
         true => choice.extent(problem, Role::Summed, Level::Slice),
         false => 1,
     };
-    let low = if rows { spec::BEAT_LANES } else { 1 };
+    let low = if rows { ROWS } else { 1 };
     outer.push((low * team, extent / low / team));
     outer.push((1, low));
     outer.retain(|(_, extent)| *extent > 1);

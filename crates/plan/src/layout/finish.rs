@@ -3,7 +3,7 @@
 use super::digits::Digits;
 use super::notation::{Mapping, Notation};
 use super::{Finish, Parts};
-use crate::choice::{Gather, Level, Sums};
+use crate::choice::{Gather, Level, ROWS, Sums};
 use crate::problem::Role;
 use furiosa_visa_rules::spec;
 
@@ -57,7 +57,7 @@ impl Behind<'_> {
             time.extend(rest.clone());
             gathered.extend(rest);
         }
-        let groups = digits.local(of_weights, None, &[(rows, spec::BEAT_LANES)], false);
+        let groups = digits.local(of_weights, None, &[(rows, ROWS)], false);
         time.extend(groups.iter().chain(parts).cloned());
         // Behind the switch: what was given comes last.
         let behind = |more: &[&[String]]| -> Option<Mapping> {

@@ -10,7 +10,7 @@ pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
 pub use turn::Turn;
 
-use crate::choice::{Choice, Level, Spread, Sums};
+use crate::choice::{Choice, Level, ROWS, ROWS_FILL_FLITS, Spread, Sums};
 use crate::epilogue::Ends;
 use crate::problem::{Problem, Role};
 use digits::Digits;
@@ -133,6 +133,8 @@ pub struct Layout {
     pub stream: Path,
     /// The operand in the register file.
     pub weights: Path,
+    /// Packet of the sums: the rows, in the lanes of a flit.
+    pub packet: Mapping,
     /// Row and element of the register file.
     pub file: [Mapping; 2],
     /// Time and packet of the products.
@@ -251,10 +253,14 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     // Rows of the register file: the innermost positions of the innermost axis of the weights.
     let rows = digits.axes(of_weights).last();
     let row = match rows {
-        Some(axis) => notation.list(&[digits.digit(axis, 1, spec::BEAT_LANES)?])?,
+        Some(axis) => notation.list(&[digits.digit(axis, 1, ROWS)?])?,
         None => return None,
     };
-    let lows: Vec<(usize, usize)> = rows.map(|axis| (axis, spec::BEAT_LANES)).into_iter().collect();
+    let packet_of_sums = match ROWS_FILL_FLITS {
+        true => row.clone(),
+        false => notation.list(&[format!("{} # {}", row.text, spec::BEAT_LANES)])?,
+    };
+    let lows: Vec<(usize, usize)> = rows.map(|axis| (axis, ROWS)).into_iter().collect();
 
     let in_stream = choice.stream_spread.filter(|spread| problem.axes[spread.axis].role == of_stream);
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
@@ -296,11 +302,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         sums => {
             let kept = match sums {
                 Sums::Shared(axis) => {
-                    let low = if problem.axes[axis].role == of_weights && rows == Some(axis) {
-                        spec::BEAT_LANES
-                    } else {
-                        1
-                    };
+                    let low =
+                        if problem.axes[axis].role == of_weights && rows == Some(axis) { ROWS } else { 1 };
                     digits.digit(axis, low, team)?
                 }
                 _ => format!("1 # {team}"),
@@ -394,6 +397,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         weights,
         align: [notation.list(&align)?, notation.list(&[packet])?],
         accumulate: notation.list(&accumulate)?,
+        packet: packet_of_sums,
         file: [row, file],
         reduce,
         finish,

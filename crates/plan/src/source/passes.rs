@@ -196,10 +196,14 @@ impl Plan {
             }
         }
         self.collected(out, &layout.stream)?;
-        let ([time, packet], [row, _]) = (&layout.align, &layout.file);
+        let [time, packet] = &layout.align;
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
         writeln!(out, "        .contract::<m![1]>()")?;
-        writeln!(out, "        .accumulate::<{}, {row}>(AccumulationKind::Interleaved)", layout.accumulate)?;
+        writeln!(
+            out,
+            "        .accumulate::<{}, {}>(AccumulationKind::Interleaved)",
+            layout.accumulate, layout.packet
+        )?;
         let epilogue = if is_finished { self.epilogue() } else { String::new() };
         if layout.reduce.is_some() || !epilogue.is_empty() {
             writeln!(out, "        .vector_init()")?;
