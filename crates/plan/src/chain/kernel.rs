@@ -272,8 +272,8 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
             None => assembly.held(in_hbm(&part.plan, 2))?,
         };
         let mut tensors = [made; 3];
-        for operand in 0..2 {
-            tensors[operand] = match (chain.sources[number][operand], arrived) {
+        for (operand, tensor) in tensors.iter_mut().enumerate().take(2) {
+            *tensor = match (chain.sources[number][operand], arrived) {
                 (None, _) => *of_hbm.next().ok_or("an operand is in HBM")?,
                 (Some(source), Some(arrived)) if source + 1 == number => arrived,
                 (Some(source), _) => results[source],

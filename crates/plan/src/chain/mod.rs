@@ -86,9 +86,10 @@ impl Chain {
         }
         if !(2..=MOST).contains(&parts.len()) {
             return refuse(format!(
-                "chain: `{text}` has {} contractions, and a chain has 2 to {MOST}; write for example \
+                "chain: `{text}` has {} contraction{}, and a chain has 2 to {MOST}; write for example \
                  `mk,fk->mf; mf,nf->mn`",
-                parts.len()
+                parts.len(),
+                if parts.len() == 1 { "" } else { "s" }
             ));
         }
         let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;
@@ -110,7 +111,8 @@ impl Chain {
             // The type of sums is refused here first, with the reason of the chain.
             let problem = Problem::new(part, &sizes.join(","), element, if is_last { output } else { None })?;
             let sum = problem.sum();
-            if !is_last && !(sum == ElementType::F32 && element == ElementType::Bf16) && sum != element {
+            let is_operand = sum == element || (sum, element) == (ElementType::F32, ElementType::Bf16);
+            if !(is_last || is_operand) {
                 return refuse(format!(
                     "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no operand \
                      of the next contraction; take bf16"

@@ -259,7 +259,7 @@ fn chains_that_are_none_are_refused() {
         "mk,fk->mf",
         "M=16,K=16,F=16",
         bf16,
-        "chain: `mk,fk->mf` has 1 contractions, and a chain has 2 to 8; write for example `mk,fk->mf; mf,nf->mn`",
+        "chain: `mk,fk->mf` has 1 contraction, and a chain has 2 to 8; write for example `mk,fk->mf; mf,nf->mn`",
     );
     refused(
         "mk,fk->mf; mk,nk->mn",
