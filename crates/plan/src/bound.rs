@@ -4,8 +4,9 @@
 //! latencies and conflicts to it, and takes nothing away.
 
 use crate::choice::{Choice, Level, Spread, Sums, together};
-use crate::commands::{First, Schedule};
+use crate::commands::First;
 use crate::problem::{Problem, Role};
+use crate::schedule::Schedule;
 use furiosa_visa_clock::dma::{
     self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, Traffic,
 };
@@ -339,7 +340,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
         weights: first.turn_weights.as_ref().map_or(0, pass),
-        finish: first.finish.as_ref().map_or(0, pass),
+        finish: first.finish.iter().map(pass).sum(),
     };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;

@@ -188,7 +188,8 @@ pub fn divisors(n: usize) -> Vec<usize> {
     (1..=n).filter(|d| n.is_multiple_of(*d)).collect()
 }
 
-/// The sizes that an axis may be padded to: its own, and multiples of 8, 16, … if less than a quarter is added.
+/// The sizes that an axis may be padded to: its own, whole rows of the register file, and multiples of 8, 16, … if less than
+/// a quarter is added.
 fn padded_sizes(size: usize, role: Role, weights: usize) -> Vec<usize> {
     let mut sizes = vec![size];
     if !matches!(role, Role::Of(_)) {
@@ -197,7 +198,7 @@ fn padded_sizes(size: usize, role: Role, weights: usize) -> Vec<usize> {
     let least = if role == Role::Of(weights) { spec::BEAT_LANES } else { 1 };
     for bits in 3..=8 {
         let padded = size.next_multiple_of(1 << bits);
-        if padded > size && (4 * padded <= 5 * size || padded == least) {
+        if padded > size && (4 * padded <= 5 * size || padded == size.next_multiple_of(least)) {
             sizes.push(padded);
         }
     }

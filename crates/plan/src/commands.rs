@@ -13,222 +13,22 @@
 //! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored. What follows the sums
 //! is at the end of the last pass of a step; a bias is in the vector register file before the first one.
 
-use crate::choice::{Choice, Level, Spread, Sums};
+use crate::choice::Choice;
 use crate::epilogue::{Program, apply, bring_bias, load_bias};
-use crate::layout::{Finish, Layout, Path, Stored, Turn, bias};
-use crate::problem::{Problem, Role};
+use crate::layout::{Finish, Layout, Path, Stored, Turn};
+use crate::problem::Problem;
+use crate::schedule::Schedule;
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
-use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator, TrfAddress};
+use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator};
 use furiosa_visa_rules::engine::vector::BranchMode;
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
-use furiosa_visa_rules::tensor::{DM_LAST_BYTES, Shape, automatic_address};
-
-/// Alignment of tensors in HBM, in bytes.
-const HBM_ALIGN_BYTES: u64 = 1 << 20;
-/// Alignment of tensors in DM, in bytes.
-const DM_ALIGN_BYTES: u64 = 256;
-
-/// Where a bias is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BiasPlace {
-    /// Address in HBM.
-    pub hbm: u64,
-    /// Address in DM.
-    pub dm: u64,
-    /// Bytes in DM.
-    pub bytes: u64,
-    /// Number of parts. Each one is for other tiles or blocks.
-    pub tiles: usize,
-    /// Bytes of a part in the vector register file.
-    pub part_bytes: u64,
-}
-
-impl BiasPlace {
-    /// Places the bias of a choice, if there is one. `None`: it does not fit the vector register file.
-    fn new(problem: &Problem, choice: &Choice) -> Option<Option<Self>> {
-        let Some(axis) = problem.bias_axis() else { return Some(None) };
-        let tiles = bias::tiles(choice, axis);
-        let part_bytes = (bias::flits(problem, choice, axis) * spec::FLIT_BYTES) as u64;
-        let all = part_bytes * tiles as u64;
-        let bytes = all.next_multiple_of(DM_ALIGN_BYTES);
-        (all <= spec::VRF_BYTES as u64).then_some(Some(Self { hbm: 0, dm: 0, bytes, tiles, part_bytes }))
-    }
-
-    /// The address of a part in the vector register file.
-    pub fn file(&self, number: usize) -> u64 {
-        number as u64 * self.part_bytes
-    }
-}
-
-/// Where tensors are, and in which steps they change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    /// Addresses of both operands and of the result in HBM.
-    pub hbm: [u64; 3],
-    /// Addresses in DM of the first buffer for the stream, for weights, for sums, for sums that wait for a pass behind the
-    /// products, and for the stream and weights as they are brought, if they are turned then.
-    pub dm: [u64; 6],
-    /// Bytes of a buffer for each of them.
-    pub bytes: [u64; 6],
-    /// Number of buffers for each of them.
-    pub buffers: [usize; 6],
-    /// Number of tiles of the stream.
-    pub tiles: usize,
-    /// Number of blocks of weights per tile.
-    pub blocks: usize,
-    /// Number of parts of each sum. The weights of a block come in as many pieces.
-    pub parts: usize,
-    /// The bias, if there is one.
-    pub bias: Option<BiasPlace>,
-    /// Whether the weights are loaded once.
-    pub is_resident: bool,
-    /// Whether a block of weights takes more than half of the register file.
-    pub is_full: bool,
-    /// What stays in DM, because the kernel is one of a chain.
-    pub kept: Kept,
-}
-
-/// Tensors that do not go through HBM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// The operand that is in DM as the kernel reads it.
-    pub operand: Option<usize>,
-    /// Whether the result stays in DM.
-    pub result: bool,
-}
-
-impl Schedule {
-    /// Places the buffers of a choice. `None`: they do not fit DM, or weights or a bias do not fit their register files.
-    pub fn new(problem: &Problem, choice: &Choice) -> Option<Self> {
-        let (tiles, blocks, parts) = (choice.tiles(problem), choice.blocks(problem), choice.parts(problem));
-        let loads = blocks * parts;
-        let [stream, weights, sums] = choice.local(problem);
-        let spread = |spread: Option<Spread>| spread.map_or(1, |spread| spread.count);
-        let bits = problem.element.bits();
-        let file = choice.file_bytes(problem);
-        if file > spec::TRF_BYTES {
-            return None;
-        }
-        let is_full = 2 * file > spec::TRF_BYTES;
-        let places = if is_full { 1 } else { 2 };
-        let is_resident = loads <= places && choice.extent(problem, Role::Batch, Level::Loops) == 1;
-        let team = match choice.sums {
-            Sums::Shared(_) => choice.extent(problem, Role::Summed, Level::Slice),
-            _ => 1,
-        };
-        let aligned = |elements: usize, bits: usize| {
-            ((elements * bits).div_ceil(8) as u64).next_multiple_of(DM_ALIGN_BYTES)
-        };
-        let (stream_bytes, weights_bytes) = (
-            aligned(parts * stream / spread(choice.stream_spread), bits),
-            aligned(weights / spread(choice.weights_spread), bits),
-        );
-        let bytes = [
-            stream_bytes,
-            weights_bytes,
-            aligned(sums / team, problem.output.bits()),
-            aligned(parts * sums / team, problem.sum().bits()),
-            stream_bytes,
-            weights_bytes,
-        ];
-        let has_finish = parts > 1 || choice.gather.is_some();
-        let of_weights = if is_resident { loads } else { (tiles * loads).min(2) };
-        let mut buffers = [tiles.min(2), of_weights, (tiles * blocks).min(2), usize::from(has_finish), 0, 0];
-        // The main context turns a tile when no product reads the one before any more.
-        if choice.turned(problem, choice.stream()).is_some() {
-            (buffers[0], buffers[4]) = (1, tiles.min(2));
-        }
-        if choice.turned(problem, choice.weights).is_some() {
-            buffers[5] = of_weights.min(2);
-        }
-        let mut bias = BiasPlace::new(problem, choice)?;
-        let bias_bytes = bias.map_or(0, |bias| bias.bytes);
-        let total =
-            |buffers: [usize; 6]| bias_bytes + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
-        // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
-        let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
-        if total(buffers) > room {
-            [buffers[4], buffers[5]] = [buffers[4], buffers[5]].map(|count| count.min(1));
-        }
-        if total(buffers) > room {
-            buffers[0] = 1;
-        }
-        if total(buffers) > room {
-            return None;
-        }
-        let mut hbm = [0; 3];
-        for tensor in 1..3 {
-            hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
-        }
-        let mut end = hbm[2] + problem.bytes(2);
-        if let (Some(place), Some(axis)) = (&mut bias, problem.bias_axis()) {
-            place.hbm = end.next_multiple_of(HBM_ALIGN_BYTES);
-            end = place.hbm + problem.axes[axis].size as u64 * (spec::FLIT_BYTES / spec::BEAT_LANES) as u64;
-        }
-        if end > spec::HBM_BYTES {
-            return None;
-        }
-        let mut dm = [0; 6];
-        for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
-            dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
-        }
-        if let Some(place) = &mut bias {
-            place.dm = dm[5] + bytes[5] * buffers[5] as u64;
-        }
-        let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
-        dm[3] = automatic_address(exact);
-        let kept = Kept::default();
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, is_resident, is_full, kept })
-    }
-
-    /// Number of passes with products per tile of the stream.
-    pub fn steps_per_tile(&self) -> usize {
-        self.blocks * self.parts
-    }
-
-    /// Number of passes with products.
-    pub fn steps(&self) -> usize {
-        self.tiles * self.steps_per_tile()
-    }
-
-    /// Tells if a tile of the stream comes while products read the one before.
-    pub fn is_ahead(&self) -> bool {
-        self.buffers[0] > 1 || self.buffers[4] > 0
-    }
-
-    /// The kind of buffers to which an operand comes: 0 is the stream, 1 are weights.
-    pub fn brought(&self, kind: usize) -> usize {
-        if self.buffers[4 + kind] > 0 { 4 + kind } else { kind }
-    }
-
-    /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait, 4 and 5 of
-    /// the stream and weights as they are brought.
-    pub fn buffer(&self, kind: usize, number: usize) -> u64 {
-        // What is kept has no buffer here.
-        self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind].max(1)) as u64
-    }
-
-    /// The part of the register file for a block.
-    pub fn file(&self, number: usize) -> TrfAddress {
-        match (self.is_full, number % 2) {
-            (true, _) => TrfAddress::Full,
-            (false, 0) => TrfAddress::FirstHalf,
-            (false, _) => TrfAddress::SecondHalf,
-        }
-    }
-
-    /// Bytes of DM that are used in each slice.
-    pub fn dm_bytes(&self) -> u64 {
-        let bias = self.bias.map_or(0, |bias| bias.bytes);
-        bias + (0..6).map(|kind| self.bytes[kind] * self.buffers[kind] as u64).sum::<u64>()
-    }
-}
+use furiosa_visa_rules::tensor::Shape;
 
 /// The commands of a kernel, with what they read and write of HBM.
 #[derive(Clone, Debug)]
@@ -291,7 +91,7 @@ impl<'a> Kernel<'a> {
             layout,
             schedule,
             tensors,
-            program: Program::new(problem, layout.parts().is_some())?,
+            program: Program::new(problem, layout.parts().is_some() && schedule.whole.is_none())?,
             bias: None,
             loaded_bias: Vec::new(),
             waiting: None,
@@ -449,11 +249,11 @@ impl<'a> Kernel<'a> {
     }
 
     /// Adds what follows the sums of a step to a stream inside the Vector Engine.
-    fn epilogue(&self, stream: Stream, step: usize) -> Result<Stream, PlanError> {
+    fn epilogue(&self, stream: Stream, program: &Program, step: usize) -> Result<Stream, PlanError> {
         let Some(ends) = &self.layout.ends else { return Ok(stream) };
         let tile = self.layout.bias.as_ref().and_then(|bias| bias.tile.as_ref());
         let part = tile.map_or(0, |tile| step / tile.inner % self.loaded_bias.len());
-        apply(stream, &self.program, ends, self.loaded_bias.get(part))
+        apply(stream, program, ends, self.loaded_bias.get(part))
     }
 
     /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
@@ -485,7 +285,7 @@ impl<'a> Kernel<'a> {
                 sums = sums.inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?;
             }
             if has_epilogue {
-                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, step)?;
+                sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, &self.program, step)?;
             }
             sums = sums.vector_final()?;
         }
@@ -503,7 +303,8 @@ impl<'a> Kernel<'a> {
         self.commit(sums, step).map(Some)
     }
 
-    /// The pass behind the products: adds parts of sums, and gathers what is stored.
+    /// The pass behind the products: adds parts of sums, and gathers what is stored. Where it cannot do what follows the sums,
+    /// one more pass does.
     fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
         let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
         let packet = self.layout.file[0].expr;
@@ -531,7 +332,23 @@ impl<'a> Kernel<'a> {
             )?;
         }
         if finish.parts.is_some() || !self.program.is_empty() {
-            sums = self.epilogue(sums, step)?.vector_final()?;
+            let program = match self.schedule.whole {
+                Some(_) => &Program::of_parts(),
+                None => &self.program,
+            };
+            sums = self.epilogue(sums, program, step)?.vector_final()?;
+        }
+        if let (Some([address, _]), Some(ends)) = (self.schedule.whole, &self.layout.ends) {
+            let fill = self.fill();
+            let (operation, whole) = sums.commit(self.layout.result.expr, address, fill)?;
+            self.operations.push(operation);
+            let [time, packet] = [&ends.flits[0], &ends.flits[1]].map(|mapping| mapping.expr);
+            let stream = Stream::begin(&whole, false)?
+                .fetch(self.problem.sum(), time, packet)?
+                .collect(time, packet)?
+                .vector_init()?
+                .branch(BranchMode::Unconditional)?;
+            sums = self.epilogue(stream, &self.program, step)?.vector_final()?;
         }
         if let Some(packet) = &self.layout.cast {
             sums = sums.cast(self.problem.output, packet.expr)?;
@@ -564,11 +381,11 @@ impl<'a> Kernel<'a> {
     /// Calls `each` with each tile of the stream and its number. With a buffer for it, the next tile comes before that.
     fn over_tiles(
         &mut self,
-        first: Tensor,
+        first: Option<Tensor>,
         mut each: impl FnMut(&mut Self, &Tensor, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
         let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
-        let mut next = Some(first);
+        let mut next = first;
         for tile in 0..tiles {
             let own = match next.take() {
                 Some(own) => own,
@@ -615,7 +432,7 @@ impl<'a> Kernel<'a> {
         }
         self.load_bias()?;
         let first = self.bring_stream(0)?;
-        self.over_tiles(first, |kernel, stream, tile| {
+        self.over_tiles(Some(first), |kernel, stream, tile| {
             let mut steps = weights.iter().zip(tile * blocks..);
             steps.try_for_each(|(weights, step)| kernel.step(stream, weights, step))
         })
@@ -628,7 +445,9 @@ impl<'a> Kernel<'a> {
         let own = self.turned_weights(own, 0)?;
         let mut weights = self.load(&own, 0)?;
         self.load_bias()?;
-        let first = self.bring_stream(0)?;
+        // With one buffer for tiles, each of them comes when the one before is used up: the first one behind the next block.
+        let is_early = self.schedule.tiles == 1 || self.schedule.is_ahead();
+        let first = if is_early { Some(self.bring_stream(0)?) } else { None };
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
             for step in tile * blocks..(tile + 1) * blocks {
@@ -692,8 +511,8 @@ pub struct First {
     pub bias: Vec<Operation>,
     /// Multiplies.
     pub products: Operation,
-    /// The pass behind the products, if there is one.
-    pub finish: Option<Operation>,
+    /// The passes behind the products.
+    pub finish: Vec<Operation>,
     /// Stores the sums.
     pub store: Operation,
     /// Whether all tiles of a tensor in HBM start at the same place of a unit.
@@ -734,7 +553,7 @@ pub fn first_commands(
         load: next(),
         bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
-        finish: layout.finish.as_ref().map(|_| next()),
+        finish: layout.finish.iter().map(|_| ()).chain(schedule.whole.map(|_| ())).map(|()| next()).collect(),
         store: next(),
         is_aligned,
     })

@@ -12,6 +12,7 @@
 //! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
 //! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
 //! | [`layout`] | the mappings of all calls of a kernel |
+//! | [`schedule`] | where buffers are, and in which steps they change |
 //! | [`commands`] | the commands of a kernel, and their cycles |
 //! | [`source`] | a kernel as text |
 //! | [`bound`] | cycles that no kernel of a choice goes below |
@@ -45,6 +46,7 @@ pub mod layout;
 pub mod pass;
 pub mod problem;
 pub mod route;
+pub mod schedule;
 pub mod search;
 pub mod source;
 pub mod space;

@@ -2,8 +2,8 @@
 
 use crate::bound::{Rates, of_choice};
 use crate::choice::Choice;
-use crate::commands::Schedule;
 use crate::problem::Problem;
+use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::space::for_each_of;
 use core::cell::RefCell;

@@ -67,6 +67,8 @@ pub struct Problem {
     pub output: ElementType,
     /// What follows the sums, in its order.
     pub epilogue: Vec<Step>,
+    /// Whether no pass that adds parts of sums also does what follows them: then that is a pass of its own.
+    pub has_own_pass: bool,
 }
 
 impl Problem {
@@ -192,7 +194,9 @@ impl Problem {
                 if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }
-        let problem = Self { einsum: text, axes, tensors, element, output, epilogue };
+        let mut problem =
+            Self { einsum: text, axes, tensors, element, output, epilogue, has_own_pass: false };
+        problem.has_own_pass = Program::new(&problem, true).is_err();
         match Program::new(&problem, false) {
             Ok(_) => Ok(problem),
             Err(error) => refuse(format!(

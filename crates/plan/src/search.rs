@@ -8,10 +8,11 @@
 
 use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
-use crate::commands::{Commands, Schedule, commands, cycles, first_commands};
+use crate::commands::{Commands, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
 use crate::pass::{Progress, Watch, Watched, in_threads, pass};
 use crate::problem::Problem;
+use crate::schedule::Schedule;
 use core::cmp::Reverse;
 use core::time::Duration;
 use furiosa_visa_clock::bound::Bounds;

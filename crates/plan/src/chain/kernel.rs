@@ -11,10 +11,11 @@
 
 use super::Chain;
 use super::boundary::{Leaving, Passage};
-use crate::commands::{Kept, Schedule, commands_between, cycles};
+use crate::commands::{commands_between, cycles};
 use crate::layout::Layout;
 use crate::route::Place;
 use crate::route::steps::derive_at;
+use crate::schedule::{Kept, Schedule};
 use crate::search::{Plan, new_times};
 use furiosa_visa_clock::Profile;
 use furiosa_visa_rules::command::{FillId, Memory, Operation};
@@ -272,7 +273,7 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
             None => assembly.held(in_hbm(&part.plan, 2))?,
         };
         let mut tensors = [made; 3];
-        for (operand, tensor) in tensors.iter_mut().enumerate().take(2) {
+        for (operand, tensor) in tensors.iter_mut().take(2).enumerate() {
             *tensor = match (chain.sources[number][operand], arrived) {
                 (None, _) => *of_hbm.next().ok_or("an operand is in HBM")?,
                 (Some(source), Some(arrived)) if source + 1 == number => arrived,

@@ -111,8 +111,7 @@ impl Chain {
             // The type of sums is refused here first, with the reason of the chain.
             let problem = Problem::new(part, &sizes.join(","), element, if is_last { output } else { None })?;
             let sum = problem.sum();
-            let is_operand = sum == element || (sum, element) == (ElementType::F32, ElementType::Bf16);
-            if !(is_last || is_operand) {
+            if !is_last && (sum, element) != (ElementType::F32, ElementType::Bf16) {
                 return refuse(format!(
                     "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no operand \
                      of the next contraction; take bf16"

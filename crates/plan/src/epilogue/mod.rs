@@ -12,7 +12,7 @@ mod text;
 pub use lower::{Ends, apply, bring_bias, load_bias};
 pub use program::{Action, Operand, Program};
 
-use crate::problem::{Axis, ProblemError};
+use crate::problem::{Axis, ProblemError, Role};
 
 /// A step behind the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +52,7 @@ impl Step {
     /// Reads a list of steps: `bias,silu`, `bias:M,relu`, `scale=0.125`. `result`: axes of the result, outermost first.
     ///
     /// # Errors
-    /// Refuses other words, a bias along an axis that the result lacks, a second bias, and factors that are no number or 0.
+    /// Refuses other words, a bias along an axis that the result lacks or that both operands have, a second bias, and factors that are no number or 0.
     pub fn list(text: &str, axes: &[Axis], result: &[usize]) -> Result<Vec<Self>, ProblemError> {
         let mut steps: Vec<Self> = Vec::new();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -83,11 +83,19 @@ impl Step {
                 None => result.last().copied(),
                 Some(name) => result.iter().copied().find(|&axis| axes[axis].name.eq_ignore_ascii_case(name)),
             };
+            let is_shared = |axis: usize| axes[axis].role == Role::Batch;
+            if let Some(axis) = found.filter(|axis| is_shared(*axis)) {
+                return Err(ProblemError(format!(
+                    "epilogue: `{word}` is along the axis {} of both operands, of which a slice has one position, but DMA \
+                     brings at least two numbers; name an axis of one operand, or add the bias outside of the kernel",
+                    axes[axis].name
+                )));
+            }
             return found.map(Step::Bias).ok_or_else(|| {
-                let names: Vec<_> =
-                    result.iter().map(|&axis| format!("`bias:{}`", axes[axis].name)).collect();
+                let own = result.iter().filter(|axis| !is_shared(**axis));
+                let names: Vec<_> = own.map(|&axis| format!("`bias:{}`", axes[axis].name)).collect();
                 let edit = match names.is_empty() {
-                    true => "leave it out: the result has no axis".to_string(),
+                    true => "leave it out: the result has no axis of one operand".to_string(),
                     false => format!("write {}", names.join(" or ")),
                 };
                 ProblemError(format!("epilogue: `{word}` is no bias along an axis of the result; {edit}"))

@@ -260,6 +260,11 @@ impl Program {
         pass.with(problem, &problem.epilogue).map(|actions| Self { actions }).map_err(|(_, error)| error)
     }
 
+    /// The end of a pass that adds parts of sums, and nothing else.
+    pub fn of_parts() -> Self {
+        Self { actions: vec![Action::Concat] }
+    }
+
     /// Whether the stream goes as it is.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()

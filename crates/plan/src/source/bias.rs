@@ -82,7 +82,12 @@ impl Plan {
 
     /// The calls of what follows the sums. Empty: there is nothing.
     pub(super) fn epilogue(&self) -> String {
-        let program = Program::new(&self.problem, self.layout.parts().is_some()).unwrap_or_default();
+        let is_behind_parts = self.layout.parts().is_some() && self.schedule.whole.is_none();
+        self.calls(&Program::new(&self.problem, is_behind_parts).unwrap_or_default())
+    }
+
+    /// The calls of a program where the sums leave the last pass.
+    pub(super) fn calls(&self, program: &Program) -> String {
         self.layout.ends.as_ref().map_or(String::new(), |ends| program.text(ends, "bias"))
     }
 }

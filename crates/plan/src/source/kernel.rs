@@ -92,7 +92,13 @@ impl Plan {
         if is_last != Some(false) && is_kept {
             writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, {bias}y, {step});")?;
         } else if is_last != Some(false) {
-            writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?;
+            match self.schedule.whole {
+                None => writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?,
+                Some(_) => {
+                    writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished);")?;
+                    writeln!(out, "{indent}{deeper}let sums = follow(ctx, &sums, {bias}{step});")?;
+                }
+            }
             writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
         }
         if is_last.is_none() {

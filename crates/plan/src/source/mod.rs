@@ -223,6 +223,16 @@ impl Plan {
                 finish.element
             )?;
         }
+        if self.schedule.whole.is_some() {
+            writeln!(out, "/// Sums in DM, before what follows them.")?;
+            writeln!(
+                out,
+                "type Whole = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                problem.sum(),
+                named(layout.result_slice()),
+                layout.result
+            )?;
+        }
         self.types_of_bias(out, &named(layout.result_slice()))?;
         if kept.result {
             writeln!(out, "/// All sums in DM, where they stay.")?;

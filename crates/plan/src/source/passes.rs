@@ -1,6 +1,7 @@
 //! The functions of a kernel: moves, and passes of the Tensor Unit.
 
 use super::{NAMES, hbm};
+use crate::epilogue::Program;
 use crate::layout::{Finish, Parts, Path, Stored, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
@@ -269,10 +270,13 @@ impl Plan {
         let bias = self.bias_parameter();
         let kept = if is_kept { "y: &mut Kept, " } else { "" };
         let made = if is_kept { "" } else { " -> Sums" };
-        writeln!(
-            out,
-            "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{kept}{number}: usize){made} {{"
-        )?;
+        match self.schedule.whole {
+            None => writeln!(
+                out,
+                "fn finish(ctx: &mut Context, sums: &Unfinished, {bias}{kept}{number}: usize){made} {{"
+            )?,
+            Some(_) => writeln!(out, "fn finish(ctx: &mut Context, sums: &Unfinished) -> Whole {{")?,
+        }
         if is_kept {
             self.tile_of_result(out)?;
         }
@@ -284,7 +288,10 @@ impl Plan {
             time = switched;
         }
         writeln!(out, "        .collect::<{time}, {row}>()")?;
-        let epilogue = self.epilogue();
+        let epilogue = match self.schedule.whole {
+            None => self.epilogue(),
+            Some(_) => self.calls(&Program::of_parts()),
+        };
         if !epilogue.is_empty() {
             writeln!(out, "        .vector_init()")?;
             writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
@@ -303,6 +310,19 @@ impl Plan {
         }
         if !epilogue.is_empty() {
             out.push_str(&epilogue);
+            writeln!(out, "        .vector_final()")?;
+        }
+        if let (Some([address, _]), Some(ends)) = (self.schedule.whole, &layout.ends) {
+            let [time, packet] = &ends.flits;
+            writeln!(out, "        .commit({address})\n}}\n")?;
+            writeln!(out, "/// What follows the sums.")?;
+            writeln!(out, "fn follow(ctx: &mut Context, sums: &Whole, {bias}{number}: usize) -> Sums {{")?;
+            writeln!(out, "    (ctx.main.begin(sums.view()))")?;
+            writeln!(out, "        .fetch::<{}, {time}, {packet}>()", problem.sum())?;
+            writeln!(out, "        .collect::<{time}, {packet}>()")?;
+            writeln!(out, "        .vector_init()")?;
+            writeln!(out, "        .vector_intra_slice_branch(BranchMode::Unconditional)")?;
+            out.push_str(&self.epilogue());
             writeln!(out, "        .vector_final()")?;
         }
         self.committed(out)

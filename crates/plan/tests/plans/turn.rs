@@ -1,7 +1,7 @@
 //! Operands whose summed axis is not the innermost one in HBM: a pass turns them in DM.
 
 use crate::values::compare;
-use furiosa_visa_plan::commands::Schedule;
+use furiosa_visa_plan::schedule::Schedule;
 use furiosa_visa_plan::space::for_each;
 use furiosa_visa_plan::{Plan, Problem, Search, search};
 use furiosa_visa_rules::command::Operation;
