@@ -75,12 +75,17 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
         Some(kernel) => format!("{} cycles as one kernel, all results through HBM", grouped(kernel.cycles)),
         None => "the results do not fit".to_string(),
     };
+    // What is stored to HBM is loaded after the clusters have met: two kernels need not.
+    let against_apart = match best.cycles > outcome.apart {
+        true => format!("{} more than apart", percent(best.cycles - outcome.apart, outcome.apart)),
+        false => format!("{} fewer than apart", percent(outcome.apart - best.cycles, outcome.apart)),
+    };
     let mut text = format!(
         "chain    `{}` of {}, to {output}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}; results between contractions take nothing\n\
          apart    {} cycles: the best kernels of all contractions, one after another{}\n\
          HBM      {through_hbm}\n\
-         found    {} cycles, {} of the bound, {} fewer than apart: the best of {} joins on the clock, which is no proof\n\n",
+         found    {} cycles, {} of the bound, {against_apart}: the best of {} joins on the clock, which is no proof\n\n",
         chain.text(),
         first.element,
         chain.axes_text(),
@@ -91,7 +96,6 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
         if is_proven { ", each of them proven" } else { "; the time was over before all were proven" },
         grouped(best.cycles),
         percent(bound.cycles(), best.cycles),
-        percent(outcome.apart.saturating_sub(best.cycles), outcome.apart),
         outcome.run[0],
     );
     let count = chain.problems.len();

@@ -86,9 +86,10 @@ impl Chain {
         }
         if !(2..=MOST).contains(&parts.len()) {
             return refuse(format!(
-                "chain: `{text}` has {} contractions, and a chain has 2 to {MOST}; write for example \
+                "chain: `{text}` has {} contraction{}, and a chain has 2 to {MOST}; write for example \
                  `mk,fk->mf; mf,nf->mn`",
-                parts.len()
+                parts.len(),
+                if parts.len() == 1 { "" } else { "s" }
             ));
         }
         let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;

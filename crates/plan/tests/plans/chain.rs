@@ -198,7 +198,8 @@ fn a_join_is_no_slower_than_through_hbm() {
         let best = &outcome.kernels[0];
         let through_hbm = outcome.through_hbm.as_ref().map_or(u64::MAX, |kernel| kernel.cycles);
         let told = || format!("{}; apart {}, {through_hbm} through HBM", told(best), outcome.apart);
-        if best.cycles > through_hbm || best.cycles > outcome.apart {
+        // In one kernel, clusters meet before they load what was stored to HBM; between two kernels, that takes nothing.
+        if best.cycles > through_hbm || best.staying() > 0 && best.cycles > outcome.apart {
             return Err(format!("{} cycles: {}", best.cycles, told()));
         }
         if !outcome.kernels.is_sorted_by_key(|kernel| kernel.cycles) || outcome.kernels.len() > 3 {
@@ -259,7 +260,7 @@ fn chains_that_are_none_are_refused() {
         "mk,fk->mf",
         "M=16,K=16,F=16",
         bf16,
-        "chain: `mk,fk->mf` has 1 contractions, and a chain has 2 to 8; write for example `mk,fk->mf; mf,nf->mn`",
+        "chain: `mk,fk->mf` has 1 contraction, and a chain has 2 to 8; write for example `mk,fk->mf; mf,nf->mn`",
     );
     refused(
         "mk,fk->mf; mk,nk->mn",
