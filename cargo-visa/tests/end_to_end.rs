@@ -293,7 +293,7 @@ fn a_new_crate_with_a_plan() {
             "error: `--plan`: `mk,nk->mn` is no einsum with sizes and a type; write for example --plan ",
         ),
         ("mk,nk->mn M=16,N=16", "error: `--plan`: axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`"),
-        ("mk,kn->mn M=8,N=8,K=64", "error: `--plan`: no mapping of `mk,kn->mn` is left: "),
+        ("mkb,nkb->bmn M=8,N=8,K=64,B=8", "error: `--plan`: no mapping of `mkb,nkb->bmn` is left: "),
     ] {
         let refused = new(plan);
         assert_eq!(refused.status.code(), Some(101));
