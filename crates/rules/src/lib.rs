@@ -50,3 +50,6 @@ pub use scalar::Cast;
 pub(crate) mod prelude {
     pub(crate) use furiosa_visa_macros::{axes, m};
 }
+
+/// The source of [`spec`]: what depends on any number of the hardware depends on this text.
+pub const SPEC_SOURCE: &str = include_str!("spec.rs");

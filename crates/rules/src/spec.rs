@@ -27,9 +27,6 @@
 //! | *Commit Engine* | `guide::cast_transpose_commit` |
 //! | *Memory Performance* | `guide::clock` |
 
-/// The text of this file: a digest of it tells if numbers have changed.
-pub const SOURCE: &str = include_str!("spec.rs");
-
 /// A kind of chip: they differ in the conversions of fetch (see `guide::fetch`). The numbers below are
 /// those of RNGD; no statement says that RNGD-S differs in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Digests, which tell damaged and foreign files: FNV-1a with 64 bits.
 
 use furiosa_visa_clock::Profile;
-use furiosa_visa_rules::spec;
+use furiosa_visa_rules::SPEC_SOURCE;
 
 /// The digest of bytes that come one after another.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub fn digest(bytes: &[u8]) -> String {
 
 /// The digest of all numbers of the hardware, with the profile of the clock that reads them.
 pub fn numbers(profile: Profile) -> String {
-    let lines = spec::SOURCE.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let lines = SPEC_SOURCE.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let code: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     digest(format!("{profile}\n{}", code.join("\n")).as_bytes())
 }
