@@ -46,10 +46,10 @@ pub mod testing;
 pub use error::PlanError;
 pub use scalar::Cast;
 
+/// The source of [`spec`]: what depends on any number of the hardware depends on this text.
+pub const SPEC_SOURCE: &str = include_str!("spec.rs");
+
 #[cfg(test)]
 pub(crate) mod prelude {
     pub(crate) use furiosa_visa_macros::{axes, m};
 }
-
-/// The source of [`spec`]: what depends on any number of the hardware depends on this text.
-pub const SPEC_SOURCE: &str = include_str!("spec.rs");
