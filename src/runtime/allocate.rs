@@ -320,6 +320,19 @@ mod tests {
         allocator.given().given.iter().map(|allocation| allocation.freed).collect()
     }
 
+    /// The planner places a tensor without an address where the allocator does.
+    #[test]
+    fn the_first_address_is_known_without_an_allocator() {
+        use furiosa_visa_rules::tensor::{DM_UNIT_BYTES, automatic_address};
+        let room = DM_BYTES as u64 - BEHIND;
+        for bytes in [1, 8, 32, 63, 64, 65, 96, 4096, room - 1, room] {
+            let mut dm =
+                Allocator::new(Memory::Dm, DM_BYTES as u64, [DM_UNIT_BYTES, LEAST_ALIGNMENT, BEHIND]);
+            let start = dm.hold(bytes, "new", Location::caller()).expect("there is room");
+            assert_eq!(start, automatic_address(bytes), "{bytes} bytes");
+        }
+    }
+
     #[test]
     fn addresses_are_aligned_and_do_not_overlap() {
         let here = Location::caller();

@@ -255,7 +255,7 @@ fn bias_bytes(problem: &Problem, choice: &Choice) -> u64 {
             .product::<usize>()
     };
     let copies = at(Level::Cluster) * at(Level::Slice) / split.at(Level::Cluster) / split.at(Level::Slice);
-    (copies * problem.axes[axis].size * (spec::FLIT_BYTES / spec::BEAT_LANES)) as u64
+    copies as u64 * problem.bias_bytes()
 }
 
 /// Cycles in which all channels of HBM serve units.

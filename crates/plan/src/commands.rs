@@ -10,8 +10,8 @@
 //! first product, and a block before it is loaded. What is brought meanwhile goes to a buffer of its own.
 //!
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
-//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored. What follows the sums
-//! is at the end of the last pass of a step; a bias is in the vector register file before the first one.
+//! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
+//! What follows the sums is at the end of the last pass of a step; a bias is in the vector register file before the first one.
 
 use crate::choice::Choice;
 use crate::epilogue::{Program, apply, bring_bias, load_bias};
@@ -381,11 +381,11 @@ impl<'a> Kernel<'a> {
     /// Calls `each` with each tile of the stream and its number. With a buffer for it, the next tile comes before that.
     fn over_tiles(
         &mut self,
-        first: Option<Tensor>,
+        first: Tensor,
         mut each: impl FnMut(&mut Self, &Tensor, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
         let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
-        let mut next = first;
+        let mut next = Some(first);
         for tile in 0..tiles {
             let own = match next.take() {
                 Some(own) => own,
@@ -432,7 +432,7 @@ impl<'a> Kernel<'a> {
         }
         self.load_bias()?;
         let first = self.bring_stream(0)?;
-        self.over_tiles(Some(first), |kernel, stream, tile| {
+        self.over_tiles(first, |kernel, stream, tile| {
             let mut steps = weights.iter().zip(tile * blocks..);
             steps.try_for_each(|(weights, step)| kernel.step(stream, weights, step))
         })
@@ -445,9 +445,7 @@ impl<'a> Kernel<'a> {
         let own = self.turned_weights(own, 0)?;
         let mut weights = self.load(&own, 0)?;
         self.load_bias()?;
-        // With one buffer for tiles, each of them comes when the one before is used up: the first one behind the next block.
-        let is_early = self.schedule.tiles == 1 || self.schedule.is_ahead();
-        let first = if is_early { Some(self.bring_stream(0)?) } else { None };
+        let first = self.bring_stream(0)?;
         let mut waiting = if steps > 1 { Some(self.bring_weights(1)?) } else { None };
         self.over_tiles(first, |kernel, stream, tile| {
             for step in tile * blocks..(tile + 1) * blocks {

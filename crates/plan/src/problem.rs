@@ -222,6 +222,12 @@ impl Problem {
         Some(if is_integer { self.sum() } else { ElementType::F32 })
     }
 
+    /// Bytes of the bias in HBM. 0: there is none.
+    pub fn bias_bytes(&self) -> u64 {
+        let (axis, element) = (self.bias_axis(), self.bias_element());
+        axis.zip(element).map_or(0, |(axis, element)| (self.axes[axis].size * element.bits() / 8) as u64)
+    }
+
     /// The type from which the result is cast.
     pub fn before_cast(&self) -> ElementType {
         if self.output.is_float() { ElementType::F32 } else { ElementType::I32 }

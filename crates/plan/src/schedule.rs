@@ -148,9 +148,9 @@ impl Schedule {
             hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
         }
         let mut end = hbm[2] + problem.bytes(2);
-        if let (Some(place), Some(axis)) = (&mut bias, problem.bias_axis()) {
+        if let Some(place) = &mut bias {
             place.hbm = end.next_multiple_of(HBM_ALIGN_BYTES);
-            end = place.hbm + problem.axes[axis].size as u64 * (spec::FLIT_BYTES / spec::BEAT_LANES) as u64;
+            end = place.hbm + problem.bias_bytes();
         }
         if end > spec::HBM_BYTES {
             return None;

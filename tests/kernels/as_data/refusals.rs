@@ -14,6 +14,14 @@ fn in_dm(element: ElementType, inside: E) -> Tensor {
     Tensor::new(shape, 0, FillId::ANY).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A stream of bytes, in flits.
+fn narrow_of(tensor: &Tensor) -> Stream {
+    let fetched = Stream::begin(tensor, false)
+        .and_then(|stream| stream.fetch(ElementType::I8, ONE, <m![K]>::EXPR))
+        .and_then(|stream| stream.collect(<m![K / 32]>::EXPR, <m![K % 32]>::EXPR));
+    fetched.expect("it derives")
+}
+
 /// The refusal of a call, whose message has these parts.
 #[track_caller]
 fn refused<T: core::fmt::Debug>(result: Result<T, PlanError>, parts: &[&str]) -> PlanError {
@@ -78,8 +86,21 @@ fn types_are_those_of_the_engines() {
     let nine = stream(i8, ElementType::I9, ONE, <m![K]>::EXPR).expect("it derives");
     let committed = nine.commit(<m![K]>::EXPR, 0, FillId::ANY);
     refused(committed, &["commit: no memory holds elements of i9"]);
+    // A view gets the type and the units of the stream.
+    let bytes = || narrow_of(&in_dm(i8, <m![K]>::EXPR));
+    let there = in_dm(i8, <m![K]>::EXPR);
+    assert!(bytes().commit_view(&there, &there).is_ok());
+    let other = in_dm(bf16, <m![K]>::EXPR);
+    refused(
+        bytes().commit_view(&other, &other),
+        &["commit_view: a tensor of bf16 in cluster `m![1 # 2]`", "gets a stream of i8"],
+    );
+    let one = Shape::dm(i8, ONE, TWO, <m![1 # 256]>::EXPR, <m![K]>::EXPR);
+    let one = Tensor::new(one, 0, FillId::ANY).expect("it fits");
+    refused(bytes().commit_view(&one, &one), &["slice `m![1 # 256]` gets a stream of i8", "help: "]);
     let hbm = Tensor::new(Shape::hbm(i8, ONE, <m![K]>::EXPR), 0, FillId::ANY).expect("it fits");
     refused(Stream::begin(&hbm, false), &["begin: the tensor is in HBM", "in DM"]);
+    refused(bytes().commit_view(&hbm, &hbm), &["commit_view: the tensor is in HBM", "in DM"]);
     refused(upload(<m![K]>::EXPR, &in_dm(i8, <m![K]>::EXPR)), &["to_hbm: the tensor is in DM"]);
     // At the limit of the VRF of 8192 bytes: 2048 elements fit, and one more does not.
     let vrf = |elements: E| Tensor::new(Shape::vrf(f32, ONE, TWO, <m![S]>::EXPR, elements), 0, FillId::ANY);

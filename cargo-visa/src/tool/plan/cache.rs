@@ -3,10 +3,12 @@
 //! A file has the numbers of the best choices in the order of the space, and their cycles. When it is read, the choices are
 //! derived and priced again: a file that is damaged, or of another program, is a search more and never a wrong answer.
 
-use super::digest::{digest, numbers};
+use super::digest::{digest, numbers, program};
 use super::problems::read;
+use core::cell::Cell;
+use furiosa_visa_plan::choice::Choice;
 use furiosa_visa_plan::search::Space;
-use furiosa_visa_plan::space::for_each;
+use furiosa_visa_plan::space::for_each_of;
 use furiosa_visa_plan::{Outcome, Plan, Problem, Search};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ impl Cache {
 
     /// The answer that is kept.
     pub fn read(&self, problem: &Problem, search: &Search<'_>) -> Option<Outcome> {
+        self.0.as_ref()?;
         let key = key(problem, search);
         let text = read(self.file(&key)?.as_os_str()).ok()?;
         let (own, check) = text.trim_end().rsplit_once('\n')?;
@@ -35,17 +38,18 @@ impl Cache {
         if check != digest(own.as_bytes()) || kept.get("key")? != key.as_str() {
             return None;
         }
+        let extents: Vec<u64> = list(&kept, "extents")?;
         let numbers: Vec<u64> = list(&kept, "choices")?;
+        let places: Vec<Place> = extents.into_iter().zip(numbers).collect();
         let mut choices = BTreeMap::new();
-        let mut number = 0;
-        for_each(problem, search.weights, &mut |choice| {
-            if numbers.contains(&number) {
-                choices.insert(number, choice.clone());
+        let is_kept = |place: Place, _: &Choice| places.iter().any(|own| own.0 == place.0);
+        over_places(problem, search.weights, is_kept, |place, choice| {
+            if places.contains(&place) {
+                choices.insert(place, choice.clone());
             }
-            number += 1;
         });
-        let plan = |number: &u64| Plan::of(problem, choices.get(number)?.clone(), search.profile).ok();
-        let plans: Vec<Plan> = numbers.iter().map(plan).collect::<Option<_>>()?;
+        let plan = |place: &Place| Plan::of(problem, choices.get(place)?.clone(), search.profile).ok();
+        let plans: Vec<Plan> = places.iter().map(plan).collect::<Option<_>>()?;
         let cycles: Vec<u64> = plans.iter().map(|plan| plan.cycles).collect();
         if plans.is_empty() || plans.len() > search.top || cycles != list(&kept, "cycles")? {
             return None;
@@ -68,24 +72,29 @@ impl Cache {
 
     /// Keeps an answer, if all of it is proven. What cannot be written is not kept.
     pub fn write(&self, problem: &Problem, search: &Search<'_>, outcome: &Outcome) {
-        let key = key(problem, search);
-        let Some(file) = self.file(&key).filter(|_| outcome.is_whole && !outcome.plans.is_empty()) else {
+        if self.0.is_none() || !outcome.is_whole || outcome.plans.is_empty() {
             return;
+        }
+        let key = key(problem, search);
+        let Some(file) = self.file(&key) else { return };
+        let mut places: Vec<Place> = vec![(0, 0); outcome.plans.len()];
+        let chosen = || outcome.plans.iter().map(|plan| &plan.choice);
+        let is_kept = |_: Place, extents: &Choice| {
+            chosen().any(|own| (own.weights, &own.splits) == (extents.weights, &extents.splits))
         };
-        let mut numbers = vec![0; outcome.plans.len()];
-        let mut number = 0u64;
-        for_each(problem, search.weights, &mut |choice| {
-            if let Some(place) = outcome.plans.iter().position(|plan| plan.choice == *choice) {
-                numbers[place] = number;
+        over_places(problem, search.weights, is_kept, |place, choice| {
+            if let Some(number) = chosen().position(|own| own == choice) {
+                places[number] = place;
             }
-            number += 1;
         });
+        let (extents, numbers): (Vec<u64>, Vec<u64>) = places.into_iter().unzip();
         let space = &outcome.space;
         let refused: serde_json::Map<String, Value> =
             space.refused.iter().map(|(rule, own)| (rule.clone(), json!([own.0, own.1]))).collect();
         let cycles: Vec<u64> = outcome.plans.iter().map(|plan| plan.cycles).collect();
         let kept = json!({
             "key": key,
+            "extents": extents,
             "choices": numbers,
             "cycles": cycles,
             "space": [space.extents, space.skipped, space.choices, space.fitting, space.bounded, space.derived, space.priced],
@@ -107,12 +116,12 @@ impl Cache {
     }
 }
 
-/// What an answer depends on: the library, the numbers of the hardware, the problem and its options.
+/// What an answer depends on: the program, the numbers of the hardware, the problem and its options.
 fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
     format!(
         "{}, {}, {} of {} to {} then {}, {}, role {weights}, top {}",
-        env!("CARGO_PKG_VERSION"),
+        program(),
         numbers(search.profile),
         problem.einsum,
         problem.element,
@@ -121,6 +130,27 @@ fn key(problem: &Problem, search: &Search<'_>) -> String {
         problem.axes_text(),
         search.top
     )
+}
+
+/// The place of a choice in the space: the number of its extents, and its number among those that have them.
+type Place = (u64, u64);
+
+/// Gives the choices of the extents that `is_kept` says, each with its place. Those of other extents are not made.
+fn over_places(
+    problem: &Problem,
+    weights: Option<usize>,
+    is_kept: impl Fn(Place, &Choice) -> bool,
+    mut take: impl FnMut(Place, &Choice),
+) {
+    let next = Cell::new((0, 0));
+    let mut keep = |extents: &Choice| {
+        next.set((next.get().0 + 1, 0));
+        is_kept(next.get(), extents)
+    };
+    for_each_of(problem, weights, &mut keep, &mut |choice| {
+        take(next.get(), choice);
+        next.set((next.get().0, next.get().1 + 1));
+    });
 }
 
 fn list(kept: &Value, key: &str) -> Option<Vec<u64>> {

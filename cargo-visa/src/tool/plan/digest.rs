@@ -41,6 +41,12 @@ pub fn numbers(profile: Profile) -> String {
     digest(format!("{profile}\n{}", code.join("\n")).as_bytes())
 }
 
+/// The digest of this program: what another one has proven, by other rules or over another space, is proven no more.
+pub fn program() -> String {
+    let bytes = std::env::current_exe().and_then(std::fs::read);
+    bytes.map_or("unknown".to_string(), |bytes| digest(&bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

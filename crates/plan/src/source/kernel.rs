@@ -17,7 +17,7 @@ impl Plan {
         }
     }
 
-    /// The loop over tiles of the stream, around its body.
+    /// The loop over tiles of the stream, around its body. The first line brings the first tile, or takes what is there.
     fn over_tiles(&self, out: &mut String, body: &str) -> core::fmt::Result {
         let stream = NAMES[self.choice.stream()];
         let (tiles, is_ahead) = (self.schedule.tiles, self.schedule.is_ahead());
@@ -53,8 +53,12 @@ impl Plan {
                 "        let stream = std::mem::replace(&mut next_tile, following).expect(\"one tile for each turn\");"
             )?;
         } else {
+            writeln!(out, "    let mut first_tile = Some(bring_stream(ctx, {stream}, 0));")?;
             writeln!(out, "    for tile in 0..{tiles} {{")?;
-            writeln!(out, "        let stream = bring_stream(ctx, {stream}, tile);")?;
+            writeln!(
+                out,
+                "        let stream = first_tile.take().unwrap_or_else(|| bring_stream(ctx, {stream}, tile));"
+            )?;
         }
         for line in body.lines() {
             writeln!(out, "    {line}")?;
@@ -150,8 +154,7 @@ impl Plan {
 
     pub(crate) fn streamed(&self, out: &mut String) -> core::fmt::Result {
         let weights = NAMES[self.choice.weights];
-        let (tiles, blocks, steps) =
-            (self.schedule.tiles, self.schedule.steps_per_tile(), self.schedule.steps());
+        let (blocks, steps) = (self.schedule.steps_per_tile(), self.schedule.steps());
         self.signature(out)?;
         writeln!(out, "    let first = bring_block(ctx, {weights}, 0);")?;
         let is_turned = self.layout.weights.turn.is_some();
@@ -213,13 +216,8 @@ impl Plan {
         // The first tile comes before the second block.
         let mut turns = String::new();
         self.over_tiles(&mut turns, body.trim_end())?;
-        let (head, rest) = match tiles == 1 || self.schedule.is_ahead() {
-            true => turns.split_once('\n').unwrap_or((&turns, "")),
-            false => ("", turns.as_str()),
-        };
-        if !head.is_empty() {
-            writeln!(out, "{head}")?;
-        }
+        let (first, rest) = turns.split_once('\n').unwrap_or((&turns, ""));
+        writeln!(out, "{first}")?;
         writeln!(out, "    let mut waiting = Some(bring_block(ctx, {weights}, 1));")?;
         out.push_str(rest);
         writeln!(out, "}}\n")

@@ -1,6 +1,7 @@
 //! A plan as source: a whole test of a crate, with the kernel, a check on the host, and the cycles.
 
 mod bias;
+pub(crate) mod host;
 mod kernel;
 mod passes;
 mod test;

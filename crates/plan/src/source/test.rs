@@ -1,5 +1,6 @@
 //! The test of a kernel: its values beside those of the host, and its cycles.
 
+use super::host;
 use crate::epilogue::{GELU_FACTOR, Step};
 use crate::problem::Role;
 use crate::search::Plan;
@@ -114,16 +115,8 @@ impl Plan {
         };
         let sum = if is_integer { "sum.wrapping_add(a.wrapping_mul(b))" } else { "sum + a * b" };
         writeln!(out, "/// Numbers from {low} to {high}, which look random.")?;
-        writeln!(out, "fn numbers(count: usize, seed: u64) -> Vec<i32> {{")?;
-        writeln!(out, "    let mut state = seed;")?;
-        writeln!(out, "    let next = |_| {{")?;
-        writeln!(
-            out,
-            "        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);"
-        )?;
-        writeln!(out, "        (state >> 33) as i32 % {} - {}", high - low + 1, -low)?;
-        writeln!(out, "    }};")?;
-        writeln!(out, "    (0..count).map(next).collect()\n}}\n")?;
+        let value = format!("(state >> 33) as i32 % {} - {}", high - low + 1, -low);
+        host::numbers(out, "numbers(count: usize, seed: u64)", "i32", &value)?;
         writeln!(out, "#[test]\nfn values_and_cycles() {{")?;
         writeln!(
             out,
@@ -178,25 +171,8 @@ impl Plan {
         writeln!(out, "        (y.to_vec(), ctx.report().kernels[0].makespan())")?;
         writeln!(out, "    }});")?;
 
-        // Coordinates of an element of the result, and the places of the factors.
-        let free: Vec<usize> = problem.tensors[2].clone();
-        let summed: Vec<usize> =
-            (0..problem.axes.len()).filter(|&axis| problem.axes[axis].role == Role::Summed).collect();
-        let lower = |axis: usize| problem.axes[axis].name.to_lowercase();
-        let place = |tensor: usize| {
-            let mut text = String::new();
-            for &axis in &problem.tensors[tensor] {
-                text = match text.is_empty() {
-                    true => lower(axis),
-                    false if text.contains(' ') => {
-                        format!("({text}) * {} + {}", problem.axes[axis].size, lower(axis))
-                    }
-                    false => format!("{text} * {} + {}", problem.axes[axis].size, lower(axis)),
-                };
-            }
-            if text.is_empty() { "0".to_string() } else { text }
-        };
-        let per_element: u64 = summed.iter().map(|&axis| problem.axes[axis].size as u64).product();
+        let summed = problem.axes.iter().filter(|axis| axis.role == Role::Summed);
+        let per_element: u64 = summed.map(|axis| axis.size as u64).product();
         let elements = problem.elements(2) as u64;
         let checked = (CHECKED_PRODUCTS / per_element.max(1)).max(1);
         if elements <= checked {
@@ -207,32 +183,16 @@ impl Plan {
             writeln!(out, "    // Every {stride}th element: all of them take long on the host.")?;
             writeln!(out, "    for (place, y) in y.iter().enumerate().step_by({stride}) {{")?;
         }
-        let mut inner = 1;
-        for &axis in free.iter().rev() {
-            let size = problem.axes[axis].size;
-            let value = if inner == 1 { "place".to_string() } else { format!("place / {inner}") };
-            writeln!(out, "        let {} = {value} % {size};", lower(axis))?;
-            inner *= size;
-        }
+        host::coordinates(out, "        ", problem)?;
         let (zero, one) = if is_integer { ("0i32", "i32") } else { ("0.0f64", "f64") };
         writeln!(out, "        let mut sum = {zero};")?;
-        let mut indent = "        ".to_string();
-        for &axis in &summed {
-            writeln!(out, "{indent}for {} in 0..{} {{", lower(axis), problem.axes[axis].size)?;
-            indent.push_str("    ");
-        }
-        let cast = |text: String| if is_integer { text } else { format!("{one}::from({text})") };
-        writeln!(
-            out,
-            "{indent}let (a, b) = ({}, {});",
-            cast(format!("x[{}]", place(0))),
-            cast(format!("w[{}]", place(1)))
-        )?;
-        writeln!(out, "{indent}sum = {sum};")?;
-        for _ in &summed {
-            indent.truncate(indent.len() - 4);
-            writeln!(out, "{indent}}}")?;
-        }
+        let factor = |name: &str, operand: usize| {
+            let own = format!("{name}[{}]", host::place(problem, operand));
+            if is_integer { own } else { format!("{one}::from({own})") }
+        };
+        let lines =
+            [format!("let (a, b) = ({}, {});", factor("x", 0), factor("w", 1)), format!("sum = {sum};")];
+        host::over_sum(out, "        ", problem, &lines)?;
         self.compared(out)?;
         writeln!(out, "    }}")?;
         writeln!(out, "    assert_eq!(cycles, {});", self.cycles)?;

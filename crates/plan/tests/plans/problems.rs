@@ -67,6 +67,20 @@ fn what_is_no_contraction_is_refused() {
     );
 }
 
+/// Parts of sums are added with saturation: 2^17 products of -128 with itself leave i32, one less does not.
+#[test]
+fn sums_that_may_be_added_with_saturation() {
+    for (element, most) in [(I8, (1 << 17) - 1), (ElementType::I4, (1 << 25) - 1)] {
+        let fits = |terms: usize| {
+            let sizes = format!("M=8,N=8,K={terms}");
+            Problem::new("mk,nk->mn", &sizes, element, None).expect("it is a contraction").sums_fit()
+        };
+        assert!(fits(most) && !fits(most + 1), "{element}");
+    }
+    let floats = Problem::new("mk,nk->mn", "M=8,N=8,K=134217728", Bf16, None).expect("it is a contraction");
+    assert!(floats.sums_fit());
+}
+
 #[test]
 fn types_are_those_of_the_engines() {
     let (einsum, sizes) = ("mk,nk->mn", "M=4,N=8,K=32");

@@ -2,7 +2,9 @@
 
 use crate::{choices, random_problem};
 use core::sync::atomic::{AtomicU64, Ordering};
+use furiosa_visa_plan::choice::{Choice, Split, Sums};
 use furiosa_visa_plan::{Plan, Problem, Progress, Search, Watch, search};
+use furiosa_visa_rules::command::Operation;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
@@ -130,6 +132,67 @@ fn an_empty_space_names_its_rules() {
     assert!(refused > 0 && refused <= outcome.space.fitting, "{:?}", outcome.space);
     let message = &outcome.space.refused.values().next().expect("a rule").1;
     assert!(!message.is_empty());
+}
+
+/// Axes that fill no rows are padded to them, however much that is.
+#[test]
+fn axes_of_any_size_have_a_plan() {
+    for sizes in ["M=12,N=12,K=64", "M=1,N=1,K=32", "M=9,N=11,K=32"] {
+        let problem = Problem::new("mk,nk->mn", sizes, ElementType::I8, None).expect("it is a contraction");
+        assert!(!search(&problem, &Search::default()).plans.is_empty(), "{sizes}");
+    }
+}
+
+/// With one buffer for tiles, the kernel as text has the moves of the kernel as commands, in their order.
+#[test]
+fn one_buffer_for_tiles_has_one_order() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=2048,N=64,K=512", ElementType::Bf16, None).expect("it is a contraction");
+    let choice = Choice {
+        weights: 1,
+        splits: vec![
+            Split { padded: 2048, extents: [4, 1, 1, 1, 512] },
+            Split { padded: 512, extents: [1, 1, 1, 1, 512] },
+            Split { padded: 64, extents: [1, 1, 1, 4, 16] },
+        ],
+        weights_inside: false,
+        stream_spread: None,
+        weights_spread: None,
+        sums: Sums::Whole,
+        gather: None,
+    };
+    let plan = Plan::of(&problem, choice, Profile::default());
+    assert!(plan.is_err(), "a tile of 512 KiB leaves no room for weights");
+    let choice = Choice {
+        weights: 1,
+        splits: vec![
+            Split { padded: 2048, extents: [8, 1, 1, 1, 256] },
+            Split { padded: 512, extents: [1, 1, 1, 1, 512] },
+            Split { padded: 64, extents: [1, 1, 1, 4, 16] },
+        ],
+        weights_inside: false,
+        stream_spread: None,
+        weights_spread: None,
+        sums: Sums::Whole,
+        gather: None,
+    };
+    let plan = Plan::of(&problem, choice, Profile::default()).expect("it fits");
+    assert_eq!((plan.schedule.tiles, plan.schedule.blocks, plan.schedule.buffers[0]), (8, 4, 1));
+    let moves: Vec<u64> = (plan.commands().expect("they were derived").operations.iter())
+        .filter_map(|operation| match operation {
+            Operation::Dma(dma) => Some(dma.source.address),
+            _ => None,
+        })
+        .take(3)
+        .collect();
+    // Block 0, tile 0, block 1.
+    let [x, w, _] = plan.schedule.hbm;
+    assert_eq!(moves, [w, x, w + 16 * 512 * 2]);
+    let source = plan.source();
+    let (_, kernel) = source.split_once("fn contraction(").expect("a kernel");
+    let at = |call: &str| kernel.find(call).unwrap_or_else(|| panic!("{call}: {kernel}"));
+    assert!(at("bring_block(ctx, w, 0)") < at("bring_stream(ctx, x, 0)"));
+    assert!(at("bring_stream(ctx, x, 0)") < at("bring_block(ctx, w, 1)"));
 }
 
 /// The operand in the register file can be named.

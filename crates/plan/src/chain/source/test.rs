@@ -1,7 +1,8 @@
 //! The test of a kernel for a chain: its values beside those of the host, and its cycles.
 
 use super::{ChainKernel, MODULES};
-use crate::problem::{Problem, Role};
+use crate::problem::Role;
+use crate::source::host;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
 
@@ -12,38 +13,11 @@ const CHECKED_PRODUCTS: u64 = 1 << 25;
 /// floats are exact in any order.
 const NUMBERS: [i32; 2] = [4, 2];
 
-/// An axis as a variable.
-fn lower(problem: &Problem, axis: usize) -> String {
-    problem.axes[axis].name.to_lowercase()
-}
-
-/// The place of an element in a tensor, from the variables of its axes.
-fn place(problem: &Problem, tensor: usize) -> String {
-    let mut text = String::new();
-    for &axis in &problem.tensors[tensor] {
-        let (name, size) = (lower(problem, axis), problem.axes[axis].size);
-        text = match text.is_empty() {
-            true => name,
-            false if text.contains(' ') => format!("({text}) * {size} + {name}"),
-            false => format!("{text} * {size} + {name}"),
-        };
-    }
-    if text.is_empty() { "0".to_string() } else { text }
-}
-
 impl ChainKernel {
     pub(super) fn test(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// Numbers from -`most` to `most`, which look random.")?;
-        writeln!(out, "fn numbers(count: usize, seed: u64, most: i32) -> Vec<f32> {{")?;
-        writeln!(out, "    let mut state = seed;")?;
-        writeln!(out, "    let next = |_| {{")?;
-        writeln!(
-            out,
-            "        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);"
-        )?;
-        writeln!(out, "        ((state >> 33) as i32 % (2 * most + 1) - most) as f32")?;
-        writeln!(out, "    }};")?;
-        writeln!(out, "    (0..count).map(next).collect()\n}}\n")?;
+        let value = "((state >> 33) as i32 % (2 * most + 1) - most) as f32";
+        host::numbers(out, "numbers(count: usize, seed: u64, most: i32)", "f32", value)?;
         writeln!(out, "/// Operands, elements of results that are known, and the products that they took.")?;
         writeln!(out, "struct Host {{")?;
         writeln!(out, "    operands: Vec<Vec<f32>>,")?;
@@ -64,24 +38,11 @@ impl ChainKernel {
             out,
             "    if let Some(known) = host.results[{number}][place] {{\n        return known;\n    }}"
         )?;
-        let mut inner = 1;
-        for &axis in problem.tensors[2].iter().rev() {
-            let size = problem.axes[axis].size;
-            let value = if inner == 1 { "place".to_string() } else { format!("place / {inner}") };
-            writeln!(out, "    let {} = {value} % {size};", lower(problem, axis))?;
-            inner *= size;
-        }
+        host::coordinates(out, "    ", problem)?;
         writeln!(out, "    let mut sum = 0.0f64;")?;
-        let summed: Vec<usize> =
-            (0..problem.axes.len()).filter(|&axis| problem.axes[axis].role == Role::Summed).collect();
-        let mut indent = "    ".to_string();
-        for &axis in &summed {
-            writeln!(out, "{indent}for {} in 0..{} {{", lower(problem, axis), problem.axes[axis].size)?;
-            indent.push_str("    ");
-        }
         let operands = self.operands();
         let factor = |operand: usize| {
-            let at = place(problem, operand);
+            let at = host::place(problem, operand);
             match self.chain.sources[number][operand] {
                 Some(source) => format!("{}_on_host(host, {at})", MODULES[source]),
                 None => {
@@ -90,13 +51,13 @@ impl ChainKernel {
                 }
             }
         };
-        writeln!(out, "{indent}let (a, b) = ({}, {});", factor(0), factor(1))?;
-        writeln!(out, "{indent}sum += f64::from(a) * f64::from(b);")?;
-        for _ in &summed {
-            indent.truncate(indent.len() - 4);
-            writeln!(out, "{indent}}}")?;
-        }
-        let products: usize = summed.iter().map(|&axis| problem.axes[axis].size).product();
+        let lines = [
+            format!("let (a, b) = ({}, {});", factor(0), factor(1)),
+            "sum += f64::from(a) * f64::from(b);".to_string(),
+        ];
+        host::over_sum(out, "    ", problem, &lines)?;
+        let summed = problem.axes.iter().filter(|axis| axis.role == Role::Summed);
+        let products: usize = summed.map(|axis| axis.size).product();
         writeln!(out, "    host.products += {products};")?;
         let value = match problem.output {
             ElementType::Bf16 => "bf16::from_f32(sum as f32).to_f32()",
