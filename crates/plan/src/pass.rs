@@ -10,6 +10,7 @@ use core::cell::RefCell;
 use furiosa_visa_rules::spec;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Sets of extents between two looks at the time and at the watch.
@@ -79,6 +80,22 @@ pub fn in_threads<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> 
         }
         all
     })
+}
+
+/// Does some work for each of `items` on as many threads as there are `tools`, each thread with a tool of its own. The results
+/// are in the order of the items.
+pub fn each_in_threads<Tool: Send, Item: Sync, T: Send>(
+    tools: &[Mutex<Tool>],
+    items: &[Item],
+    work: impl Fn(&mut Tool, &Item) -> T + Sync,
+) -> Vec<T> {
+    let threads = tools.len().min(items.len()).max(1);
+    let parts = in_threads(threads, |thread| {
+        let mut tool = tools[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        items.iter().skip(thread).step_by(threads).map(|item| work(&mut tool, item)).collect::<Vec<_>>()
+    });
+    let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+    (0..items.len()).filter_map(|number| parts[number % threads].next()).collect()
 }
 
 /// What a pass over all choices has found.

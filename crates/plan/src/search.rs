@@ -10,7 +10,7 @@ use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
 use crate::commands::{Commands, commands, cycles, first_commands};
 use crate::layout::{Layout, Notation, layout};
-use crate::pass::{Progress, Watch, Watched, in_threads, pass};
+use crate::pass::{Progress, Watch, Watched, each_in_threads, pass};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use core::cmp::Reverse;
@@ -20,7 +20,7 @@ use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::error::PlanError;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -34,6 +34,8 @@ const MANY: usize = 64;
 const FEW: usize = 8;
 /// Choices of the first round that the clock runs, if not more plans are asked for.
 const PRICED: u64 = 3;
+/// Choices that the clock runs together, whatever the number of threads.
+const TOGETHER: usize = 4;
 
 /// Reason of a choice without a place for its buffers.
 const DOES_NOT_FIT: &str = "the buffers do not fit DM, or weights or a bias do not fit their register files";
@@ -208,8 +210,8 @@ struct State<'a> {
     search: &'a Search<'a>,
     watched: &'a Watched<'a>,
     rates: Rates,
-    /// Transfers that the clock has timed.
-    times: Option<CommandClock>,
+    /// Transfers that the clock of each thread has timed.
+    times: Vec<Mutex<Option<CommandClock>>>,
     /// Mappings of each thread.
     notations: Vec<Mutex<Notation>>,
     space: Space,
@@ -274,7 +276,8 @@ impl State<'_> {
                 self.derive(&choices[next..next + count]);
                 next += count;
             } else {
-                self.price();
+                let left = most.map_or(TOGETHER, |most| TOGETHER.min((most - self.space.priced) as usize));
+                self.price(left, if is_early { u64::MAX } else { of_next.min(limit) });
             }
         }
     }
@@ -286,19 +289,13 @@ impl State<'_> {
             .map(|(_, choice)| choice)
             .filter(|choice| self.seen.insert((*choice).clone()))
             .collect();
-        let threads = self.notations.len().min(new.len().max(1));
-        let parts = in_threads(threads, |thread| {
-            let notation = self.notations[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            let own = new.iter().skip(thread).step_by(threads);
-            own.map(|choice| derive(self.problem, choice, &notation, &self.rates)).collect::<Vec<_>>()
+        let found = each_in_threads(&self.notations, &new, |notation, choice| {
+            derive(self.problem, choice, notation, &self.rates)
         });
-        // In the order of the choices, whichever thread has derived them.
-        let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-        for number in 0..new.len() {
-            match parts[number % threads].next().flatten() {
-                None => {}
-                Some(Err((rule, message))) => self.refuse(rule, message),
-                Some(Ok(waiting)) => {
+        for derived in found.into_iter().flatten() {
+            match derived {
+                Err((rule, message)) => self.refuse(rule, message),
+                Ok(waiting) => {
                     self.space.derived += 1;
                     self.waiting.push(Reverse((waiting.work.cycles(), waiting.choice.clone())));
                     self.derived.insert(waiting.choice.clone(), waiting);
@@ -311,23 +308,38 @@ impl State<'_> {
         self.space.refused.entry(rule).or_insert((0, message)).0 += 1;
     }
 
-    /// Runs the clock for the waiting choice with the smallest bound.
-    fn price(&mut self) {
-        let Some(Reverse((_, choice))) = self.waiting.pop() else { return };
-        let Some(Waiting { choice, layout, schedule, work }) = self.derived.remove(&choice) else { return };
-        match commands(self.problem, &choice, &layout, &schedule) {
-            Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
-            Ok(commands) => {
-                self.space.priced += 1;
-                let times = self.times.take().unwrap_or_else(|| new_times(self.search.profile));
-                let (cycles, times) = cycles(commands.operations, times);
-                self.times = Some(times);
-                let plan = Plan { problem: self.problem.clone(), choice, layout, schedule, cycles, work };
-                let place = self
-                    .plans
-                    .partition_point(|known| (known.cycles, &known.choice) < (plan.cycles, &plan.choice));
-                self.plans.insert(place, plan);
-                self.plans.truncate(self.search.top.max(1));
+    /// Runs the clock for the waiting choice with the smallest bound, and for at most `most` in all, if the bounds of the
+    /// others are below `limit`.
+    fn price(&mut self, most: usize, limit: u64) {
+        let mut together = Vec::new();
+        while let Some(Reverse((bound, choice))) = self.waiting.pop() {
+            if !together.is_empty() && (together.len() >= most || bound >= limit) {
+                self.waiting.push(Reverse((bound, choice)));
+                break;
+            }
+            together.extend(self.derived.remove(&choice));
+        }
+        let priced = each_in_threads(&self.times, &together, |times, waiting| {
+            let Waiting { choice, layout, schedule, .. } = waiting;
+            let commands = commands(self.problem, choice, layout, schedule)?;
+            let known = times.take().unwrap_or_else(|| new_times(self.search.profile));
+            let (cycles, known) = cycles(commands.operations, known);
+            *times = Some(known);
+            Ok::<_, PlanError>(cycles)
+        });
+        for (waiting, priced) in together.into_iter().zip(priced) {
+            let Waiting { choice, layout, schedule, work } = waiting;
+            match priced {
+                Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
+                Ok(cycles) => {
+                    self.space.priced += 1;
+                    let plan = Plan { problem: self.problem.clone(), choice, layout, schedule, cycles, work };
+                    let place = self
+                        .plans
+                        .partition_point(|known| (known.cycles, &known.choice) < (plan.cycles, &plan.choice));
+                    self.plans.insert(place, plan);
+                    self.plans.truncate(self.search.top.max(1));
+                }
             }
         }
     }
@@ -365,13 +377,14 @@ impl State<'_> {
 pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
     let end = search.limit.map(|limit| Instant::now() + limit);
     let watched = Watched::new(search.watch);
+    let threads = 0..search.threads.max(1);
     let mut state = State {
         problem,
         search,
         watched: &watched,
         rates: Rates::new(search.profile),
-        times: None,
-        notations: (0..search.threads.max(1)).map(|_| Mutex::new(Notation::new(problem))).collect(),
+        times: threads.clone().map(|_| Mutex::new(None)).collect(),
+        notations: threads.map(|_| Mutex::new(Notation::new(problem))).collect(),
         space: Space::default(),
         waiting: BinaryHeap::new(),
         derived: BTreeMap::new(),
