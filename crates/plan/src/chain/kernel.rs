@@ -10,7 +10,8 @@
 //! operands and the last result are at the beginning of HBM.
 
 use super::Chain;
-use super::boundary::{Leaving, Passage};
+use super::boundary::{Leaving, Move, Passage};
+use super::rows::passes::MADE;
 use crate::commands::{commands_between, cycles};
 use crate::layout::Layout;
 use crate::route::Place;
@@ -22,6 +23,7 @@ use furiosa_visa_rules::command::{FillId, Memory, Operation};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::Tensor;
 use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
 use furiosa_visa_rules::tensor::{DM_LAST_BYTES, DM_UNIT_BYTES, LEAST_ALIGN_BYTES, Shape};
 use std::sync::Arc;
@@ -44,10 +46,18 @@ pub struct Part {
     pub plan: Plan,
     /// The result as one tensor in DM, if it stays there.
     pub leaving: Option<Leaving>,
-    /// How the result of the contraction before arrives. `None`: through HBM, or the contraction takes none.
+    /// How the result of the contraction before arrives: in DM, or through a function of rows. `None`: it is in HBM, or the
+    /// contraction takes none.
     pub passage: Option<Arc<Passage>>,
     /// Cycles as a kernel of its own that does not load or store what stays in DM.
     pub alone: u64,
+}
+
+impl Part {
+    /// Whether an operand arrives in DM.
+    pub fn arrives_in_dm(&self) -> bool {
+        self.passage.as_ref().is_some_and(|passage| passage.arrives_in_dm())
+    }
 }
 
 /// A kernel for a chain.
@@ -153,14 +163,29 @@ impl Assembly {
 
     /// Brings a result to the layout of an operand.
     fn bring(&mut self, made: Tensor, passage: &Passage) -> Result<Tensor, String> {
+        let told = |error: PlanError| error.to_string();
         let (mut source, mut gone) = (made, Vec::new());
-        for (step, place) in &passage.steps {
-            let there = self.held(place.shape(made.shape.element_type))?;
-            let (operation, made) = derive_at(step, &source, place, there.region.address, there.region.fill)
-                .map_err(|error| error.to_string())?;
-            self.operations.push(operation);
-            gone.push(source);
-            source = made;
+        for (own, place) in &passage.steps {
+            source = match own {
+                Move::Step(step) => {
+                    let there = self.held(place.shape(source.shape.element_type))?;
+                    let (operation, made) =
+                        derive_at(step, &source, place, there.region.address, there.region.fill)
+                            .map_err(told)?;
+                    self.operations.push(operation);
+                    gone.push(source);
+                    made
+                }
+                Move::Rows(step) => {
+                    let means = step.means(&source.shape).map(|shape| self.held(shape)).transpose()?;
+                    let made = self.held(place.shape(MADE))?;
+                    let fill = || self.fill();
+                    let operations = step.operations(&source, means.as_ref(), &made, fill).map_err(told)?;
+                    self.operations.extend(operations);
+                    gone.extend(means.into_iter().chain([source]));
+                    made
+                }
+            };
         }
         gone.iter().for_each(|tensor| self.release(tensor));
         Ok(source)
@@ -182,7 +207,8 @@ impl Assembly {
         if kept.result {
             schedule.buffers[2] = 0;
         }
-        let bytes: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let buffers: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let bytes = buffers + schedule.whole.map_or(0, |[_, bytes]| bytes);
         let room = self.dm.lowest().unwrap_or(spec::DM_BYTES as u64);
         let [first, behind] = self.buffers;
         let bases = [if bytes <= first { 0 } else { behind }, behind, 0];
@@ -194,6 +220,9 @@ impl Assembly {
             next += schedule.bytes[kind] * schedule.buffers[kind] as u64;
         }
         schedule.dm[3] = waiting.unwrap_or(0);
+        if let Some([address, _]) = &mut schedule.whole {
+            *address = next;
+        }
         Ok(schedule)
     }
 
@@ -263,10 +292,18 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
     let mut of_hbm = operands.iter();
     let (mut results, mut placed): (Vec<Tensor>, Vec<Plan>) = (Vec::new(), Vec::new());
     for (number, part) in parts.iter().enumerate() {
-        let arrived = match (&part.passage, results.last()) {
-            (Some(passage), Some(made)) => Some(assembly.bring(*made, passage)?),
-            _ => None,
-        };
+        let mut arrived = None;
+        if let Some(passage) = &part.passage {
+            let before = match number {
+                0 => *operands.first().ok_or("an operand is in HBM")?,
+                _ => results[number - 1],
+            };
+            let there = assembly.bring(before, passage)?;
+            arrived = Some(there);
+            if let Some(result) = results.last_mut() {
+                *result = there;
+            }
+        }
         let made = match &part.leaving {
             _ if number == last => result,
             Some(leaving) => assembly.held(leaving.place.shape(part.plan.problem.output))?,
@@ -274,13 +311,15 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         };
         let mut tensors = [made; 3];
         for (operand, tensor) in tensors.iter_mut().take(2).enumerate() {
-            *tensor = match (chain.sources[number][operand], arrived) {
-                (None, _) => *of_hbm.next().ok_or("an operand is in HBM")?,
-                (Some(source), Some(arrived)) if source + 1 == number => arrived,
-                (Some(source), _) => results[source],
+            *tensor = match chain.sources[number][operand] {
+                None => *of_hbm.next().ok_or("an operand is in HBM")?,
+                Some(source) => results[source],
             };
         }
-        let operand = arrived.and(chain.arriving(number));
+        if let Some(arrived) = arrived.filter(|_| number == 0) {
+            tensors[0] = arrived;
+        }
+        let operand = chain.arriving(number).filter(|_| part.arrives_in_dm());
         let kept = Kept { operand, result: part.leaving.is_some() && number < last };
         placed.push(assembly.contraction(part, tensors, kept)?);
         results.push(made);
@@ -316,6 +355,17 @@ pub fn alone(part: &Part, arriving: Option<(usize, Place)>, profile: Profile) ->
     Ok(cycles(assembly.operations, new_times(profile)).0)
 }
 
+/// Cycles of a passage as a kernel of its own.
+///
+/// # Errors
+/// Tensors that do not fit DM together, and the refusal of the first call that has one.
+pub fn alone_of_passage(element: ElementType, passage: &Passage, profile: Profile) -> Result<u64, String> {
+    let mut assembly = Assembly::new();
+    let source = assembly.held(passage.from.shape(element))?;
+    assembly.bring(source, passage)?;
+    Ok(cycles(assembly.operations, new_times(profile)).0)
+}
+
 impl ChainKernel {
     /// The kernel of some plans, with its cycles.
     ///
@@ -335,8 +385,9 @@ impl ChainKernel {
         assemble(&self.chain, &self.parts).map(|(_, commands)| commands)
     }
 
-    /// Number of results that stay in DM.
+    /// Number of results that stay in DM, before or behind a function of rows.
     pub fn staying(&self) -> usize {
-        self.parts.iter().filter(|part| part.passage.is_some()).count()
+        let is_in_dm = |passage: &&Arc<Passage>| passage.starts_in_dm() || passage.arrives_in_dm();
+        self.parts.iter().filter_map(|part| part.passage.as_ref()).filter(is_in_dm).count()
     }
 }

@@ -1,0 +1,239 @@
+//! Parts of chains between contractions: functions of rows, and steps behind sums. The chip computes every bit of what the
+//! host does with the same roundings, in the cycles that were predicted.
+
+use crate::chain::{random_kernel, run, told};
+use furiosa_visa_plan::chain::rows::{RowKind, Rows};
+use furiosa_visa_plan::chain::{Chain, plan_chain};
+use furiosa_visa_plan::epilogue::Step;
+use furiosa_visa_plan::{Problem, Search};
+use furiosa_visa_rules::scalar::{ElementType, bf16};
+use furiosa_visa_std::clock::Profile;
+use reference::cases::for_cases;
+use reference::random::Random;
+use std::cell::Cell;
+
+/// A chain of a random form with functions of rows and steps.
+fn random_chain(random: &mut Random) -> Chain {
+    let forms = [
+        ("mk,fk->mf; ROWS:f; mf,nf->mn", "MN", "KF"),
+        ("mk,fk->mf; ROWS:f; nf,mf->nm", "MN", "KF"),
+        ("fk,mk->fm; ROWS:f; fm,fn->mn", "MN", "KF"),
+        ("hqd,hkd->hqk; ROWS; hqk,hdk->hqd", "HQ", "KD"),
+        ("hqd,hkd->hqk; ROWS; hqk,hkd->hqd", "HQ", "KD"),
+        ("ROWS:k; mk,nk->mn", "MN", "K"),
+        ("ROWS:k; mk,fk->mf; STEP; mf,nf->mn", "MN", "KF"),
+        ("mk,fk->mf; STEP; mf,nf->mn; STEP", "MN", "KF"),
+        ("mk,fk->mf; STEP, ROWS; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
+        ("mk,fk->mf; ROWS; mf,nf->mn; mn,mf->nf", "M", "KFN"),
+    ];
+    let (text, free, summed) = random.pick(&forms);
+    let rows = ["scale=0.125, softmax", "softmax", "rmsnorm", "rmsnorm=0.5", "layernorm"];
+    let steps = ["relu", "silu", "gelu", "sigmoid", "tanh", "scale=0.3", "scale=-2, relu"];
+    let mut made = text.to_string();
+    for (word, list) in [("ROWS", &rows[..]), ("STEP", &steps[..])] {
+        while made.contains(word) {
+            made = made.replacen(word, random.pick(list), 1);
+        }
+    }
+    let mut axes: Vec<String> =
+        free.chars().map(|axis| format!("{axis}={}", random.pick(&[1, 2, 3, 4, 8, 16]))).collect();
+    axes.extend(summed.chars().map(|axis| format!("{axis}={}", random.pick(&[16, 32, 48, 64, 128]))));
+    let output = random.pick(&[Some(ElementType::Bf16), Some(ElementType::F32), None]);
+    Chain::new(&made, &axes.join(","), ElementType::Bf16, output)
+        .or_else(|error| {
+            // A factor in front of a norm is a step of its own, which not every pass has.
+            Chain::new(&made.replace("scale=0.125, ", ""), &axes.join(","), ElementType::Bf16, output).map_err(|_| error)
+        })
+        .unwrap_or_else(|error| panic!("{made}: {error}"))
+}
+
+fn rounded(value: f32) -> f32 {
+    bf16::from_f32(value).to_f32()
+}
+
+/// What follows a sum. Functions of 64 bits are rounded to 32, as those of the chip are.
+fn followed(problem: &Problem, sum: f32) -> f32 {
+    let sigmoid = |x: f32| (1.0 / (1.0 + (-f64::from(x)).exp())) as f32;
+    problem.epilogue.iter().fold(sum, |value, step| match step {
+        Step::Relu => value.max(0.0),
+        Step::Scale(factor) => value * factor,
+        Step::Silu => value * sigmoid(value),
+        Step::Gelu => value * sigmoid(1.702 * value),
+        Step::Sigmoid => sigmoid(value),
+        Step::Tanh => f64::from(value).tanh() as f32,
+        Step::Exp => f64::from(value).exp() as f32,
+        Step::Bias(_) => panic!("chains have no bias"),
+    })
+}
+
+/// A function of rows of a tensor, in the order of the chip.
+fn of_rows(rows: &Rows, tensor: &[f32], sizes: &[usize], place: usize) -> Vec<f32> {
+    let stride: usize = sizes[place + 1..].iter().product();
+    let mut made = vec![0.0; tensor.len()];
+    for first in (0..tensor.len()).filter(|first| first / stride % rows.size == 0) {
+        let places = (0..rows.size).map(|k| first + k * stride);
+        let row: Vec<f32> = places.clone().map(|place| tensor[place]).collect();
+        let (numbers, divisor): (Vec<f32>, f32) = match rows.kind {
+            RowKind::Softmax { scale } => {
+                let greatest = row.iter().copied().fold(f32::MIN, f32::max);
+                let power = |x: &f32| f64::from((x - greatest) * scale).exp() as f32;
+                let powers: Vec<f32> = row.iter().map(power).collect();
+                let sum = powers.iter().fold(0.0, |sum, power| sum + power);
+                (powers, sum)
+            }
+            RowKind::RmsNorm { epsilon } | RowKind::LayerNorm { epsilon } => {
+                let count = rows.size as f32;
+                let mean = match rows.kind {
+                    RowKind::LayerNorm { .. } => row.iter().fold(0.0, |sum, x| sum + x) / count,
+                    _ => 0.0,
+                };
+                let centred: Vec<f32> = row.iter().map(|x| x - mean).collect();
+                let square = centred.iter().fold(0.0, |sum, x| sum + x * x) / count;
+                (centred, (square + epsilon).sqrt())
+            }
+        };
+        for (place, number) in places.zip(numbers) {
+            made[place] = rounded(number / divisor);
+        }
+    }
+    made
+}
+
+/// The sums of a contraction, exact for whole numbers, and for operands of which one has a single number for each sum.
+fn summed(problem: &Problem, operands: [&[f32]; 2]) -> Vec<f32> {
+    let mut sums = vec![0f64; problem.elements(2)];
+    let count: usize = problem.axes.iter().map(|axis| axis.size).product();
+    for number in 0..count {
+        let mut rest = number;
+        let index: Vec<usize> = (problem.axes.iter())
+            .map(|axis| {
+                let own = rest % axis.size;
+                rest /= axis.size;
+                own
+            })
+            .collect();
+        let place = |tensor: usize| {
+            let axes = problem.tensors[tensor].iter();
+            axes.fold(0, |place, &axis| place * problem.axes[axis].size + index[axis])
+        };
+        sums[place(2)] += f64::from(operands[0][place(0)]) * f64::from(operands[1][place(1)]);
+    }
+    sums.into_iter().map(|sum| sum as f32).collect()
+}
+
+/// An operand that picks one number for each of its sums, with a sign: its sums are exact in any order.
+fn picked(random: &mut Random, problem: &Problem, operand: usize) -> Vec<f32> {
+    let axes = &problem.tensors[operand];
+    let is_summed = |axis: usize| !problem.tensors[2].contains(&axis);
+    let mut values = vec![0.0; problem.elements(operand)];
+    let mut chosen = std::collections::HashMap::new();
+    for (place, value) in values.iter_mut().enumerate() {
+        let (mut rest, mut kept, mut at) = (place, Vec::new(), 0);
+        for &axis in axes.iter().rev() {
+            let size = problem.axes[axis].size;
+            if is_summed(axis) { at = at * size + rest % size } else { kept.push(rest % size) }
+            rest /= size;
+        }
+        let summed = axes.iter().filter(|axis| is_summed(**axis));
+        let count: usize = summed.map(|&axis| problem.axes[axis].size).product();
+        let own = chosen.entry(kept).or_insert_with(|| (random.below(count), random.pick(&[1.0, -1.0, 2.0])));
+        if own.0 == at {
+            *value = own.1;
+        }
+    }
+    values
+}
+
+fn bytes_of(values: &[f32], element: ElementType) -> Vec<u8> {
+    match element {
+        ElementType::F32 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        _ => values.iter().flat_map(|value| bf16::from_f32(*value).to_bits().to_le_bytes()).collect(),
+    }
+}
+
+/// The operands of a chain that are in HBM, and the bytes of its result.
+fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let (mut operands, mut results) = (Vec::new(), Vec::<Vec<f32>>::new());
+    for (number, (problem, sources)) in chain.problems.iter().zip(&chain.sources).enumerate() {
+        let is_whole = number == 0 && chain.rows[0].is_none();
+        let mut own = |operand: usize| match sources[operand] {
+            Some(source) => results[source].clone(),
+            None => {
+                let values = match is_whole || (number, operand) == (0, 0) {
+                    true => (0..problem.elements(operand)).map(|_| random.below(9) as f32 - 4.0).collect(),
+                    false => picked(random, problem, operand),
+                };
+                operands.push(bytes_of(&values, problem.element));
+                values
+            }
+        };
+        let [mut first, second] = [own(0), own(1)];
+        let sizes = |tensor: usize| -> Vec<usize> {
+            problem.tensors[tensor].iter().map(|&axis| problem.axes[axis].size).collect()
+        };
+        let place = |rows: &Rows, names: &[usize]| {
+            names.iter().position(|&axis| problem.axes[axis].name == rows.axis).expect("it has the axis")
+        };
+        if let (0, Some(rows)) = (number, &chain.rows[0]) {
+            first = of_rows(rows, &first, &sizes(0), place(rows, &problem.tensors[0]));
+        }
+        let sums = summed(problem, [&first, &second]);
+        let mut result: Vec<f32> = sums.into_iter().map(|sum| followed(problem, sum)).collect();
+        match chain.rows.get(number + 1) {
+            Some(Some(rows)) => result = of_rows(rows, &result, &sizes(2), place(rows, &problem.tensors[2])),
+            Some(None) => result.iter_mut().for_each(|value| *value = rounded(*value)),
+            None => {}
+        }
+        results.push(result);
+    }
+    let output = chain.problems.last().expect("it has contractions").output;
+    (operands, bytes_of(results.last().expect("it has results"), output))
+}
+
+#[test]
+fn functions_of_rows_compute_every_bit_of_the_host() {
+    let [kernels, moved, in_place, hbm] = [0u64; 4].map(Cell::new);
+    let count = for_cases(25, |random| {
+        let chain = random_chain(random);
+        let kernel = if random.chance(50) {
+            random_kernel(random, &chain)
+        } else {
+            let outcome = plan_chain(&chain, &Search { top: 20, ..Search::default() });
+            let count = outcome.kernels.len();
+            outcome.kernels.into_iter().nth(random.below(count.max(1)))
+        };
+        let Some(kernel) = kernel else { return Ok(()) };
+        let add = |cell: &Cell<u64>, is: bool| cell.set(cell.get() + u64::from(is));
+        add(&kernels, true);
+        for (part, rows) in kernel.parts.iter().zip(&chain.rows) {
+            if let (Some(passage), Some(_)) = (&part.passage, rows) {
+                add(&in_place, passage.steps.len() == 1);
+                add(&moved, passage.steps.len() > 1);
+                add(&hbm, !passage.starts_in_dm() && !passage.arrives_in_dm());
+            }
+        }
+        let (operands, expected) = of_host(random, &chain);
+        let (bytes, cycles) = run(&kernel, operands);
+        if bytes != expected {
+            let bits = kernel.chain.problems.last().expect("it has contractions").output.bits();
+            let differ = |(a, b): &(&[u8], &[u8])| a != b;
+            let both = bytes.chunks(bits / 8).zip(expected.chunks(bits / 8));
+            let places = both.clone().filter(differ).count();
+            let first = both.into_iter().find(differ);
+            return Err(format!("{}: {places} other values: {first:?}", told(&kernel)));
+        }
+        if cycles != kernel.cycles {
+            return Err(format!("{}: {cycles} cycles, but {} were predicted", told(&kernel), kernel.cycles));
+        }
+        if chain.bounds(Profile::default()).cycles() > cycles {
+            return Err(format!("{}: {cycles} cycles are below the bound", told(&kernel)));
+        }
+        Ok(())
+    });
+    let [kernels, moved, in_place, hbm] = [kernels, moved, in_place, hbm].map(Cell::into_inner);
+    eprintln!("{kernels} of {count}: {in_place} in place, {moved} moved, {hbm} through HBM");
+    assert!(4 * kernels >= 3 * count, "{kernels} of {count} chains have a kernel");
+    if count >= 25 {
+        assert!(moved > 0 && in_place > 0 && hbm > 0, "{in_place} in place, {moved} moved, {hbm} through HBM");
+    }
+}
