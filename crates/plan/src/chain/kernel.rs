@@ -177,12 +177,13 @@ impl Assembly {
                     made
                 }
                 Move::Rows(step) => {
-                    let means = step.means(&source.shape).map(|shape| self.held(shape)).transpose()?;
+                    let shapes = step.numbers(&source.shape).into_iter();
+                    let numbers = shapes.map(|shape| self.held(shape)).collect::<Result<Vec<_>, _>>()?;
                     let made = self.held(place.shape(MADE))?;
                     let fill = || self.fill();
-                    let operations = step.operations(&source, means.as_ref(), &made, fill).map_err(told)?;
+                    let operations = step.operations(&source, &numbers, &made, fill).map_err(told)?;
                     self.operations.extend(operations);
-                    gone.extend(means.into_iter().chain([source]));
+                    gone.extend(numbers.into_iter().chain([source]));
                     made
                 }
             };

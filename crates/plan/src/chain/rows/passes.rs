@@ -6,8 +6,9 @@
 //! | rmsnorm | mean square; its root; quotients |
 //! | layernorm | mean; mean square of what is left; its root; quotients |
 //!
-//! Numbers of rows go from pass to pass in the vector register file. A mean square goes through DM: the float cluster, which
-//! has the root, comes before the reduce, and not again.
+//! Numbers of rows go from pass to pass in the vector register file. They come there through DM, by the sub context: users
+//! report that chips hang where a pass of the main context goes through the Vector Engine and ends in the register file. The root
+//! of a mean square takes a pass of its own: the float cluster, which has it, comes before the reduce, and not again.
 
 use super::place::RowLayout;
 use super::{RowKind, Rows};
@@ -55,17 +56,17 @@ pub enum Action {
 pub enum Source {
     /// The rows.
     Rows,
-    /// A number of each row in DM.
-    Means,
+    /// The numbers of rows that the pass before has left in DM.
+    Numbers,
 }
 
 /// Where a pass ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sink {
-    /// A number of each row, to this register.
+    /// A number of each row, to DM, and from there to this register.
     Register(usize),
     /// A number of each row, to DM.
-    Means,
+    Numbers,
     /// The rows.
     Rows,
 }
@@ -95,7 +96,7 @@ impl Rows {
         let square = [multiply(By::Itself), add, divide(count)];
         let root = |epsilon: f32, register| {
             let actions = vec![fp(FpBinaryOp::AddF, By::Number(epsilon)), Action::Unary(FpUnaryOp::Sqrt)];
-            pass(Source::Means, actions, Sink::Register(register), "root")
+            pass(Source::Numbers, actions, Sink::Register(register), "root")
         };
         match self.kind {
             RowKind::Softmax { scale } => {
@@ -113,7 +114,7 @@ impl Rows {
                 ]
             }
             RowKind::RmsNorm { epsilon } => vec![
-                pass(Source::Rows, square.to_vec(), Sink::Means, "mean"),
+                pass(Source::Rows, square.to_vec(), Sink::Numbers, "mean"),
                 root(epsilon, 0),
                 pass(Source::Rows, vec![divide(By::Row(0))], Sink::Rows, "rows"),
             ],
@@ -121,7 +122,7 @@ impl Rows {
                 let centred = fp(FpBinaryOp::SubF, By::Row(0));
                 vec![
                     pass(Source::Rows, vec![add, divide(count)], Sink::Register(0), "mean"),
-                    pass(Source::Rows, [&[centred][..], &square].concat(), Sink::Means, "variance"),
+                    pass(Source::Rows, [&[centred][..], &square].concat(), Sink::Numbers, "variance"),
                     root(epsilon, 1),
                     pass(Source::Rows, vec![centred, divide(By::Row(1))], Sink::Rows, "rows"),
                 ]
@@ -153,53 +154,52 @@ impl RowStep {
         number as u64 * bytes.next_multiple_of(spec::FLIT_BYTES as u64)
     }
 
-    /// The shape of the numbers of rows that go through DM, if there are some.
-    pub fn means(&self, source: &Shape) -> Option<Shape> {
-        let has = self.rows.passes().iter().any(|pass| pass.sink == Sink::Means);
-        let shape =
-            Shape::dm(STREAM, source.chip, source.cluster, source.slice, self.layout.means.expr);
-        has.then_some(shape)
+    /// The shapes of the numbers of rows in DM, in the order of the passes.
+    pub fn numbers(&self, source: &Shape) -> Vec<Shape> {
+        let shape = Shape::dm(STREAM, source.chip, source.cluster, source.slice, self.layout.stored.expr);
+        self.rows.passes().iter().filter(|pass| pass.reduces()).map(|_| shape).collect()
     }
 
-    /// The commands, from the rows at `source` to those at `made`. `means` is where numbers of rows go through DM. `fill`
-    /// names tensors in the vector register file.
+    /// The commands, from the rows at `source` to those at `made`. `numbers` is where numbers of rows are in DM. `fill` names
+    /// tensors in the vector register file.
     ///
     /// # Errors
     /// The refusal of the first call that has one.
     pub fn operations(
         &self,
         source: &Tensor,
-        means: Option<&Tensor>,
+        numbers: &[Tensor],
         made: &Tensor,
         mut fill: impl FnMut() -> FillId,
     ) -> Result<Vec<Operation>, PlanError> {
         let (layout, mut operations) = (&self.layout, Vec::new());
-        let mut registers: Vec<Tensor> = Vec::new();
-        let means = || means.unwrap_or_else(|| unreachable!("a function with means has a place for them"));
+        let (mut registers, mut before) = (Vec::new(), None);
+        let mut numbers = numbers.iter();
         for pass in self.rows.passes() {
-            let stream = match pass.source {
-                Source::Rows => begin(source, &layout.flits)?.call(&layout.split())?,
-                Source::Means => begin(means(), &layout.numbers)?.call(&layout.trim())?,
+            let stream = match (pass.source, before) {
+                (Source::Numbers, Some(numbers)) => begin(numbers, &layout.numbers)?.call(&layout.trim())?,
+                _ => begin(source, &layout.flits)?.call(&layout.split())?,
             };
-            let stream = pass.actions.iter().try_fold(stream, |stream, action| self.act(stream, action, &registers))?;
+            let act = |stream, action| self.act(stream, action, &registers);
+            let stream = pass.actions.iter().try_fold(stream, act)?;
             let back = if pass.reduces() { layout.pad() } else { layout.concat() };
             let stream = stream.call(&back)?.vector_final()?;
-            let operation = match pass.sink {
-                Sink::Register(number) => {
-                    let ended = stream.to_vrf(layout.rows.expr, self.register(number), fill())?;
-                    registers.push(ended.1);
-                    ended.0
-                }
-                Sink::Means => {
-                    let region = means().region;
-                    stream.commit(layout.means.expr, region.address, region.fill)?.0
-                }
-                Sink::Rows => {
-                    let stream = stream.cast(MADE, layout.cast.expr)?;
-                    stream.commit(layout.element.expr, made.region.address, made.region.fill)?.0
-                }
+            let Some(there) = numbers.next().filter(|_| pass.reduces()) else {
+                let stream = stream.cast(MADE, layout.cast.expr)?;
+                operations.push(stream.commit(layout.element.expr, made.region.address, made.region.fill)?.0);
+                continue;
             };
-            operations.push(operation);
+            operations.push(stream.commit(layout.stored.expr, there.region.address, there.region.fill)?.0);
+            before = Some(there);
+            if let Sink::Register(number) = pass.sink {
+                let [time, fetched, packet] = &layout.numbers;
+                let (operation, register) = Stream::begin(there, true)?
+                    .fetch(STREAM, time.expr, fetched.expr)?
+                    .collect(time.expr, packet.expr)?
+                    .to_vrf(layout.rows.expr, self.register(number), fill())?;
+                operations.push(operation);
+                registers.push(register);
+            }
         }
         Ok(operations)
     }

@@ -30,7 +30,7 @@ pub struct RowLayout {
     /// The packet of rows that are narrowed.
     pub cast: Mapping,
     /// Numbers of rows in DM.
-    pub means: Mapping,
+    pub stored: Mapping,
 }
 
 impl RowLayout {
@@ -62,7 +62,7 @@ impl RowLayout {
         };
         let half = lanes / 2;
         let flit = mapping(packet(lanes))?;
-        let stored = spec::FLIT_BYTES * 8 / super::passes::MADE.bits();
+        let narrowed = spec::FLIT_BYTES * 8 / super::passes::MADE.bits();
         let padding = |size: usize| mapping(format!("1 # {size}"));
         // DMA and commits move at least two numbers.
         let two = 8 * spec::FETCH_ALIGN_BYTES / ElementType::F32.bits();
@@ -74,8 +74,8 @@ impl RowLayout {
             numbers: [with(None)?, padding(two)?, padding(lanes)?],
             halves: [with(groups(half))?, mapping(packet(half))?],
             number: padding(half)?,
-            cast: mapping(format!("{flit} # {stored}", flit = flit.text))?,
-            means: with(Some(format!("1 # {two}")))?,
+            cast: mapping(format!("{} # {narrowed}", flit.text))?,
+            stored: with(Some(format!("1 # {two}")))?,
         })
     }
 

@@ -8,12 +8,12 @@ use furiosa_visa_rules::command::ReduceOperator;
 impl RowStep {
     /// The passes, from the tensor `from` to a tensor `name` of the type `made`.
     pub fn text(&self, [from, name, made]: [&str; 3]) -> String {
-        let (mut text, mut registers) = (String::new(), Vec::new());
-        let passes = self.rows.passes();
-        let means = passes.iter().find(|pass| pass.sink == Sink::Means).map_or("", |pass| pass.name);
-        for pass in &passes {
+        let (mut text, mut registers, mut before) = (String::new(), Vec::new(), from);
+        for pass in &self.rows.passes() {
+            let source = if pass.source == Source::Rows { from } else { before };
             // Writing to a string does not fail.
-            let _ = self.pass(&mut text, pass, &registers, [means, from, name, made]);
+            let _ = self.pass(&mut text, pass, &registers, [source, name, made]);
+            before = pass.name;
             if let Sink::Register(_) = pass.sink {
                 registers.push(pass.name);
             }
@@ -26,12 +26,12 @@ impl RowStep {
         out: &mut String,
         pass: &RowPass,
         registers: &[&str],
-        [means, from, name, made]: [&str; 4],
+        [source, name, made]: [&str; 3],
     ) -> core::fmt::Result {
         let layout = &self.layout;
-        let (source, [time, fetched, packet]) = match pass.source {
-            Source::Rows => (from, &layout.flits),
-            Source::Means => (means, &layout.numbers),
+        let [time, fetched, packet] = match pass.source {
+            Source::Rows => &layout.flits,
+            Source::Numbers => &layout.numbers,
         };
         match pass.sink {
             Sink::Rows => writeln!(out, "let {name}: {made} = (ctx.main.begin({source}.view()))")?,
@@ -43,7 +43,7 @@ impl RowStep {
         writeln!(out, "    .vector_intra_slice_branch(BranchMode::Unconditional)")?;
         match pass.source {
             Source::Rows => writeln!(out, "    .vector_split::<{}, {}>()", layout.halves[0], layout.halves[1])?,
-            Source::Means => writeln!(out, "    .vector_trim_way4::<{}>()", layout.number)?,
+            Source::Numbers => writeln!(out, "    .vector_trim_way4::<{}>()", layout.number)?,
         }
         for action in &pass.actions {
             match action {
@@ -79,15 +79,17 @@ impl RowStep {
             false => writeln!(out, "    .vector_concat::<{}, {}>()", layout.flits[0], layout.flits[2])?,
         }
         writeln!(out, "    .vector_final()")?;
-        match pass.sink {
-            Sink::Register(number) => {
-                writeln!(out, "    .to_vrf::<{}>({});", layout.rows, self.register(number))
-            }
-            Sink::Means => writeln!(out, "    .commit::<{}>(AUTO);", layout.means),
-            Sink::Rows => {
-                writeln!(out, "    .cast::<{MADE}, {}>()", layout.cast)?;
-                writeln!(out, "    .commit(AUTO);")
-            }
+        if pass.sink == Sink::Rows {
+            writeln!(out, "    .cast::<{MADE}, {}>()", layout.cast)?;
+            return writeln!(out, "    .commit(AUTO);");
         }
+        writeln!(out, "    .commit::<{}>(AUTO);", layout.stored)?;
+        if let Sink::Register(number) = pass.sink {
+            let [time, fetched, packet] = &layout.numbers;
+            writeln!(out, "let {0} = (ctx.sub.begin({0}.view()).fetch::<f32, {time}, {fetched}>())", pass.name)?;
+            writeln!(out, "    .collect::<{time}, {packet}>()")?;
+            writeln!(out, "    .to_vrf::<{}>({});", layout.rows, self.register(number))?;
+        }
+        Ok(())
     }
 }

@@ -205,13 +205,15 @@ impl ChainKernel {
                 out,
                 "        let d{name} = HostTensor::<{element}, {mapping}>::from_slice(&made(&operands[{index}]));"
             )?;
-            writeln!(
-                out,
-                "        let d{name}: {}::Hbm{} = d{name}.to_hbm(&mut ctx.pdma, {}).await;",
-                MODULES[*number],
-                if *operand == 0 { "X" } else { "W" },
-                plan.schedule.hbm[*operand]
-            )?;
+            // The first operand of a function of rows is the first tensor in HBM.
+            let (made, address) = match self.parts[*number].passage.as_deref() {
+                Some(passage) if (*number, *operand) == (0, 0) => (passage.from.type_text(element), 0),
+                _ => {
+                    let name = if *operand == 0 { "X" } else { "W" };
+                    (format!("{}::Hbm{name}", MODULES[*number]), plan.schedule.hbm[*operand])
+                }
+            };
+            writeln!(out, "        let d{name}: {made} = d{name}.to_hbm(&mut ctx.pdma, {address}).await;")?;
         }
         let plan = &self.placed[last];
         let (mapping, address) = (&plan.layout.stored[2].element, plan.schedule.hbm[2]);
