@@ -78,6 +78,8 @@ pub struct ChainKernel {
 pub struct ChainCommands {
     /// The operands that are in HBM before the kernel, in the order in which the chain names them.
     pub operands: Vec<Tensor>,
+    /// The biases, in the order of the contractions that add them.
+    pub biases: Vec<Tensor>,
     /// The result.
     pub result: Tensor,
     /// The commands.
@@ -209,7 +211,8 @@ impl Assembly {
             schedule.buffers[2] = 0;
         }
         let buffers: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
-        let bytes = buffers + schedule.whole.map_or(0, |[_, bytes]| bytes);
+        let bias = schedule.bias.map_or(0, |bias| bias.bytes);
+        let bytes = buffers + bias + schedule.whole.map_or(0, |[_, bytes]| bytes);
         let room = self.dm.lowest().unwrap_or(spec::DM_BYTES as u64);
         let [first, behind] = self.buffers;
         let bases = [if bytes <= first { 0 } else { behind }, behind, 0];
@@ -221,6 +224,10 @@ impl Assembly {
             next += schedule.bytes[kind] * schedule.buffers[kind] as u64;
         }
         schedule.dm[3] = waiting.unwrap_or(0);
+        if let Some(place) = &mut schedule.bias {
+            place.dm = next;
+            next += place.bytes;
+        }
         if let Some([address, _]) = &mut schedule.whole {
             *address = next;
         }
@@ -228,8 +235,13 @@ impl Assembly {
     }
 
     /// The commands of a contraction between tensors. What is kept in DM is gone behind it, but for its result. Returns the
-    /// plan with its addresses.
-    fn contraction(&mut self, part: &Part, tensors: [Tensor; 3], kept: Kept) -> Result<Plan, String> {
+    /// plan with its addresses, and the bias.
+    fn contraction(
+        &mut self,
+        part: &Part,
+        tensors: [Tensor; 3],
+        kept: Kept,
+    ) -> Result<(Plan, Option<Tensor>), String> {
         let Plan { problem, choice, .. } = &part.plan;
         let mut layout: Layout = part.plan.layout.clone();
         if let Some(leaving) = part.leaving.as_ref().filter(|_| kept.result) {
@@ -255,11 +267,12 @@ impl Assembly {
         let (commands, fills) = commands_between(problem, choice, &layout, &schedule, (tensors, self.fills))
             .map_err(|error| error.to_string())?;
         self.fills = fills;
+        let bias = commands.bias;
         self.operations.extend(commands.operations);
         for gone in waiting.into_iter().chain(kept.operand.map(|operand| tensors[operand])) {
             self.release(&gone);
         }
-        Ok(Plan { layout, schedule, ..part.plan.clone() })
+        Ok((Plan { layout, schedule, ..part.plan.clone() }, bias))
     }
 }
 
@@ -289,9 +302,16 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         }
     }
     let result = external(&mut assembly, &parts[last].plan, 2)?;
+    let mut parts: Vec<Part> = parts.to_vec();
+    for Part { plan, .. } in &mut parts {
+        if let Some(place) = &mut plan.schedule.bias {
+            place.hbm = next;
+            next = (next + plan.problem.bias_bytes()).next_multiple_of(HBM_ALIGN_BYTES);
+        }
+    }
 
     let mut of_hbm = operands.iter();
-    let (mut results, mut placed): (Vec<Tensor>, Vec<Plan>) = (Vec::new(), Vec::new());
+    let (mut results, mut placed, mut biases) = (Vec::<Tensor>::new(), Vec::<Plan>::new(), Vec::new());
     for (number, part) in parts.iter().enumerate() {
         let mut arrived = None;
         if let Some(passage) = &part.passage {
@@ -322,13 +342,15 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         }
         let operand = chain.arriving(number).filter(|_| part.arrives_in_dm());
         let kept = Kept { operand, result: part.leaving.is_some() && number < last };
-        placed.push(assembly.contraction(part, tensors, kept)?);
+        let (plan, bias) = assembly.contraction(part, tensors, kept)?;
+        placed.push(plan);
+        biases.extend(bias);
         results.push(made);
     }
     if assembly.hbm.lowest().is_some_and(|lowest| lowest < next) || next > spec::HBM_BYTES {
         return Err("the operands and the results of the chain do not fit HBM together".to_string());
     }
-    Ok((placed, ChainCommands { operands, result, operations: assembly.operations }))
+    Ok((placed, ChainCommands { operands, biases, result, operations: assembly.operations }))
 }
 
 /// Cycles of a contraction as a kernel of its own, if what arrives and what leaves is in DM.

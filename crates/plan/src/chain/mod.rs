@@ -141,13 +141,6 @@ impl Chain {
                 Some(_) => Some(element),
             };
             let problem = read(element, stored, &stage.steps)?;
-            if let Some(axis) = problem.bias_axis() {
-                return refuse(format!(
-                    "chain: `bias:{}` behind `{part}` is not planned in a chain; plan the contraction alone with \
-                     `--epilogue`, or add the bias in a kernel of your own",
-                    problem.axes[axis].name
-                ));
-            }
             sources.push(of_operands(&problem, &problems)?);
             problems.push(problem);
         }
@@ -244,6 +237,7 @@ impl Chain {
         let products =
             self.problems.iter().map(|problem| problem.bounds(profile).of(Limit::Multipliers) - starts);
         let mut bytes = self.problems.last().map_or(0, |problem| problem.bytes(2));
+        bytes += self.problems.iter().map(Problem::bias_bytes).sum::<u64>();
         for (problem, sources) in self.problems.iter().zip(&self.sources) {
             bytes += (0..2).filter(|&k| sources[k].is_none()).map(|k| problem.bytes(k)).sum::<u64>();
         }

@@ -46,8 +46,8 @@ impl<'a> Between<'a> {
                 Ok(())
             }
             None => refuse(format!(
-                "chain: `{word}` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (relu, \
-                 silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one"
+                "chain: `{word}` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, \
+                 relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one"
             )),
         }
     }

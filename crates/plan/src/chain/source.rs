@@ -19,6 +19,17 @@ const MODULES: [&str; super::MOST] =
 /// Names of the tensors of a way, with one step and with two.
 const STEPS: [&str; 3] = ["x", "between", "y"];
 
+/// The number of a bias among the operands of a contraction.
+pub(super) const BIAS: usize = 2;
+
+/// The type of a tensor of a contraction in HBM.
+fn hbm_name(operand: usize) -> String {
+    match operand {
+        BIAS => "HbmBias".to_string(),
+        operand => format!("Hbm{}", NAMES[operand].to_uppercase()),
+    }
+}
+
 impl ChainKernel {
     /// The file: a kernel in the surface of `furiosa-visa-std`, and a test of its values and cycles. It needs `pollster`.
     pub fn source(&self) -> String {
@@ -108,6 +119,7 @@ impl ChainKernel {
         let mut text = String::new();
         plan.types(&mut text)?;
         plan.moves(&mut text)?;
+        plan.bias(&mut text)?;
         plan.passes(&mut text)?;
         if plan.schedule.is_resident {
             plan.resident(&mut text)?
@@ -230,12 +242,15 @@ impl ChainKernel {
         writeln!(out, "    y\n}}\n")
     }
 
-    /// The operands that are in HBM before the kernel: the contraction, the operand, and its name.
+    /// The operands and biases that are in HBM before the kernel: the contraction, the operand, or [`BIAS`], and its name.
     pub(super) fn operands(&self) -> Vec<(usize, usize, String)> {
         let mut found = Vec::new();
         for (number, sources) in self.chain.sources.iter().enumerate() {
             for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
                 found.push((number, operand, format!("{}{}", NAMES[operand], number + 1)));
+            }
+            if self.placed[number].layout.bias.is_some() {
+                found.push((number, BIAS, format!("b{}", number + 1)));
             }
         }
         found
@@ -246,7 +261,7 @@ impl ChainKernel {
         let parameters: Vec<String> = (self.operands().iter())
             .map(|(number, operand, name)| match (self.parts[*number].passage.as_deref(), number, operand) {
                 (Some(passage), 0, 0) => format!("{name}: {}", self.way_types(0, passage)[0]),
-                _ => format!("{name}: &{}::Hbm{}", MODULES[*number], NAMES[*operand].to_uppercase()),
+                _ => format!("{name}: &{}::{}", MODULES[*number], hbm_name(*operand)),
             })
             .collect();
         writeln!(out, "/// `{}`.", self.chain.text())?;
@@ -276,7 +291,8 @@ impl ChainKernel {
                 Some(source) => format!("&y{}", source + 1),
             };
             let result = if number == last { "y".to_string() } else { format!("&mut y{}", number + 1) };
-            writeln!(out, "    {module}::contraction(ctx, {}, {}, {result});", argument(0), argument(1))?;
+            let bias = if plan.layout.bias.is_some() { format!("b{}, ", number + 1) } else { String::new() };
+            writeln!(out, "    {module}::contraction(ctx, {}, {}, {bias}{result});", argument(0), argument(1))?;
         }
         writeln!(out, "}}\n")
     }

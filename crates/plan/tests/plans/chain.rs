@@ -130,12 +130,12 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>, bool) 
     (operands, bytes_of(results.last().expect("it has results"), output), is_rounded)
 }
 
-/// Runs a kernel on the chip: the bytes of the result, and its cycles.
+/// Runs a kernel on the chip, with operands and then biases: the bytes of the result, and its cycles.
 pub fn run(kernel: &ChainKernel, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
     let commands = kernel.commands().unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(commands.operands.len(), operands.len());
-    for (tensor, bytes) in commands.operands.iter().zip(operands) {
+    assert_eq!(commands.operands.len() + commands.biases.len(), operands.len());
+    for (tensor, bytes) in commands.operands.iter().chain(&commands.biases).zip(operands) {
         let transfer = upload(tensor.shape.element, tensor).expect("it is the same mapping");
         system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
     }

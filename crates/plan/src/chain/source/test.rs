@@ -1,6 +1,6 @@
 //! The test of a kernel for a chain: its values beside those of the host, and its cycles.
 
-use super::{ChainKernel, MODULES};
+use super::{BIAS, ChainKernel, MODULES, hbm_name};
 use crate::chain::rows::{RowKind, Rows};
 use crate::epilogue::Step;
 use crate::problem::{Problem, Role};
@@ -151,6 +151,10 @@ impl ChainKernel {
         if problem.epilogue.iter().any(needs_sigmoid) {
             writeln!(out, "    {SIGMOID}")?;
         }
+        if problem.bias_axis().is_some() {
+            let own = operands.iter().position(|(part, own, _)| (*part, *own) == (number, BIAS));
+            writeln!(out, "    let bias = &host.operands[{}];", own.unwrap_or(0))?;
+        }
         for step in &problem.epilogue {
             writeln!(out, "    value = {};", next_value(problem, step, false))?;
             match step {
@@ -183,8 +187,11 @@ impl ChainKernel {
         writeln!(out, "#[test]\nfn values_and_cycles() {{")?;
         writeln!(out, "    let operands = vec![")?;
         for (seed, (number, operand, _)) in operands.iter().enumerate() {
-            let (count, most) =
-                (chain.problems[*number].elements(*operand), NUMBERS[usize::from(*number > 0)]);
+            let (problem, most) = (&chain.problems[*number], NUMBERS[usize::from(*number > 0)]);
+            let count = match (*operand, problem.bias_axis()) {
+                (BIAS, Some(axis)) => problem.axes[axis].size,
+                (operand, _) => problem.elements(operand),
+            };
             writeln!(out, "        numbers({count}, {}, {most}),", seed + 1)?;
         }
         writeln!(out, "    ];")?;
@@ -200,6 +207,19 @@ impl ChainKernel {
         )?;
         for (index, (number, operand, name)) in operands.iter().enumerate() {
             let plan = &self.placed[*number];
+            if let (BIAS, Some(bias), Some(place)) = (*operand, &plan.layout.bias, plan.schedule.bias) {
+                writeln!(
+                    out,
+                    "        let d{name} = HostTensor::<f32, {}>::from_slice(&operands[{index}]);",
+                    bias.stored
+                )?;
+                writeln!(
+                    out,
+                    "        let d{name}: {}::HbmBias = d{name}.to_hbm(&mut ctx.pdma, {}).await;",
+                    MODULES[*number], place.hbm
+                )?;
+                continue;
+            }
             let (element, mapping) = (plan.problem.element, &plan.layout.stored[*operand].element);
             writeln!(
                 out,
@@ -208,10 +228,7 @@ impl ChainKernel {
             // The first operand of a function of rows is the first tensor in HBM.
             let (made, address) = match self.parts[*number].passage.as_deref() {
                 Some(passage) if (*number, *operand) == (0, 0) => (passage.from.type_text(element), 0),
-                _ => {
-                    let name = if *operand == 0 { "X" } else { "W" };
-                    (format!("{}::Hbm{name}", MODULES[*number]), plan.schedule.hbm[*operand])
-                }
+                _ => (format!("{}::{}", MODULES[*number], hbm_name(*operand)), plan.schedule.hbm[*operand]),
             };
             writeln!(out, "        let d{name}: {made} = d{name}.to_hbm(&mut ctx.pdma, {address}).await;")?;
         }
