@@ -2,9 +2,9 @@
 
 use super::Chain;
 use super::kernel::alone_of_passage;
+use super::rows::RowStep;
 use super::rows::passes::MADE;
 use super::rows::place::{RowLayout, places};
-use super::rows::RowStep;
 use crate::layout::{Notation, Stored, Tile};
 use crate::route::digits::Values;
 use crate::route::{Place, Problem as Route, Step, route};

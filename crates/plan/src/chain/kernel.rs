@@ -210,7 +210,8 @@ impl Assembly {
         if kept.result {
             schedule.buffers[2] = 0;
         }
-        let buffers: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let buffers: u64 =
+            KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
         let bias = schedule.bias.map_or(0, |bias| bias.bytes);
         let bytes = buffers + bias + schedule.whole.map_or(0, |[_, bytes]| bytes);
         let room = self.dm.lowest().unwrap_or(spec::DM_BYTES as u64);

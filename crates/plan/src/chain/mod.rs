@@ -126,7 +126,8 @@ impl Chain {
             rows.push(match stage.rows {
                 None => None,
                 Some(word) => {
-                    let tensor = problems.last().map_or_else(|| names_of(&plain, 0), |before| names_of(before, 2));
+                    let tensor =
+                        problems.last().map_or_else(|| names_of(&plain, 0), |before| names_of(before, 2));
                     let own = Rows::new(word, &tensor, &axes)?;
                     // The passes of a softmax have a multiplier of their own.
                     Some(match stage.scale {
@@ -207,7 +208,8 @@ impl Chain {
     pub fn text(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (number, problem) in self.problems.iter().enumerate() {
-            let steps = number.checked_sub(1).map_or(String::new(), |before| self.problems[before].epilogue_text());
+            let steps =
+                number.checked_sub(1).map_or(String::new(), |before| self.problems[before].epilogue_text());
             let steps = (!steps.is_empty()).then(|| steps.replace(',', ", "));
             let between: Vec<String> =
                 steps.into_iter().chain(self.rows[number].as_ref().map(Rows::text)).collect();

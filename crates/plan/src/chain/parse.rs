@@ -69,7 +69,10 @@ pub(super) fn stages(text: &str) -> Result<Vec<Stage<'_>>, ProblemError> {
     let mut between = Between::default();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         if !part.contains("->") {
-            part.split(',').map(str::trim).filter(|word| !word.is_empty()).try_for_each(|word| between.add(word))?;
+            part.split(',')
+                .map(str::trim)
+                .filter(|word| !word.is_empty())
+                .try_for_each(|word| between.add(word))?;
             continue;
         }
         let scale = between.scale();

@@ -292,7 +292,12 @@ impl ChainKernel {
             };
             let result = if number == last { "y".to_string() } else { format!("&mut y{}", number + 1) };
             let bias = if plan.layout.bias.is_some() { format!("b{}, ", number + 1) } else { String::new() };
-            writeln!(out, "    {module}::contraction(ctx, {}, {}, {bias}{result});", argument(0), argument(1))?;
+            writeln!(
+                out,
+                "    {module}::contraction(ctx, {}, {}, {bias}{result});",
+                argument(0),
+                argument(1)
+            )?;
         }
         writeln!(out, "}}\n")
     }

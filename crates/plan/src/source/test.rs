@@ -15,11 +15,7 @@ pub(crate) fn next_value(problem: &Problem, step: &Step, is_integer: bool) -> St
     match step {
         Step::Bias(axis) => {
             let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
-            if is_integer {
-                format!("value.wrapping_add({own})")
-            } else {
-                format!("value + {own} as f32")
-            }
+            if is_integer { format!("value.wrapping_add({own})") } else { format!("value + {own} as f32") }
         }
         Step::Relu if is_integer => "value.max(0)".to_string(),
         Step::Relu => "value.max(0.0)".to_string(),

@@ -3,7 +3,7 @@
 
 use crate::chain::{random_kernel, run, told};
 use furiosa_visa_plan::chain::rows::{RowKind, Rows};
-use furiosa_visa_plan::chain::{Chain, plan_chain};
+use furiosa_visa_plan::chain::{Chain, ChainKernel, plan_chain};
 use furiosa_visa_plan::epilogue::Step;
 use furiosa_visa_plan::{Problem, Search};
 use furiosa_visa_rules::scalar::{ElementType, bf16};
@@ -28,7 +28,8 @@ fn random_chain(random: &mut Random) -> Chain {
     ];
     let (text, free, summed) = random.pick(&forms);
     let rows = ["scale=0.125, softmax", "softmax", "bias, softmax", "rmsnorm", "rmsnorm=0.5", "layernorm"];
-    let steps = ["bias", "bias, silu", "relu", "silu", "gelu", "sigmoid", "tanh", "scale=0.3", "scale=-2, relu"];
+    let steps =
+        ["bias", "bias, silu", "relu", "silu", "gelu", "sigmoid", "tanh", "scale=0.3", "scale=-2, relu"];
     let mut made = text.to_string();
     let front = ["softmax", "rmsnorm", "layernorm=1e-3"];
     for (word, list) in [("FRONT", &front[..]), ("ROWS", &rows[..]), ("STEP", &steps[..])] {
@@ -128,7 +129,11 @@ fn picked(random: &mut Random, problem: &Problem, operand: usize) -> Vec<f32> {
         let (mut rest, mut kept, mut at) = (place, Vec::new(), 0);
         for &axis in axes.iter().rev() {
             let size = problem.axes[axis].size;
-            if is_summed(axis) { at = at * size + rest % size } else { kept.push(rest % size) }
+            if is_summed(axis) {
+                at = at * size + rest % size
+            } else {
+                kept.push(rest % size)
+            }
             rest /= size;
         }
         let summed = axes.iter().filter(|axis| is_summed(**axis));
@@ -203,10 +208,30 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
     (operands, bytes_of(results.last().expect("it has results"), output))
 }
 
+/// Runs a kernel, and compares every bit and the cycles.
+fn check(random: &mut Random, kernel: &ChainKernel) -> Result<(), String> {
+    let chain = &kernel.chain;
+    let (operands, expected) = of_host(random, chain);
+    let (bytes, cycles) = run(kernel, operands);
+    if bytes != expected {
+        let bits = chain.problems.last().expect("it has contractions").output.bits();
+        let mut differ = bytes.chunks(bits / 8).zip(expected.chunks(bits / 8)).filter(|(a, b)| a != b);
+        let first = differ.next();
+        return Err(format!("{}: {} other values: {first:?}", told(kernel), 1 + differ.count()));
+    }
+    if cycles != kernel.cycles {
+        return Err(format!("{}: {cycles} cycles, but {} were predicted", told(kernel), kernel.cycles));
+    }
+    if chain.bounds(Profile::default()).cycles() > cycles {
+        return Err(format!("{}: {cycles} cycles are below the bound", told(kernel)));
+    }
+    Ok(())
+}
+
 #[test]
 fn functions_of_rows_compute_every_bit_of_the_host() {
-    let [kernels, moved, in_place, hbm] = [0u64; 4].map(Cell::new);
-    let count = for_cases(12, |random| {
+    let kernels = Cell::new(0u64);
+    let count = for_cases(8, |random| {
         let chain = random_chain(random);
         let kernel = if random.chance(50) {
             random_kernel(random, &chain)
@@ -216,37 +241,133 @@ fn functions_of_rows_compute_every_bit_of_the_host() {
             outcome.kernels.into_iter().nth(random.below(count.max(1)))
         };
         let Some(kernel) = kernel else { return Ok(()) };
-        let add = |cell: &Cell<u64>, is: bool| cell.set(cell.get() + u64::from(is));
-        add(&kernels, true);
-        for (part, rows) in kernel.parts.iter().zip(&chain.rows) {
-            if let (Some(passage), Some(_)) = (&part.passage, rows) {
-                add(&in_place, passage.steps.len() == 1);
-                add(&moved, passage.steps.len() > 1);
-                add(&hbm, !passage.starts_in_dm() && !passage.arrives_in_dm());
-            }
-        }
-        let (operands, expected) = of_host(random, &chain);
-        let (bytes, cycles) = run(&kernel, operands);
-        if bytes != expected {
-            let bits = kernel.chain.problems.last().expect("it has contractions").output.bits();
-            let differ = |(a, b): &(&[u8], &[u8])| a != b;
-            let both = bytes.chunks(bits / 8).zip(expected.chunks(bits / 8));
-            let places = both.clone().filter(differ).count();
-            let first = both.into_iter().find(differ);
-            return Err(format!("{}: {places} other values: {first:?}", told(&kernel)));
-        }
-        if cycles != kernel.cycles {
-            return Err(format!("{}: {cycles} cycles, but {} were predicted", told(&kernel), kernel.cycles));
-        }
-        if chain.bounds(Profile::default()).cycles() > cycles {
-            return Err(format!("{}: {cycles} cycles are below the bound", told(&kernel)));
-        }
-        Ok(())
+        kernels.set(kernels.get() + 1);
+        check(random, &kernel)
     });
-    let [kernels, moved, in_place, hbm] = [kernels, moved, in_place, hbm].map(Cell::into_inner);
-    eprintln!("{kernels} of {count}: {in_place} in place, {moved} moved, {hbm} through HBM");
-    assert!(4 * kernels >= 3 * count, "{kernels} of {count} chains have a kernel");
-    if count >= 12 {
-        assert!(moved > 0 && in_place > 0 && hbm > 0, "{in_place} in place, {moved} moved, {hbm} through HBM");
+    assert!(4 * kernels.get() >= 3 * count, "{} of {count} chains have a kernel", kernels.get());
+}
+
+/// Rows stay where the contraction leaves them, and where the next one reads them; or they come from HBM and go there.
+#[test]
+fn rows_in_place_and_through_hbm() {
+    for_cases(1, |random| {
+        let sizes = format!("B=2,H={},S=16,D=16", random.pick(&[2, 4]));
+        let chain = chain("bhd,bhsd->bhs; bias, softmax; bhs,bhsd->bhd", &sizes)?;
+        let outcome = plan_chain(&chain, &Search { top: 20, ..Search::default() });
+        let is_in_place = |kernel: &&ChainKernel| {
+            kernel.parts[1].passage.as_ref().is_some_and(|passage| passage.name == "softmax")
+        };
+        let in_place = outcome.kernels.iter().find(is_in_place).expect("no way is needed");
+        check(random, in_place)?;
+        let through_hbm = outcome.through_hbm.as_ref().expect("there are ways to HBM");
+        assert_eq!(through_hbm.staying(), 0);
+        check(random, through_hbm)
+    });
+}
+
+fn chain(text: &str, axes: &str) -> Result<Chain, String> {
+    Chain::new(text, axes, ElementType::Bf16, None).map_err(|error| error.to_string())
+}
+
+const AXES: &str = "M=16,K=16,F=16,N=16";
+
+/// Steps belong to the contraction before them, functions of rows to the gap, and a factor in front of a softmax to it.
+#[test]
+fn parts_belong_to_the_contraction_before_them() {
+    let made = chain("rmsnorm:K; mk,fk->mf; bias, relu; scale=0.125, softmax; mf,nf->mn; silu", AXES)
+        .expect("a chain");
+    let kinds: Vec<_> = made.rows.iter().map(|rows| rows.as_ref().map(|rows| rows.kind)).collect();
+    let softmax = RowKind::Softmax { scale: 0.125 };
+    assert_eq!(kinds, [Some(RowKind::RmsNorm { epsilon: 1e-5 }), Some(softmax)]);
+    let steps: Vec<String> = made.problems.iter().map(Problem::epilogue_text).collect();
+    assert_eq!(steps, ["bias:F,relu", "silu"]);
+    assert_eq!(made.text(), "rmsnorm:k; mk,fk->mf; bias:F, relu, scale=0.125, softmax:f; mf,nf->mn; silu");
+    assert_eq!(chain(&made.text(), AXES).expect("the same").text(), made.text());
+    // What a function of rows takes stays a sum, and what it makes is an operand.
+    let outputs: Vec<_> = made.problems.iter().map(|problem| problem.output).collect();
+    assert_eq!(outputs, [ElementType::F32, ElementType::F32]);
+    assert_eq!((made.arriving(0), made.arriving(1), made.may_stay(0)), (Some(0), Some(0), true));
+    // A negative factor, and one in front of a norm, are steps.
+    for text in ["mk,fk->mf; scale=-1, softmax; mf,nf->mn", "mk,fk->mf; scale=2, layernorm=0:m; mf,nf->mn"] {
+        let made = chain(text, AXES).expect("a chain");
+        assert_eq!(made.problems[0].epilogue.len(), 1, "{text}");
+        assert_eq!(chain(&made.text(), AXES).expect("the same").rows, made.rows);
     }
+    // Both results behind a softmax go through HBM if several contractions take it; the sums in front of it need not.
+    let twice = chain("mk,fk->mf; softmax; mf,nf->mn; mn,mf->nf", AXES).expect("a chain");
+    assert_eq!((twice.arriving(1), twice.may_stay(0)), (None, true));
+}
+
+#[test]
+fn parts_that_are_none_are_refused() {
+    let refused = |text: &str, axes: &str, message: &str| {
+        assert_eq!(chain(text, axes).expect_err("it is refused"), format!("chain: {message}"));
+    };
+    refused(
+        "mk,fk->mf; softmax(mf); mf,nf->mn",
+        AXES,
+        "`softmax(mf)` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, relu, \
+         silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one",
+    );
+    refused(
+        "mk,fk->mf; softmax:k; mf,nf->mn",
+        AXES,
+        "`softmax:k` is along no axis of `mf`; write `softmax:m` or `softmax:f`",
+    );
+    refused(
+        "mk,fk->mf; softmax=2; mf,nf->mn",
+        AXES,
+        "`softmax=2` is no softmax, which takes no number; write a factor in front of it: `scale=0.125, softmax`",
+    );
+    for word in ["rmsnorm=small", "rmsnorm=-1"] {
+        refused(
+            &format!("{word}; mk,nk->mn"),
+            "M=16,K=16,N=16",
+            &format!("`{word}` has no number to add to a mean square; write for example `rmsnorm=1e-6`"),
+        );
+    }
+    refused(
+        "mk,fk->mf; softmax, relu; mf,nf->mn",
+        AXES,
+        "`relu` follows `softmax`, but what follows sums is in the pass that makes them; put it in front of `softmax`, or \
+         behind the next contraction",
+    );
+    refused(
+        "mk,fk->mf; softmax; rmsnorm; mf,nf->mn",
+        AXES,
+        "`rmsnorm` follows `softmax` without a contraction between them; leave one of them out",
+    );
+    refused(
+        "relu; mk,fk->mf; mf,nf->mn",
+        AXES,
+        "`relu` is in front of the first contraction, but follows sums; put it behind a contraction",
+    );
+    refused(
+        "mk,fk->mf; mf,nf->mn; softmax",
+        AXES,
+        "no contraction is behind `softmax`; a chain ends with one, so do `softmax` in a kernel of your own, with \
+         `kernels::softmax`, `rms_norm` or `layer_norm`",
+    );
+    // 8 elements are a packet, and 12 are none.
+    assert!(chain("mk,fk->mf; softmax:m; mf,nf->mn", "M=8,K=16,F=16,N=16").is_ok());
+    refused(
+        "mk,fk->mf; softmax:m; mf,nf->mn",
+        "M=12,K=16,F=16,N=16",
+        "`softmax:m` is of rows of 12 elements, but a slice takes rows in packets of 8; make `M` a multiple of 8",
+    );
+    // One contraction is a chain with a norm in front of it, and 8 are the most.
+    assert!(chain("rmsnorm; mk,nk->mn", "M=16,K=16,N=16").is_ok());
+    let long = |count: usize| vec!["mk,nk->mn"; count].join("; ");
+    assert!(!chain(&long(8), "M=16,K=16,N=16").expect_err("no result is an operand").contains("a chain has"));
+    assert!(
+        chain(&long(9), "M=16,K=16,N=16")
+            .expect_err("too many")
+            .contains("has 9 contractions, and a chain has 2 to 8")
+    );
+    let error =
+        Chain::new("rmsnorm; mk,nk->mn", "M=16,K=32,N=16", ElementType::I8, None).expect_err("no bf16");
+    assert_eq!(
+        error.to_string(),
+        "dtype: `rmsnorm` makes bf16, which `mk,nk->mn` does not multiply with i8; take bf16"
+    );
 }

@@ -86,7 +86,9 @@ impl Rows {
         };
         let epsilon = match number {
             None => Some(EPSILON),
-            Some(number) => number.trim().parse().ok().filter(|number: &f32| number.is_finite() && *number >= 0.0),
+            Some(number) => {
+                number.trim().parse().ok().filter(|number: &f32| number.is_finite() && *number >= 0.0)
+            }
         };
         let kind = match (name, epsilon) {
             ("softmax", _) if number.is_some() => {

@@ -227,7 +227,10 @@ impl RowStep {
 }
 
 /// A stream of `f32` in the Vector Engine.
-fn begin(tensor: &Tensor, [time, fetched, packet]: &[crate::layout::Mapping; 3]) -> Result<Stream, PlanError> {
+fn begin(
+    tensor: &Tensor,
+    [time, fetched, packet]: &[crate::layout::Mapping; 3],
+) -> Result<Stream, PlanError> {
     Stream::begin(tensor, false)?
         .fetch(STREAM, time.expr, fetched.expr)?
         .collect(time.expr, packet.expr)?

@@ -42,7 +42,9 @@ impl RowStep {
         writeln!(out, "    .vector_init()")?;
         writeln!(out, "    .vector_intra_slice_branch(BranchMode::Unconditional)")?;
         match pass.source {
-            Source::Rows => writeln!(out, "    .vector_split::<{}, {}>()", layout.halves[0], layout.halves[1])?,
+            Source::Rows => {
+                writeln!(out, "    .vector_split::<{}, {}>()", layout.halves[0], layout.halves[1])?
+            }
             Source::Numbers => writeln!(out, "    .vector_trim_way4::<{}>()", layout.number)?,
         }
         for action in &pass.actions {
@@ -86,7 +88,11 @@ impl RowStep {
         writeln!(out, "    .commit::<{}>(AUTO);", layout.stored)?;
         if let Sink::Register(number) = pass.sink {
             let [time, fetched, packet] = &layout.numbers;
-            writeln!(out, "let {0} = (ctx.sub.begin({0}.view()).fetch::<f32, {time}, {fetched}>())", pass.name)?;
+            writeln!(
+                out,
+                "let {0} = (ctx.sub.begin({0}.view()).fetch::<f32, {time}, {fetched}>())",
+                pass.name
+            )?;
             writeln!(out, "    .collect::<{time}, {packet}>()")?;
             writeln!(out, "    .to_vrf::<{}>({});", layout.rows, self.register(number))?;
         }

@@ -30,7 +30,10 @@ impl ChainKernel {
             writeln!(out, "    /// Rows in front of each contraction.\n    rows: Vec<Vec<Option<f32>>>,")?;
         }
         if !self.is_exact() {
-            writeln!(out, "    /// What the products of the last element add up to, without their signs.\n    size: f64,")?;
+            writeln!(
+                out,
+                "    /// What the products of the last element add up to, without their signs.\n    size: f64,"
+            )?;
         }
         writeln!(out, "    products: u64,\n}}\n")?;
         for number in 0..self.parts.len() {
@@ -63,13 +66,17 @@ impl ChainKernel {
     fn rows_on_host(&self, out: &mut String, number: usize, rows: &Rows) -> core::fmt::Result {
         let (contraction, tensor) = self.chain.before(number);
         let problem = &self.chain.problems[contraction];
-        let behind = problem.tensors[tensor].iter().rev().take_while(|axis| problem.axes[**axis].name != rows.axis);
+        let behind =
+            problem.tensors[tensor].iter().rev().take_while(|axis| problem.axes[**axis].name != rows.axis);
         let stride: usize = behind.map(|axis| problem.axes[*axis].size).product();
         let size = rows.size;
         let letters = self.chain.letters(contraction, tensor);
         writeln!(out, "/// An element of `{letters}` behind `{}` on the host.", rows.text())?;
         writeln!(out, "fn {}(host: &mut Host, place: usize) -> f32 {{", Self::name_of_rows(number, rows))?;
-        writeln!(out, "    if let Some(known) = host.rows[{number}][place] {{\n        return known;\n    }}")?;
+        writeln!(
+            out,
+            "    if let Some(known) = host.rows[{number}][place] {{\n        return known;\n    }}"
+        )?;
         writeln!(out, "    let first = place / {0} * {0} + place % {stride};", size * stride)?;
         let value = match number.checked_sub(1) {
             None => "host.operands[0][place]".to_string(),
@@ -81,10 +88,7 @@ impl ChainKernel {
             RowKind::Softmax { scale } => {
                 writeln!(out, "    let greatest = row.iter().copied().fold(f32::MIN, f32::max);")?;
                 let factor = if scale == 1.0 { String::new() } else { format!(" * {scale:?}") };
-                writeln!(
-                    out,
-                    "    let power = |x: &f32| f64::from((x - greatest){factor}).exp() as f32;"
-                )?;
+                writeln!(out, "    let power = |x: &f32| f64::from((x - greatest){factor}).exp() as f32;")?;
                 writeln!(out, "    let made: Vec<f32> = row.iter().map(power).collect();")?;
                 writeln!(out, "    let divisor: f32 = made.iter().sum();")?;
             }
@@ -100,7 +104,10 @@ impl ChainKernel {
             }
         }
         writeln!(out, "    for (place, value) in places.zip(made) {{")?;
-        writeln!(out, "        host.rows[{number}][place] = Some(bf16::from_f32(value / divisor).to_f32());")?;
+        writeln!(
+            out,
+            "        host.rows[{number}][place] = Some(bf16::from_f32(value / divisor).to_f32());"
+        )?;
         writeln!(out, "    }}")?;
         writeln!(out, "    host.rows[{number}][place].expect(\"its row is known\")\n}}\n")
     }
@@ -288,7 +295,10 @@ impl ChainKernel {
                 output if output.is_float() => ("0.02", "1e-4"),
                 _ => ("0.02", "1.0"),
             };
-            writeln!(out, "        // Chips round functions in their own ways, and add what is rounded in their own order.")?;
+            writeln!(
+                out,
+                "        // Chips round functions in their own ways, and add what is rounded in their own order."
+            )?;
             writeln!(out, "        let (found, expected) = (f64::from({value}), f64::from({expected}));")?;
             writeln!(out, "        let bound = {part} * (host.size + expected.abs()) + {least};")?;
             writeln!(
