@@ -246,12 +246,13 @@ fn plans_are_tests_of_a_crate() {
         let to = project.join(format!("tests/plan{number}.rs"));
         std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
     }
-    // Chains: a result that stays in DM and is moved there; scores and values of heads; sums of two axes and three
-    // contractions.
+    // Chains: a result that stays in DM and is moved there; heads with a mask and a softmax; sums of two axes and three
+    // contractions; a norm and a layer with an activation.
     let chains = [
         ("mk,fk->mf; mf,nf->mn", "M=16,K=256,F=512,N=64", "bf16"),
-        ("hqd,hkd->hqk; hqk,hdk->hqd", "H=3,Q=24,K=48,D=64", "bf16"),
+        ("hqd,hkd->hqk; bias, scale=0.125, softmax; hqk,hdk->hqd", "H=3,Q=24,K=48,D=64", "bf16"),
         ("mk,fk->mf; mf,nf->mn; pn,mn->pm", "M=8,K=64,F=128,N=32,P=16", "f32"),
+        ("rmsnorm; mk,fk->mf; bias, silu; mf,nf->mn", "M=16,K=64,F=128,N=32", "bf16"),
     ];
     for (number, (chain, axes, out)) in chains.into_iter().enumerate() {
         let found =

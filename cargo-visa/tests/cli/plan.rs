@@ -347,6 +347,44 @@ fn a_chain_as_json() {
     assert_eq!(output.stdout, chain(&["--json", "--top", "2", "--threads", "3"]).stdout);
 }
 
+/// Functions of rows and steps are in the tables, in the kernel, in its test, and in the object.
+#[test]
+fn a_chain_with_softmax_and_norms() {
+    let chain = "rmsnorm; mk,fk->mf; bias, scale=0.5, softmax; mf,nf->mn; silu";
+    let arguments = ["plan", "--chain", chain, "--axes", "M=16,K=64,F=64,N=32", "--top", "2"];
+    let output = run(&[&arguments[..], &["--emit", "folder"]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let text = output.stdout;
+    let told = "chain    `rmsnorm:k; mk,fk->mf; bias:F, scale=0.5, softmax:f; mf,nf->mn; silu` of bf16, to f32; M = 16";
+    assert!(text.starts_with(told), "{text}");
+    assert!(
+        text.contains(
+            " cycles: the best kernels of all contractions and functions of rows, one after another;"
+        ),
+        "{text}"
+    );
+    assert!(text.contains(" | of bound | `mk` ") && text.contains(" | `mf` "), "{text}");
+    assert!(text.contains("HBM to ") && text.contains("rmsnorm") && text.contains("softmax"), "{text}");
+    let (_, text) = output.file.expect("a file");
+    for part in [
+        "fn rmsnorm_to_first(ctx: &mut Context, x: &HbmTensor<bf16, m![1], m![M, K]>)",
+        "fn first_softmax_second(",
+        "b1: &first::HbmBias",
+        "let x1 = rmsnorm_to_first(ctx, x1);",
+        ".vector_fp_unary(FpUnaryOp::Sqrt)",
+        "softmax_for_second_on_host(",
+        "IntraSliceReduceOpF32::Max",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json: Value =
+        serde_json::from_str(&run(&[&arguments[..], &["--json"]].concat()).stdout).expect("it is JSON");
+    let parts = &json["kernels"][0]["parts"];
+    assert_eq!((&parts[0]["rows"], &parts[1]["rows"]), (&"rmsnorm:k".into(), &"scale=0.5, softmax:f".into()));
+    assert_eq!((&parts[0]["epilogue"], &parts[1]["epilogue"]), (&"bias:F".into(), &"silu".into()));
+    assert!(parts[1]["rows_cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json:#}");
+}
+
 #[test]
 fn a_chain_that_is_none_is_refused_with_the_edit() {
     let refused = |arguments: &[&str], message: &str| {
@@ -358,8 +396,8 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
     let axes = "M=16,K=64,F=64,N=32";
     refused(
         &["--chain", "mk,fk->mf; relu(mf); mf,nf->mn", "--axes", axes],
-        "--chain: `relu(mf)` is no contraction of two operands; softmax, norms and element-wise parts are not planned in a \
-         chain yet: write contractions as `mk,fk->mf; mf,nf->mn`, and compute the others in a kernel between",
+        "--chain: `relu(mf)` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, \
+         relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one",
     );
     refused(
         &["--chain", text, "--axes", axes, "--dtype", "f8e4m3"],

@@ -55,14 +55,27 @@ pub fn command(
     Ok(Output { folder, file, code, ..Output::text(stdout) })
 }
 
-/// How a result goes to the next contraction.
+/// How a contraction gets the result of the one before it, or what a function of rows makes.
 fn passed(kernel: &ChainKernel, number: usize) -> String {
-    match kernel.parts.get(number + 1).map(|next| next.passage.as_deref()) {
+    let place = |in_dm: bool| if in_dm { "DM" } else { "HBM" };
+    match kernel.parts.get(number).map(|part| part.passage.as_deref()) {
         None => "to HBM".to_string(),
         Some(None) => "through HBM".to_string(),
         Some(Some(passage)) if passage.steps.is_empty() => "stays in DM".to_string(),
+        Some(Some(passage)) if kernel.chain.rows[number].is_some() => format!(
+            "{} to {}, {}: {} cycles",
+            place(passage.starts_in_dm()),
+            place(passage.arrives_in_dm()),
+            passage.name,
+            grouped(passage.cycles)
+        ),
         Some(Some(passage)) => format!("in DM, {}: {} cycles", passage.name, grouped(passage.cycles)),
     }
+}
+
+/// The contractions that have something in front of them.
+fn followers(chain: &Chain) -> Vec<usize> {
+    (0..chain.problems.len()).filter(|&number| number > 0 || chain.rows[number].is_some()).collect()
 }
 
 /// The tables of the best kernels, and of the parts of the best one.
@@ -76,38 +89,56 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
         None => "the results do not fit".to_string(),
     };
     // What is stored to HBM is loaded after the clusters have met: two kernels need not.
-    let against_apart = match best.cycles > outcome.apart {
-        true => format!("{} more than apart", percent(best.cycles - outcome.apart, outcome.apart)),
-        false => format!("{} fewer than apart", percent(outcome.apart - best.cycles, outcome.apart)),
+    let against_apart = match outcome.apart {
+        None => String::new(),
+        Some(apart) if best.cycles > apart => {
+            format!(", {} more than apart", percent(best.cycles - apart, apart))
+        }
+        Some(apart) => format!(", {} fewer than apart", percent(apart - best.cycles, apart)),
+    };
+    let has_rows = chain.rows.iter().any(Option::is_some);
+    let apart = match outcome.apart {
+        None => "a function of rows has no way from HBM to HBM".to_string(),
+        Some(apart) => format!(
+            "{} cycles: the best kernels of all contractions{}, one after another{}",
+            grouped(apart),
+            if has_rows { " and functions of rows" } else { "" },
+            match (is_proven, has_rows) {
+                (true, true) => "; those of contractions are proven",
+                (true, false) => ", each of them proven",
+                (false, _) => "; the time was over before all were proven",
+            }
+        ),
     };
     let mut text = format!(
         "chain    `{}` of {}, to {output}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}; results between contractions take nothing\n\
-         apart    {} cycles: the best kernels of all contractions, one after another{}\n\
+         apart    {apart}\n\
          HBM      {through_hbm}\n\
-         found    {} cycles, {} of the bound, {against_apart}: the best of {} joins on the clock, which is no proof\n\n",
+         found    {} cycles, {} of the bound{against_apart}: the best of {} joins on the clock, which is no proof\n\n",
         chain.text(),
         first.element,
         chain.axes_text(),
         grouped(bound.cycles()),
         grouped(bound.of(Limit::Multipliers)),
         grouped(bound.of(Limit::Hbm)),
-        grouped(outcome.apart),
-        if is_proven { ", each of them proven" } else { "; the time was over before all were proven" },
         grouped(best.cycles),
         percent(bound.cycles(), best.cycles),
         outcome.run[0],
     );
-    let count = chain.problems.len();
-    let results: Vec<String> =
-        (0..count - 1).map(|number| format!("`{}`", chain.letters(number, 2))).collect();
+    let followers = followers(chain);
+    let before = |&number: &usize| {
+        let (contraction, tensor) = chain.before(number);
+        format!("`{}`", chain.letters(contraction, tensor))
+    };
+    let results: Vec<String> = followers.iter().map(before).collect();
     let heads: Vec<&str> =
         ["kernel", "cycles", "of bound"].into_iter().chain(results.iter().map(String::as_str)).collect();
     let rows: Vec<Vec<String>> = (outcome.kernels.iter().enumerate())
         .map(|(number, kernel)| {
             let own =
                 [(number + 1).to_string(), grouped(kernel.cycles), percent(bound.cycles(), kernel.cycles)];
-            own.into_iter().chain((0..count - 1).map(|result| passed(kernel, result))).collect()
+            own.into_iter().chain(followers.iter().map(|&next| passed(kernel, next))).collect()
         })
         .collect();
     text += &table(&heads, &rows);
@@ -120,7 +151,7 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
                 OPERANDS[plan.choice.weights].to_string(),
                 format!("{} x {}", plan.schedule.tiles, plan.schedule.blocks),
                 grouped(plan.schedule.dm_bytes()),
-                passed(best, number),
+                passed(best, number + 1),
             ]
         })
         .collect();
@@ -143,6 +174,8 @@ fn answer(outcome: &ChainOutcome) -> Value {
             let parts: Vec<Value> = (kernel.parts.iter().zip(&kernel.placed).enumerate())
                 .map(|(number, (part, plan))| {
                     let next = kernel.parts.get(number + 1).and_then(|next| next.passage.as_deref());
+                    let own = kernel.chain.rows[number].as_ref().zip(part.passage.as_deref());
+                    let stays = next.is_some_and(|passage| passage.starts_in_dm());
                     json!({
                         "einsum": plan.problem.einsum,
                         "cycles": part.alone,
@@ -150,7 +183,10 @@ fn answer(outcome: &ChainOutcome) -> Value {
                         "cluster": plan.layout.cluster.to_string(),
                         "slice": plan.layout.slice.to_string(),
                         "dm_bytes": plan.schedule.dm_bytes(),
-                        "result": if next.is_some() { "dm" } else { "hbm" },
+                        "result": if stays { "dm" } else { "hbm" },
+                        "rows": own.map(|(rows, _)| rows.text()),
+                        "rows_cycles": own.map(|(_, passage)| passage.cycles),
+                        "epilogue": plan.problem.epilogue_text(),
                         "way": next.map(|passage| passage.name.clone()),
                         "way_cycles": next.map(|passage| passage.cycles),
                     })

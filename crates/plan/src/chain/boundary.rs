@@ -1,8 +1,13 @@
 //! Layouts at the boundaries of a contraction: what leaves it and what arrives, as a whole; and ways between them.
 
 use super::Chain;
+use super::kernel::alone_of_passage;
+use super::rows::RowStep;
+use super::rows::passes::MADE;
+use super::rows::place::{RowLayout, places};
 use crate::layout::{Notation, Stored, Tile};
-use crate::route::{Place, Problem as Move, Step, route};
+use crate::route::digits::Values;
+use crate::route::{Place, Problem as Route, Step, route};
 use crate::search::Plan;
 use furiosa_visa_clock::Profile;
 use furiosa_visa_rules::scalar::ElementType;
@@ -49,19 +54,50 @@ pub fn arriving(plan: &Plan, operand: usize) -> Option<Place> {
     is_whole.then_some(place)
 }
 
-/// How a result comes to the layout of an operand.
+/// A part of a passage.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// A step of a way.
+    Step(Step),
+    /// A function of rows, where they are.
+    Rows(Box<RowStep>),
+}
+
+impl Move {
+    /// The move, in words.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Move::Step(step) => step.name(),
+            Move::Rows(step) => step.rows.name(),
+        }
+    }
+}
+
+/// How a result comes to the layout of an operand, through a function of rows if there is one.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// In words: `stays`, `pass with switch`.
+    /// In words: `stays`, `pass with switch`, `parallel copy, then softmax`.
     pub name: String,
     /// Where the result is.
     pub from: Place,
     /// Where the operand is to be.
     pub to: Place,
     /// Steps, each with the place behind it.
-    pub steps: Vec<(Step, Place)>,
+    pub steps: Vec<(Move, Place)>,
     /// Cycles as a kernel of its own.
     pub cycles: u64,
+}
+
+impl Passage {
+    /// Whether the operand arrives in DM.
+    pub fn arrives_in_dm(&self) -> bool {
+        matches!(self.to, Place::Dm { .. })
+    }
+
+    /// Whether the result stays in DM until its first step.
+    pub fn starts_in_dm(&self) -> bool {
+        matches!(self.from, Place::Dm { .. })
+    }
 }
 
 /// Tells if an operand may be the tensor of a result as it is: units have the same mappings, and elements the same places.
@@ -70,22 +106,32 @@ fn is_same(from: &Place, to: &Place) -> bool {
         (Place::Dm { cluster: a, slice: b, .. }, Place::Dm { cluster: c, slice: d, .. }) => {
             (a, b) == (c, d) && from.is_same(to)
         }
+        (Place::Hbm { .. }, Place::Hbm { .. }) => from.is_same(to),
         _ => false,
     }
 }
 
+/// A way, with the places behind its steps.
+type Way = Vec<(Move, Place)>;
+
+/// Two places in words.
+type Ends = (String, String);
+
 /// Ways that were looked for.
 #[derive(Debug)]
 pub struct Passages<'a> {
-    chain: &'a Chain,
+    pub(super) chain: &'a Chain,
     profile: Profile,
-    known: HashMap<(String, String), Option<Arc<Passage>>>,
+    values: Values,
+    known: HashMap<(usize, Ends), Option<Arc<Passage>>>,
+    ways: HashMap<(ElementType, Ends), Option<(Way, u64)>>,
 }
 
 impl<'a> Passages<'a> {
     /// Ways between layouts of a chain.
     pub fn new(chain: &'a Chain, profile: Profile) -> Self {
-        Self { chain, profile, known: HashMap::new() }
+        let values = Values::new(&chain.axes);
+        Self { chain, profile, values, known: HashMap::new(), ways: HashMap::new() }
     }
 
     /// Number of pairs of layouts that were looked at.
@@ -93,26 +139,76 @@ impl<'a> Passages<'a> {
         self.known.len()
     }
 
-    /// The cheapest way from a result to an operand. `None`: there is none.
-    pub fn between(&mut self, element: ElementType, from: &Place, to: &Place) -> Option<Arc<Passage>> {
-        let key = (from.text(), to.text());
+    /// The tensor in front of a contraction in HBM. `None`: no mapping has its axes.
+    pub fn hbm(&self, number: usize) -> Option<Place> {
+        let (contraction, tensor) = self.chain.before(number);
+        let problem = &self.chain.problems[contraction];
+        let names: Vec<&str> =
+            problem.tensors[tensor].iter().map(|&axis| problem.axes[axis].name.as_str()).collect();
+        let text = if names.is_empty() { "1".to_string() } else { names.join(", ") };
+        Some(Place::Hbm { element: self.values.of(&text)? })
+    }
+
+    /// The cheapest way to a contraction, from where the result of the one before is to where its operand is to be. `None`:
+    /// there is none.
+    pub fn between(&mut self, number: usize, from: &Place, to: &Place) -> Option<Arc<Passage>> {
+        let key = (number, (from.text(), to.text()));
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let found = self.found(element, from, to).map(Arc::new);
+        let found = self.found(number, from, to).map(Arc::new);
         self.known.insert(key, found.clone());
         found
     }
 
-    fn found(&self, element: ElementType, from: &Place, to: &Place) -> Option<Passage> {
-        let (from, to) = (*from, *to);
-        if is_same(&from, &to) {
-            return Some(Passage { name: "stays".to_string(), from, to, steps: Vec::new(), cycles: 0 });
+    fn found(&mut self, number: usize, from: &Place, to: &Place) -> Option<Passage> {
+        let chain = self.chain;
+        let (contraction, tensor) = chain.before(number);
+        let element = chain.problems[contraction].element_of(tensor);
+        let Some(rows) = &chain.rows[number] else {
+            let (way, cycles) = self.way(element, from, to)?;
+            return Some(self.passage(from, to, way, cycles));
+        };
+        let mut best: Option<Passage> = None;
+        for place in places(rows, [from, to], &self.values) {
+            let Some(layout) = RowLayout::new(rows, &place, &self.values) else { continue };
+            let step = Move::Rows(Box::new(RowStep { rows: rows.clone(), layout }));
+            let ways = (self.way(element, from, &place), self.way(MADE, &place, to));
+            let (Some((first, _)), Some((last, _))) = ways else { continue };
+            let steps: Way = first.into_iter().chain([(step, place)]).chain(last).collect();
+            let passage = self.passage(from, to, steps, 0);
+            let Ok(cycles) = alone_of_passage(element, &passage, self.profile) else { continue };
+            if best.as_ref().is_none_or(|known| cycles < known.cycles) {
+                best = Some(Passage { cycles, ..passage });
+            }
         }
-        let problem = Move::new(self.chain.axes.clone(), element, from, to).ok()?;
+        best
+    }
+
+    fn passage(&self, from: &Place, to: &Place, steps: Way, cycles: u64) -> Passage {
+        let names: Vec<&str> = steps.iter().map(|(own, _)| own.name()).collect();
+        let name = if names.is_empty() { "stays".to_string() } else { names.join(", then ") };
+        Passage { name, from: *from, to: *to, steps, cycles }
+    }
+
+    /// The cheapest way between two places, with its cycles. `None`: there is none.
+    fn way(&mut self, element: ElementType, from: &Place, to: &Place) -> Option<(Way, u64)> {
+        if is_same(from, to) {
+            return Some((Way::new(), 0));
+        }
+        let key = (element, (from.text(), to.text()));
+        if let Some(known) = self.ways.get(&key) {
+            return known.clone();
+        }
+        let found = self.route(element, from, to);
+        self.ways.insert(key, found.clone());
+        found
+    }
+
+    fn route(&self, element: ElementType, from: &Place, to: &Place) -> Option<(Way, u64)> {
+        let problem = Route::new(self.chain.axes.clone(), element, *from, *to).ok()?;
         let way = route(&problem, self.profile).ways.into_iter().next()?;
-        let places = way.between.into_iter().chain([to]);
-        let steps = way.steps.into_iter().zip(places).collect();
-        Some(Passage { name: way.name, from, to, steps, cycles: way.cycles })
+        let places = way.between.into_iter().chain([*to]);
+        Some((way.steps.into_iter().map(Move::Step).zip(places).collect(), way.cycles))
     }
 }

@@ -13,6 +13,7 @@
 use super::Chain;
 use super::boundary::{Passage, Passages, arriving, leaving};
 use super::kernel::{ChainKernel, Part, alone};
+use crate::route::Place;
 use crate::search::{Outcome, Plan, Search, search};
 use furiosa_visa_clock::bound::Bounds;
 use std::collections::HashSet;
@@ -33,8 +34,9 @@ pub struct ChainOutcome {
     pub kernels: Vec<ChainKernel>,
     /// The best kernel in which all results go through HBM.
     pub through_hbm: Option<ChainKernel>,
-    /// Cycles of the best kernels of all contractions, one after another.
-    pub apart: u64,
+    /// Cycles of the best kernels of all contractions, and of the functions of rows between them, one after another through
+    /// HBM. `None`: a function of rows has no way from HBM to HBM.
+    pub apart: Option<u64>,
     /// Cycles that no kernel for the chain goes below.
     pub bound: Bounds,
     /// The searches of the contractions.
@@ -68,7 +70,7 @@ impl ChainOutcome {
 struct Candidate {
     /// With the result as one tensor in DM, if it may stay there.
     part: Part,
-    arriving: Option<(usize, crate::route::Place)>,
+    arriving: Option<(usize, Place)>,
     /// Cycles by what is in DM: nothing or what arrives, and nothing or what leaves.
     cycles: [[Option<u64>; 2]; 2],
 }
@@ -116,6 +118,24 @@ impl Joined {
         parts.push((candidate, passage));
         Self { cycles: self.cycles + cycles, parts }
     }
+
+    /// Tells if another join has the same candidates, and passages between the same places.
+    fn is_same(&self, other: &Self) -> bool {
+        let ends = |edge: &Edge| edge.as_ref().map(|passage| (passage.from, passage.to));
+        let is_same = |(own, other): (&(usize, Edge), &(usize, Edge))| {
+            own.0 == other.0 && ends(&own.1) == ends(&other.1)
+        };
+        self.parts.len() == other.parts.len() && self.parts.iter().zip(&other.parts).all(is_same)
+    }
+}
+
+/// The best plan of each contraction, with all results in HBM. `None`: a function of rows has no way from HBM to HBM.
+fn apart(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Option<Joined> {
+    let start = Joined { cycles: 0, parts: Vec::new() };
+    all.iter().enumerate().try_fold(start, |joined, (number, own)| {
+        let edge = edge(passages, number, [None, None])?;
+        Some(joined.then(own.first()?.part.plan.cycles + price(&edge), 0, edge))
+    })
 }
 
 /// Keeps the best joins.
@@ -133,42 +153,69 @@ struct Reached {
     in_dm: Vec<Vec<Joined>>,
 }
 
+impl Reached {
+    /// All joins with the candidate whose result stays in DM, the smallest sums first.
+    fn sorted(&self) -> Vec<(Option<usize>, &Joined)> {
+        let in_hbm = self.in_hbm.iter().map(|joined| (None, joined));
+        let in_dm =
+            self.in_dm.iter().enumerate().flat_map(|(k, list)| list.iter().map(move |j| (Some(k), j)));
+        let mut all: Vec<_> = in_hbm.chain(in_dm).collect();
+        all.sort_by_key(|(_, joined)| joined.cycles);
+        all
+    }
+}
+
+/// How a contraction gets the result of the one before: by nothing through HBM, or by a passage.
+type Edge = Option<Arc<Passage>>;
+
+/// The cheapest way to a contraction, between places in DM or, without one, in HBM. `None`: there is none.
+fn edge(passages: &mut Passages<'_>, number: usize, [from, to]: [Option<Place>; 2]) -> Option<Edge> {
+    let has_rows = passages.chain.rows[number].is_some();
+    match (from, to) {
+        (None, None) if !has_rows => Some(None),
+        // Without a function of rows, what is in HBM is loaded, and what stays in DM is taken there.
+        (Some(_), None) | (None, Some(_)) if !has_rows => None,
+        (from, to) => {
+            let hbm = passages.hbm(number);
+            passages.between(number, &from.or(hbm)?, &to.or(hbm)?).map(Some)
+        }
+    }
+}
+
+fn price(edge: &Edge) -> u64 {
+    edge.as_ref().map_or(0, |passage| passage.cycles)
+}
+
+/// Where the result of a candidate stays.
+fn left(all: &[Vec<Candidate>], number: usize, candidate: Option<usize>) -> Option<Place> {
+    let candidate = &all[number.checked_sub(1)?][candidate?];
+    candidate.part.leaving.as_ref().map(|leaving| leaving.place)
+}
+
 /// The joins with the smallest sums.
-fn joins(chain: &Chain, all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<Joined> {
+fn joins(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<Joined> {
     let start = Joined { cycles: 0, parts: Vec::new() };
     let mut before = Reached { in_hbm: vec![start], in_dm: Vec::new() };
     for (number, own) in all.iter().enumerate() {
-        let element = chain.problems[number].element;
         let mut reached = Reached { in_hbm: Vec::new(), in_dm: vec![Vec::new(); own.len()] };
+        let sources = before.sorted();
         for (index, candidate) in own.iter().enumerate() {
-            for leaves in 0..2 {
+            for (arrives, leaves) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let to = candidate.arriving.map(|(_, place)| place).filter(|_| arrives == 1);
+                let Some(cycles) = candidate.cycles[arrives][leaves] else { continue };
                 let (list, most) = match leaves {
                     0 => (&mut reached.in_hbm, RUN),
                     _ => (&mut reached.in_dm[index], BEST),
                 };
-                if let Some(cycles) = candidate.cycles[0][leaves] {
-                    before
-                        .in_hbm
-                        .iter()
-                        .for_each(|joined| keep(list, joined.then(cycles, index, None), most));
-                }
-                let (Some(cycles), Some((_, to))) = (candidate.cycles[1][leaves], &candidate.arriving) else {
-                    continue;
-                };
-                // The smallest sums first: the others need no way.
-                let mut arriving: Vec<(usize, &Joined)> = (before.in_dm.iter().enumerate())
-                    .flat_map(|(k, list)| list.iter().map(move |j| (k, j)))
-                    .collect();
-                arriving.sort_by_key(|(_, joined)| joined.cycles);
-                for (source, joined) in arriving {
+                for (source, joined) in &sources {
+                    // The smallest sums first: the others need no way.
                     let is_worse = |last: &Joined| joined.cycles + cycles >= last.cycles;
                     if list.len() == most && list.last().is_some_and(is_worse) {
                         break;
                     }
-                    let from = all[number - 1][source].part.leaving.as_ref().map(|leaving| leaving.place);
-                    let passage = from.and_then(|from| passages.between(element, &from, to));
-                    if let Some(passage) = passage {
-                        keep(list, joined.then(cycles + passage.cycles, index, Some(passage)), most);
+                    let from = left(all, number, *source);
+                    if let Some(edge) = edge(passages, number, [from, to]) {
+                        keep(list, joined.then(cycles + price(&edge), index, edge), most);
                     }
                 }
             }
@@ -191,7 +238,7 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     let mut outcome = ChainOutcome {
         kernels: Vec::new(),
         through_hbm: None,
-        apart: searches.iter().filter_map(|own| own.plans.first()).map(|plan| plan.cycles).sum(),
+        apart: None,
         bound: chain.bounds(options.profile),
         plans: Vec::new(),
         ways: 0,
@@ -206,19 +253,25 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     let all: Vec<Vec<Candidate>> = outcome.searches.iter().enumerate().map(own).collect();
     outcome.plans = all.iter().map(Vec::len).collect();
     let mut passages = Passages::new(chain, options.profile);
-    let mut joins = joins(chain, &all, &mut passages);
-    outcome.ways = passages.count();
+    let mut joins = joins(&all, &mut passages);
     // Each contraction as it is best alone.
-    let apart = Joined { cycles: outcome.apart, parts: vec![(0, None); count] };
-    joins.retain(|joined| joined.parts.iter().any(|(index, passage)| *index > 0 || passage.is_some()));
-    joins.insert(0, apart);
+    let apart = apart(&all, &mut passages);
+    outcome.apart = apart.as_ref().map(|joined| joined.cycles);
+    outcome.ways = passages.count();
+    if let Some(apart) = apart {
+        joins.retain(|joined| !joined.is_same(&apart));
+        joins.insert(0, apart);
+    }
     for joined in joins {
-        let is_kept =
-            |number: usize| joined.parts.get(number + 1).is_some_and(|(_, passage)| passage.is_some());
+        let starts_in_dm = |passage: &Arc<Passage>| passage.starts_in_dm();
+        let is_kept = |number: usize| {
+            joined.parts.get(number + 1).is_some_and(|(_, edge)| edge.as_ref().is_some_and(starts_in_dm))
+        };
         let part = |(number, (index, passage)): (usize, &(usize, Option<Arc<Passage>>))| {
             let candidate = &all[number][*index];
             let Part { plan, leaving, alone, .. } = candidate.part.clone();
-            let [arrives, leaves] = [passage.is_some(), is_kept(number)].map(usize::from);
+            let arrives_in_dm = passage.as_ref().is_some_and(|passage| passage.arrives_in_dm());
+            let [arrives, leaves] = [arrives_in_dm, is_kept(number)].map(usize::from);
             Part {
                 plan,
                 leaving: leaving.filter(|_| is_kept(number)),
@@ -242,4 +295,62 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     }
     outcome.kernels.truncate(options.top.max(1));
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use furiosa_visa_rules::scalar::ElementType::Bf16;
+
+    /// The sums of all combinations of candidates and of places of what goes between them.
+    fn all_sums(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<u64> {
+        // The sum, the candidate before, and whether its result stays in DM.
+        let mut before: Vec<(u64, Option<usize>)> = vec![(0, None)];
+        for (number, own) in all.iter().enumerate() {
+            let mut reached = Vec::new();
+            for (sum, source) in before {
+                let from = left(all, number, source);
+                for (index, candidate) in own.iter().enumerate() {
+                    for (arrives, leaves) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                        let to = candidate.arriving.filter(|_| arrives == 1).map(|(_, place)| place);
+                        let own = candidate.cycles[arrives][leaves];
+                        if let (Some(own), Some(edge)) = (own, edge(passages, number, [from, to])) {
+                            reached.push((sum + own + price(&edge), (leaves == 1).then_some(index)));
+                        }
+                    }
+                }
+            }
+            before = reached;
+        }
+        let mut sums: Vec<u64> =
+            before.into_iter().filter(|(_, source)| source.is_none()).map(|(sum, _)| sum).collect();
+        sums.sort_unstable();
+        sums
+    }
+
+    /// The smallest sums of the join are those of all combinations.
+    #[test]
+    fn joins_are_the_best_of_all_combinations() {
+        for (text, axes) in [
+            ("mk,fk->mf; mf,nf->mn", "M=4,K=32,F=32,N=16"),
+            ("hqd,hkd->hqk; scale=0.5, softmax:k; hqk,hdk->hqd", "H=2,Q=4,K=32,D=16"),
+            ("rmsnorm:k; mk,fk->mf; silu, layernorm:f; mf,nf->mn", "M=4,K=32,F=32,N=16"),
+        ] {
+            let chain = Chain::new(text, axes, Bf16, Some(Bf16)).unwrap_or_else(|error| panic!("{error}"));
+            let options = Search { top: 12, ..Search::default() };
+            let own = |(number, problem)| {
+                let mut own = candidates(&chain, number, &search(problem, &options), &options);
+                own.truncate(5);
+                own
+            };
+            let all: Vec<Vec<Candidate>> = chain.problems.iter().enumerate().map(own).collect();
+            let mut passages = Passages::new(&chain, options.profile);
+            let sums = all_sums(&all, &mut passages);
+            let found: Vec<u64> = joins(&all, &mut passages).iter().map(|joined| joined.cycles).collect();
+            assert!(sums.len() > 20 && !found.is_empty(), "{text}: {} combinations", sums.len());
+            // As many as are kept of each candidate are the best ones in their order.
+            let count = found.len().min(BEST);
+            assert_eq!(found[..count], sums[..count], "{text}");
+        }
+    }
 }

@@ -10,7 +10,8 @@
 //! operands and the last result are at the beginning of HBM.
 
 use super::Chain;
-use super::boundary::{Leaving, Passage};
+use super::boundary::{Leaving, Move, Passage};
+use super::rows::passes::MADE;
 use crate::commands::{commands_between, cycles};
 use crate::layout::Layout;
 use crate::route::Place;
@@ -22,6 +23,7 @@ use furiosa_visa_rules::command::{FillId, Memory, Operation};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::Tensor;
 use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
 use furiosa_visa_rules::tensor::{DM_LAST_BYTES, DM_UNIT_BYTES, LEAST_ALIGN_BYTES, Shape};
 use std::sync::Arc;
@@ -44,10 +46,18 @@ pub struct Part {
     pub plan: Plan,
     /// The result as one tensor in DM, if it stays there.
     pub leaving: Option<Leaving>,
-    /// How the result of the contraction before arrives. `None`: through HBM, or the contraction takes none.
+    /// How the result of the contraction before arrives: in DM, or through a function of rows. `None`: it is in HBM, or the
+    /// contraction takes none.
     pub passage: Option<Arc<Passage>>,
     /// Cycles as a kernel of its own that does not load or store what stays in DM.
     pub alone: u64,
+}
+
+impl Part {
+    /// Whether an operand arrives in DM.
+    pub fn arrives_in_dm(&self) -> bool {
+        self.passage.as_ref().is_some_and(|passage| passage.arrives_in_dm())
+    }
 }
 
 /// A kernel for a chain.
@@ -68,6 +78,8 @@ pub struct ChainKernel {
 pub struct ChainCommands {
     /// The operands that are in HBM before the kernel, in the order in which the chain names them.
     pub operands: Vec<Tensor>,
+    /// The biases, in the order of the contractions that add them.
+    pub biases: Vec<Tensor>,
     /// The result.
     pub result: Tensor,
     /// The commands.
@@ -153,14 +165,30 @@ impl Assembly {
 
     /// Brings a result to the layout of an operand.
     fn bring(&mut self, made: Tensor, passage: &Passage) -> Result<Tensor, String> {
+        let told = |error: PlanError| error.to_string();
         let (mut source, mut gone) = (made, Vec::new());
-        for (step, place) in &passage.steps {
-            let there = self.held(place.shape(made.shape.element_type))?;
-            let (operation, made) = derive_at(step, &source, place, there.region.address, there.region.fill)
-                .map_err(|error| error.to_string())?;
-            self.operations.push(operation);
-            gone.push(source);
-            source = made;
+        for (own, place) in &passage.steps {
+            source = match own {
+                Move::Step(step) => {
+                    let there = self.held(place.shape(source.shape.element_type))?;
+                    let (operation, made) =
+                        derive_at(step, &source, place, there.region.address, there.region.fill)
+                            .map_err(told)?;
+                    self.operations.push(operation);
+                    gone.push(source);
+                    made
+                }
+                Move::Rows(step) => {
+                    let shapes = step.numbers(&source.shape).into_iter();
+                    let numbers = shapes.map(|shape| self.held(shape)).collect::<Result<Vec<_>, _>>()?;
+                    let made = self.held(place.shape(MADE))?;
+                    let fill = || self.fill();
+                    let operations = step.operations(&source, &numbers, &made, fill).map_err(told)?;
+                    self.operations.extend(operations);
+                    gone.extend(numbers.into_iter().chain([source]));
+                    made
+                }
+            };
         }
         gone.iter().for_each(|tensor| self.release(tensor));
         Ok(source)
@@ -182,7 +210,10 @@ impl Assembly {
         if kept.result {
             schedule.buffers[2] = 0;
         }
-        let bytes: u64 = KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let buffers: u64 =
+            KINDS.iter().map(|&kind| schedule.bytes[kind] * schedule.buffers[kind] as u64).sum();
+        let bias = schedule.bias.map_or(0, |bias| bias.bytes);
+        let bytes = buffers + bias + schedule.whole.map_or(0, |[_, bytes]| bytes);
         let room = self.dm.lowest().unwrap_or(spec::DM_BYTES as u64);
         let [first, behind] = self.buffers;
         let bases = [if bytes <= first { 0 } else { behind }, behind, 0];
@@ -194,12 +225,24 @@ impl Assembly {
             next += schedule.bytes[kind] * schedule.buffers[kind] as u64;
         }
         schedule.dm[3] = waiting.unwrap_or(0);
+        if let Some(place) = &mut schedule.bias {
+            place.dm = next;
+            next += place.bytes;
+        }
+        if let Some([address, _]) = &mut schedule.whole {
+            *address = next;
+        }
         Ok(schedule)
     }
 
     /// The commands of a contraction between tensors. What is kept in DM is gone behind it, but for its result. Returns the
-    /// plan with its addresses.
-    fn contraction(&mut self, part: &Part, tensors: [Tensor; 3], kept: Kept) -> Result<Plan, String> {
+    /// plan with its addresses, and the bias.
+    fn contraction(
+        &mut self,
+        part: &Part,
+        tensors: [Tensor; 3],
+        kept: Kept,
+    ) -> Result<(Plan, Option<Tensor>), String> {
         let Plan { problem, choice, .. } = &part.plan;
         let mut layout: Layout = part.plan.layout.clone();
         if let Some(leaving) = part.leaving.as_ref().filter(|_| kept.result) {
@@ -225,11 +268,12 @@ impl Assembly {
         let (commands, fills) = commands_between(problem, choice, &layout, &schedule, (tensors, self.fills))
             .map_err(|error| error.to_string())?;
         self.fills = fills;
+        let bias = commands.bias;
         self.operations.extend(commands.operations);
         for gone in waiting.into_iter().chain(kept.operand.map(|operand| tensors[operand])) {
             self.release(&gone);
         }
-        Ok(Plan { layout, schedule, ..part.plan.clone() })
+        Ok((Plan { layout, schedule, ..part.plan.clone() }, bias))
     }
 }
 
@@ -259,14 +303,29 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         }
     }
     let result = external(&mut assembly, &parts[last].plan, 2)?;
+    let mut parts: Vec<Part> = parts.to_vec();
+    for Part { plan, .. } in &mut parts {
+        if let Some(place) = &mut plan.schedule.bias {
+            place.hbm = next;
+            next = (next + plan.problem.bias_bytes()).next_multiple_of(HBM_ALIGN_BYTES);
+        }
+    }
 
     let mut of_hbm = operands.iter();
-    let (mut results, mut placed): (Vec<Tensor>, Vec<Plan>) = (Vec::new(), Vec::new());
+    let (mut results, mut placed, mut biases) = (Vec::<Tensor>::new(), Vec::<Plan>::new(), Vec::new());
     for (number, part) in parts.iter().enumerate() {
-        let arrived = match (&part.passage, results.last()) {
-            (Some(passage), Some(made)) => Some(assembly.bring(*made, passage)?),
-            _ => None,
-        };
+        let mut arrived = None;
+        if let Some(passage) = &part.passage {
+            let before = match number {
+                0 => *operands.first().ok_or("an operand is in HBM")?,
+                _ => results[number - 1],
+            };
+            let there = assembly.bring(before, passage)?;
+            arrived = Some(there);
+            if let Some(result) = results.last_mut() {
+                *result = there;
+            }
+        }
         let made = match &part.leaving {
             _ if number == last => result,
             Some(leaving) => assembly.held(leaving.place.shape(part.plan.problem.output))?,
@@ -274,21 +333,25 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         };
         let mut tensors = [made; 3];
         for (operand, tensor) in tensors.iter_mut().take(2).enumerate() {
-            *tensor = match (chain.sources[number][operand], arrived) {
-                (None, _) => *of_hbm.next().ok_or("an operand is in HBM")?,
-                (Some(source), Some(arrived)) if source + 1 == number => arrived,
-                (Some(source), _) => results[source],
+            *tensor = match chain.sources[number][operand] {
+                None => *of_hbm.next().ok_or("an operand is in HBM")?,
+                Some(source) => results[source],
             };
         }
-        let operand = arrived.and(chain.arriving(number));
+        if let Some(arrived) = arrived.filter(|_| number == 0) {
+            tensors[0] = arrived;
+        }
+        let operand = chain.arriving(number).filter(|_| part.arrives_in_dm());
         let kept = Kept { operand, result: part.leaving.is_some() && number < last };
-        placed.push(assembly.contraction(part, tensors, kept)?);
+        let (plan, bias) = assembly.contraction(part, tensors, kept)?;
+        placed.push(plan);
+        biases.extend(bias);
         results.push(made);
     }
     if assembly.hbm.lowest().is_some_and(|lowest| lowest < next) || next > spec::HBM_BYTES {
         return Err("the operands and the results of the chain do not fit HBM together".to_string());
     }
-    Ok((placed, ChainCommands { operands, result, operations: assembly.operations }))
+    Ok((placed, ChainCommands { operands, biases, result, operations: assembly.operations }))
 }
 
 /// Cycles of a contraction as a kernel of its own, if what arrives and what leaves is in DM.
@@ -316,6 +379,17 @@ pub fn alone(part: &Part, arriving: Option<(usize, Place)>, profile: Profile) ->
     Ok(cycles(assembly.operations, new_times(profile)).0)
 }
 
+/// Cycles of a passage as a kernel of its own.
+///
+/// # Errors
+/// Tensors that do not fit DM together, and the refusal of the first call that has one.
+pub fn alone_of_passage(element: ElementType, passage: &Passage, profile: Profile) -> Result<u64, String> {
+    let mut assembly = Assembly::new();
+    let source = assembly.held(passage.from.shape(element))?;
+    assembly.bring(source, passage)?;
+    Ok(cycles(assembly.operations, new_times(profile)).0)
+}
+
 impl ChainKernel {
     /// The kernel of some plans, with its cycles.
     ///
@@ -335,8 +409,9 @@ impl ChainKernel {
         assemble(&self.chain, &self.parts).map(|(_, commands)| commands)
     }
 
-    /// Number of results that stay in DM.
+    /// Number of results that stay in DM, before or behind a function of rows.
     pub fn staying(&self) -> usize {
-        self.parts.iter().filter(|part| part.passage.is_some()).count()
+        let is_in_dm = |passage: &&Arc<Passage>| passage.starts_in_dm() || passage.arrives_in_dm();
+        self.parts.iter().filter_map(|part| part.passage.as_ref()).filter(is_in_dm).count()
     }
 }

@@ -34,6 +34,8 @@
 pub mod boundary;
 pub mod join;
 pub mod kernel;
+mod parse;
+pub mod rows;
 pub mod source;
 
 use crate::problem::{Problem, ProblemError};
@@ -44,6 +46,9 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
 pub use join::{ChainOutcome, plan_chain};
 pub use kernel::ChainKernel;
+use parse::Stage;
+use rows::RowKind;
+pub use rows::Rows;
 
 /// The most contractions of a chain.
 pub const MOST: usize = 8;
@@ -55,18 +60,24 @@ pub struct Chain {
     pub problems: Vec<Problem>,
     /// The contraction whose result each operand is. `None`: it is a tensor in HBM of its own.
     pub sources: Vec<[Option<usize>; 2]>,
+    /// The function of rows in front of each contraction: of the result of the one before, which has its letters behind it,
+    /// or of the first operand of the first contraction.
+    pub rows: Vec<Option<Rows>>,
     /// All axes.
     pub axes: Axes,
 }
 
 impl Chain {
-    /// Reads a chain: `mk,fk->mf; mf,nf->mn` with the sizes `M=128, K=1024, F=4096, N=1024`. An operand with the letters of an
-    /// earlier result is that result; of several ones, the last. `output` is the type of the last result. `None`: the type of
-    /// the sums. Other results have the type of operands.
+    /// Reads a chain: `mk,fk->mf; silu; mf,nf->mn` with the sizes `M=128, K=1024, F=4096, N=1024`. An operand with the letters
+    /// of an earlier result is that result; of several ones, the last. Between two contractions may be what follows the sums of
+    /// the first one, and then a [function of rows](Rows): `scale=0.125, softmax:k`. In front of the first contraction, a
+    /// function of rows is of its first operand. `output` is the type of the last result. `None`: the type of the sums. Other
+    /// results have the type of operands, but for those that a function of rows takes: they stay sums.
     ///
     /// # Errors
-    /// Refuses what is no contraction, a contraction that takes no earlier result, a result that nobody takes, letters of a
-    /// result in another order, and types whose sums are no operands. And what [`Problem::new`] refuses.
+    /// Refuses what is no contraction and no such part, a contraction that takes no earlier result, a result that nobody takes,
+    /// letters of a result in another order, and types whose sums are no operands. And what [`Problem::with_epilogue`] and
+    /// [`Rows::new`] refuse.
     pub fn new(
         text: &str,
         sizes: &str,
@@ -74,27 +85,12 @@ impl Chain {
         output: Option<ElementType>,
     ) -> Result<Self, ProblemError> {
         let refuse = |text: String| Err(ProblemError(text));
-        let parts: Vec<&str> = text.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
-        for part in &parts {
-            let is_contraction = part.split_once("->").is_some_and(|(operands, _)| operands.contains(','));
-            if !is_contraction || part.contains('(') {
-                return refuse(format!(
-                    "chain: `{part}` is no contraction of two operands; softmax, norms and element-wise parts are not planned \
-                     in a chain yet: write contractions as `mk,fk->mf; mf,nf->mn`, and compute the others in a kernel between"
-                ));
-            }
-        }
-        if !(2..=MOST).contains(&parts.len()) {
-            return refuse(format!(
-                "chain: `{text}` has {} contraction{}, and a chain has 2 to {MOST}; write for example \
-                 `mk,fk->mf; mf,nf->mn`",
-                parts.len(),
-                if parts.len() == 1 { "" } else { "s" }
-            ));
-        }
+        let stages = parse::stages(text)?;
         let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;
         let own_letters = |part: &str| -> String { part.to_ascii_uppercase() };
-        let unused = axes.as_slice().iter().find(|axis| !own_letters(text).contains(&axis.name.to_string()));
+        let has = |stage: &Stage, name: &str| own_letters(stage.einsum).contains(name);
+        let unused =
+            axes.as_slice().iter().find(|axis| !stages.iter().any(|stage| has(stage, axis.name.as_str())));
         if let Some(unused) = unused {
             return refuse(format!(
                 "axes: no contraction of `{text}` has an axis `{}`; leave its size out",
@@ -103,28 +99,53 @@ impl Chain {
         }
         let mut problems: Vec<Problem> = Vec::new();
         let mut sources: Vec<[Option<usize>; 2]> = Vec::new();
-        for (number, part) in parts.iter().enumerate() {
-            let letters = own_letters(part);
-            let own = axes.as_slice().iter().filter(|axis| letters.contains(&axis.name.to_string()));
+        let mut rows: Vec<Option<Rows>> = Vec::new();
+        for (number, stage) in stages.iter().enumerate() {
+            let part = stage.einsum;
+            let own = axes.as_slice().iter().filter(|axis| has(stage, axis.name.as_str()));
             let sizes: Vec<String> = own.map(|axis| format!("{}={}", axis.name, axis.size)).collect();
-            let is_last = number + 1 == parts.len();
-            // The type of sums is refused here first, with the reason of the chain.
-            let problem = Problem::new(part, &sizes.join(","), element, if is_last { output } else { None })?;
-            let sum = problem.sum();
-            if !is_last && (sum, element) != (ElementType::F32, ElementType::Bf16) {
-                return refuse(format!(
-                    "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no operand \
-                     of the next contraction; take bf16"
-                ));
-            }
-            let problem = match is_last {
-                true => problem,
-                false => Problem::new(part, &sizes.join(","), element, Some(element))?,
+            let next = stages.get(number + 1);
+            let read = |element, output, steps: &str| {
+                Problem::with_epilogue(part, &sizes.join(","), element, output, steps)
             };
+            // The type of sums is refused here first, with the reason of the chain.
+            let plain = read(element, None, "")?;
+            let sum = plain.sum();
+            let is_operand = next.is_some() || stage.rows.is_some();
+            if is_operand && (sum, element) != (ElementType::F32, ElementType::Bf16) {
+                return refuse(match stage.rows {
+                    Some(word) => format!(
+                        "dtype: `{word}` makes bf16, which `{part}` does not multiply with {element}; take bf16"
+                    ),
+                    None => format!(
+                        "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no \
+                         operand of the next contraction; take bf16"
+                    ),
+                });
+            }
+            rows.push(match stage.rows {
+                None => None,
+                Some(word) => {
+                    let tensor =
+                        problems.last().map_or_else(|| names_of(&plain, 0), |before| names_of(before, 2));
+                    let own = Rows::new(word, &tensor, &axes)?;
+                    // The passes of a softmax have a multiplier of their own.
+                    Some(match stage.scale {
+                        Some(scale) => Rows { kind: RowKind::Softmax { scale }, ..own },
+                        None => own,
+                    })
+                }
+            });
+            let stored = match next {
+                None => output,
+                Some(Stage { rows: Some(_), .. }) => Some(ElementType::F32),
+                Some(_) => Some(element),
+            };
+            let problem = read(element, stored, &stage.steps)?;
             sources.push(of_operands(&problem, &problems)?);
             problems.push(problem);
         }
-        let chain = Self { problems, sources, axes };
+        let chain = Self { problems, sources, rows, axes };
         for (number, problem) in chain.problems.iter().enumerate() {
             if number > 0 && chain.sources[number] == [None, None] {
                 return refuse(format!(
@@ -158,16 +179,24 @@ impl Chain {
         self.sources.iter().flatten().filter(|source| **source == Some(number)).count()
     }
 
-    /// The operand of a contraction that may stay in DM: the result of the one before, which nobody else uses.
+    /// The operand of a contraction that may arrive in DM: the result of the one before, which nobody else uses, or what a
+    /// function of rows makes for the first contraction.
     pub fn arriving(&self, number: usize) -> Option<usize> {
-        let before = number.checked_sub(1)?;
+        let Some(before) = number.checked_sub(1) else { return self.rows[number].as_ref().map(|_| 0) };
         let operand = self.sources[number].iter().position(|source| *source == Some(before))?;
         (self.uses(before) == 1).then_some(operand)
     }
 
-    /// Tells if the result of a contraction may stay in DM.
+    /// Tells if the result of a contraction may stay in DM: until a function of rows, or the next contraction.
     pub fn may_stay(&self, number: usize) -> bool {
-        number + 1 < self.problems.len() && self.arriving(number + 1).is_some()
+        let next = number + 1;
+        next < self.problems.len() && (self.rows[next].is_some() || self.arriving(next).is_some())
+    }
+
+    /// What a function of rows in front of a contraction takes, or the result of the one before: the contraction and its
+    /// tensor.
+    pub fn before(&self, number: usize) -> (usize, usize) {
+        number.checked_sub(1).map_or((0, 0), |before| (before, 2))
     }
 
     /// The letters of a tensor of a contraction.
@@ -177,8 +206,23 @@ impl Chain {
 
     /// The chain as text.
     pub fn text(&self) -> String {
-        let einsums: Vec<&str> = self.problems.iter().map(|problem| problem.einsum.as_str()).collect();
-        einsums.join("; ")
+        let mut parts: Vec<String> = Vec::new();
+        for (number, problem) in self.problems.iter().enumerate() {
+            let steps =
+                number.checked_sub(1).map_or(String::new(), |before| self.problems[before].epilogue_text());
+            let steps = (!steps.is_empty()).then(|| steps.replace(',', ", "));
+            let between: Vec<String> =
+                steps.into_iter().chain(self.rows[number].as_ref().map(Rows::text)).collect();
+            if !between.is_empty() {
+                parts.push(between.join(", "));
+            }
+            parts.push(problem.einsum.clone());
+        }
+        let last = self.problems.last().map_or(String::new(), Problem::epilogue_text);
+        if !last.is_empty() {
+            parts.push(last.replace(',', ", "));
+        }
+        parts.join("; ")
     }
 
     /// The axes as `axes!` has them.
@@ -195,6 +239,7 @@ impl Chain {
         let products =
             self.problems.iter().map(|problem| problem.bounds(profile).of(Limit::Multipliers) - starts);
         let mut bytes = self.problems.last().map_or(0, |problem| problem.bytes(2));
+        bytes += self.problems.iter().map(Problem::bias_bytes).sum::<u64>();
         for (problem, sources) in self.problems.iter().zip(&self.sources) {
             bytes += (0..2).filter(|&k| sources[k].is_none()).map(|k| problem.bytes(k)).sum::<u64>();
         }
@@ -203,6 +248,11 @@ impl Chain {
         let moved = Product { axes: vec![ProductAxis::batch(bytes / 3)], first, second, result, chips: 1 };
         bound::problem(&moved, Model::new(profile)).with(Limit::Multipliers, starts + products.sum::<u64>())
     }
+}
+
+/// The names of the axes of a tensor, outermost first.
+fn names_of(problem: &Problem, tensor: usize) -> Vec<String> {
+    problem.tensors[tensor].iter().map(|&axis| problem.axes[axis].name.clone()).collect()
 }
 
 /// The letters of a tensor.

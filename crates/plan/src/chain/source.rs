@@ -3,8 +3,9 @@
 
 mod test;
 
-use super::boundary::Passage;
+use super::boundary::{Move, Passage};
 use super::kernel::ChainKernel;
+use super::rows::passes::MADE;
 use crate::problem::Problem;
 use crate::route::steps::calls;
 use crate::search::Plan;
@@ -17,6 +18,17 @@ const MODULES: [&str; super::MOST] =
 
 /// Names of the tensors of a way, with one step and with two.
 const STEPS: [&str; 3] = ["x", "between", "y"];
+
+/// The number of a bias among the operands of a contraction.
+pub(super) const BIAS: usize = 2;
+
+/// The type of a tensor of a contraction in HBM.
+fn hbm_name(operand: usize) -> String {
+    match operand {
+        BIAS => "HbmBias".to_string(),
+        operand => format!("Hbm{}", NAMES[operand].to_uppercase()),
+    }
+}
 
 impl ChainKernel {
     /// The file: a kernel in the surface of `furiosa-visa-std`, and a test of its values and cycles. It needs `pollster`.
@@ -68,22 +80,37 @@ impl ChainKernel {
         writeln!(out, "axes![{}];\n", chain.axes_text())
     }
 
-    /// What becomes of each result but the last one, a sentence each.
+    /// What becomes of each result but the last one, a sentence each, and of an operand that a function of rows takes.
     pub fn boundaries(&self) -> Vec<String> {
-        let own = |number: usize| {
-            let result = self.result(number);
-            match self.parts[number + 1].passage.as_deref() {
-                None => format!("`{result}` goes through HBM"),
-                Some(passage) if passage.steps.is_empty() => {
-                    format!("`{result}` stays in DM, in the layout in which the next contraction reads it")
-                }
-                Some(Passage { name, cycles, .. }) => format!(
-                    "`{result}` stays in DM, and comes to the layout of the next contraction by {name}: {cycles} cycles as a \
-                     kernel of its own"
-                ),
+        (0..self.parts.len()).filter_map(|number| self.boundary(number)).collect()
+    }
+
+    /// What is in front of a contraction. `None`: its operands are in HBM from the start.
+    fn boundary(&self, number: usize) -> Option<String> {
+        let (passage, rows) = (self.parts[number].passage.as_deref(), self.chain.rows[number].as_ref());
+        if number == 0 && rows.is_none() {
+            return None;
+        }
+        let (contraction, tensor) = self.chain.before(number);
+        let result = self.chain.letters(contraction, tensor);
+        let place = |in_dm: bool| if in_dm { "DM" } else { "HBM" };
+        Some(match passage {
+            None => format!("`{result}` goes through HBM"),
+            Some(passage) if passage.steps.is_empty() => {
+                format!("`{result}` stays in DM, in the layout in which the next contraction reads it")
             }
-        };
-        (0..self.parts.len() - 1).map(own).collect()
+            Some(passage) if rows.is_some() => format!(
+                "`{result}` goes from {} to {} by {}: {} cycles as a kernel of its own",
+                place(passage.starts_in_dm()),
+                place(passage.arrives_in_dm()),
+                passage.name,
+                passage.cycles
+            ),
+            Some(Passage { name, cycles, .. }) => format!(
+                "`{result}` stays in DM, and comes to the layout of the next contraction by {name}: {cycles} cycles as a kernel \
+                 of its own"
+            ),
+        })
     }
 
     /// The module of a contraction: its types, and its functions.
@@ -92,6 +119,7 @@ impl ChainKernel {
         let mut text = String::new();
         plan.types(&mut text)?;
         plan.moves(&mut text)?;
+        plan.bias(&mut text)?;
         plan.passes(&mut text)?;
         if plan.schedule.is_resident {
             plan.resident(&mut text)?
@@ -137,48 +165,92 @@ impl ChainKernel {
         format!("{}::{}", MODULES[number], if is_stream { "Stream" } else { "Block" })
     }
 
-    fn way_name(number: usize) -> String {
-        format!("{}_to_{}", MODULES[number - 1], MODULES[number])
+    /// The name of the function of a passage.
+    fn way_name(&self, number: usize) -> String {
+        let to = MODULES[number];
+        match (&self.chain.rows[number], number.checked_sub(1)) {
+            (None, before) => format!("{}_to_{to}", MODULES[before.unwrap_or(0)]),
+            (Some(rows), None) => format!("{}_to_{to}", rows.name()),
+            (Some(rows), Some(before)) => format!("{}_{}_{to}", MODULES[before], rows.name()),
+        }
+    }
+
+    /// The types of a passage: of what it takes and of what it makes.
+    fn way_types(&self, number: usize, passage: &Passage) -> [String; 2] {
+        let (contraction, tensor) = self.chain.before(number);
+        let of_hbm = |element| passage.from.type_text(element);
+        let from = match number.checked_sub(1) {
+            None => format!("&{}", of_hbm(self.chain.problems[contraction].element_of(tensor))),
+            Some(before) if passage.starts_in_dm() => format!("{}::Kept", MODULES[before]),
+            Some(before) => format!("{}::HbmY", MODULES[before]),
+        };
+        let to = match passage.arrives_in_dm() {
+            true => self.arriving_type(number),
+            false => passage.to.type_text(MADE),
+        };
+        [from, to]
     }
 
     /// The function that brings a result to the layout of an operand.
     fn way(&self, out: &mut String, number: usize, passage: &Passage) -> core::fmt::Result {
-        let (element, made) = (self.chain.problems[number].element, self.arriving_type(number));
-        writeln!(
-            out,
-            "/// Brings `{}` to the layout in which the {} contraction reads it: {}.",
-            self.result(number - 1),
-            MODULES[number],
-            passage.name
-        )?;
-        writeln!(
-            out,
-            "fn {}(ctx: &mut Context, x: {}::Kept) -> {made} {{",
-            Self::way_name(number),
-            MODULES[number - 1]
-        )?;
+        let rows = self.chain.rows[number].as_ref();
+        let (contraction, tensor) = self.chain.before(number);
+        let mut element = self.chain.problems[contraction].element_of(tensor);
+        let [from, to] = self.way_types(number, passage);
+        let result = self.chain.letters(contraction, tensor);
+        match rows {
+            Some(rows) => writeln!(
+                out,
+                "/// `{}` of `{result}`, for the {} contraction: {}.",
+                rows.text(),
+                MODULES[number],
+                passage.name
+            )?,
+            None => writeln!(
+                out,
+                "/// Brings `{result}` to the layout in which the {} contraction reads it: {}.",
+                MODULES[number], passage.name
+            )?,
+        }
+        writeln!(out, "fn {}(ctx: &mut Context, x: {from}) -> {to} {{", self.way_name(number))?;
         let last = passage.steps.len() - 1;
+        let mut source = STEPS[0];
         for (step, (own, place)) in passage.steps.iter().enumerate() {
-            let names =
-                [if step == 0 { STEPS[0] } else { STEPS[1] }, if step == last { STEPS[2] } else { STEPS[1] }];
-            let mut text = calls(own, element, place, names);
-            if step == last {
+            let is_rows = |step: usize| matches!(passage.steps.get(step), Some((Move::Rows(_), _)));
+            let name = match step {
+                _ if step == last => STEPS[2],
+                _ if is_rows(step) => "made",
+                _ if is_rows(step + 1) => "rows",
+                _ => STEPS[1],
+            };
+            let mut text = match own {
+                Move::Step(own) => calls(own, element, place, [source, name]),
+                Move::Rows(own) => {
+                    element = MADE;
+                    own.text([source, name, &place.type_text(MADE)])
+                }
+            };
+            if step == last && passage.arrives_in_dm() {
                 let long = place.type_text(element);
-                text = text.replace(&long.replacen('<', "::<", 1), &made).replace(&long, &made);
+                text = text.replace(&long.replacen('<', "::<", 1), &to).replace(&long, &to);
             }
             for line in text.lines() {
                 writeln!(out, "    {line}")?;
             }
+            source = name;
         }
         writeln!(out, "    y\n}}\n")
     }
 
-    /// The operands that are in HBM before the kernel: the contraction, the operand, and its name.
+    /// The operands and biases that are in HBM before the kernel: the contraction, the operand, or [`BIAS`], and its name.
     pub(super) fn operands(&self) -> Vec<(usize, usize, String)> {
         let mut found = Vec::new();
         for (number, sources) in self.chain.sources.iter().enumerate() {
             for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
                 found.push((number, operand, format!("{}{}", NAMES[operand], number + 1)));
+            }
+            if self.placed[number].layout.bias.is_some() {
+                found.push((number, BIAS, format!("b{}", number + 1)));
             }
         }
         found
@@ -187,8 +259,9 @@ impl ChainKernel {
     fn device(&self, out: &mut String) -> core::fmt::Result {
         let last = self.parts.len() - 1;
         let parameters: Vec<String> = (self.operands().iter())
-            .map(|(number, operand, name)| {
-                format!("{name}: &{}::Hbm{}", MODULES[*number], NAMES[*operand].to_uppercase())
+            .map(|(number, operand, name)| match (self.parts[*number].passage.as_deref(), number, operand) {
+                (Some(passage), 0, 0) => format!("{name}: {}", self.way_types(0, passage)[0]),
+                _ => format!("{name}: &{}::{}", MODULES[*number], hbm_name(*operand)),
             })
             .collect();
         writeln!(out, "/// `{}`.", self.chain.text())?;
@@ -202,19 +275,29 @@ impl ChainKernel {
         for (number, (part, plan)) in self.parts.iter().zip(&self.placed).enumerate() {
             let module = MODULES[number];
             if part.passage.as_ref().is_some_and(|passage| !passage.steps.is_empty()) {
-                writeln!(out, "    let y{number} = {}(ctx, y{number});", Self::way_name(number))?;
+                let name = if number == 0 { "x1".to_string() } else { format!("y{number}") };
+                writeln!(out, "    let {name} = {}(ctx, {name});", self.way_name(number))?;
             }
             if number < last {
                 let kind = if plan.schedule.kept.result { "Kept" } else { "HbmY" };
                 writeln!(out, "    let mut y{} = {module}::{kind}::new(ctx);", number + 1)?;
             }
             let argument = |operand: usize| match self.chain.sources[number][operand] {
+                None if (number, operand) == (0, 0) && part.passage.is_some() => {
+                    format!("{}x1", if part.arrives_in_dm() { "" } else { "&" })
+                }
                 None => format!("{}{}", NAMES[operand], number + 1),
                 Some(source) if plan.schedule.kept.operand == Some(operand) => format!("y{}", source + 1),
                 Some(source) => format!("&y{}", source + 1),
             };
             let result = if number == last { "y".to_string() } else { format!("&mut y{}", number + 1) };
-            writeln!(out, "    {module}::contraction(ctx, {}, {}, {result});", argument(0), argument(1))?;
+            let bias = if plan.layout.bias.is_some() { format!("b{}, ", number + 1) } else { String::new() };
+            writeln!(
+                out,
+                "    {module}::contraction(ctx, {}, {}, {bias}{result});",
+                argument(0),
+                argument(1)
+            )?;
         }
         writeln!(out, "}}\n")
     }

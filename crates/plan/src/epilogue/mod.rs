@@ -10,7 +10,9 @@ mod program;
 mod text;
 
 pub use lower::{Ends, apply, bring_bias, load_bias};
+pub(crate) use program::method;
 pub use program::{Action, Operand, Program};
+pub(crate) use text::operator;
 
 use crate::problem::{Axis, ProblemError, Role};
 
@@ -65,6 +67,12 @@ impl Step {
             steps.push(step);
         }
         Ok(steps)
+    }
+
+    /// Tells if a word names a step.
+    pub(crate) fn is_named(word: &str) -> bool {
+        let name = word.split([':', '=']).next().unwrap_or_default();
+        ["bias", "scale"].contains(&name) || PLAIN.iter().any(|(plain, _)| *plain == name)
     }
 
     fn one(word: &str, axes: &[Axis], result: &[usize]) -> Result<Self, ProblemError> {

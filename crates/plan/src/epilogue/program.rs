@@ -226,7 +226,7 @@ impl Pass {
 }
 
 /// The call of an operator.
-pub(super) fn method(op: BinaryOperator) -> &'static str {
+pub(crate) fn method(op: BinaryOperator) -> &'static str {
     match op {
         BinaryOperator::Fp(_) => "vector_fp_binary",
         BinaryOperator::FpDiv(_) => "vector_fp_div",

@@ -7,7 +7,7 @@ use core::fmt::Write as _;
 use furiosa_visa_rules::command::{BinaryOperator, FpBinaryOp};
 
 /// An operator, as a kernel writes it.
-fn operator(op: BinaryOperator) -> String {
+pub(crate) fn operator(op: BinaryOperator) -> String {
     match op {
         BinaryOperator::Fp(FpBinaryOp::MulF(unit)) => format!("FpBinaryOp::MulF({unit})"),
         BinaryOperator::FpDiv(op) => format!("{op}.with_mode(BinaryArgMode::Mode01)"),

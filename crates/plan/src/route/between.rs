@@ -16,7 +16,7 @@ use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::spec;
 
 /// The digits of a place, outermost first: clusters, slices and elements.
-fn order_of(place: &Place) -> Option<Parts> {
+pub(crate) fn order_of(place: &Place) -> Option<Parts> {
     match place {
         Place::Hbm { element } => parts_of(element),
         Place::Dm { cluster, slice, element } => {
@@ -81,7 +81,7 @@ fn reordered(place: &Place, order: &Parts, values: &Values) -> Option<Place> {
 }
 
 /// An order spread over the slices of clusters: as many slices as divide it.
-fn spread(order: &Parts, cluster: &'static Expr, values: &Values) -> Option<Place> {
+pub(crate) fn spread(order: &Parts, cluster: &'static Expr, values: &Values) -> Option<Place> {
     let mut lists = [live(order), units_of(cluster)?];
     refine(&mut lists)?;
     let [order, clusters] = lists;

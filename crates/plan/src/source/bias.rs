@@ -18,7 +18,7 @@ impl Plan {
     }
 
     /// The functions that bring and load it.
-    pub(super) fn bias(&self, out: &mut String) -> core::fmt::Result {
+    pub(crate) fn bias(&self, out: &mut String) -> core::fmt::Result {
         let (Some(bias), Some(element), Some(place)) =
             (&self.layout.bias, self.problem.bias_element(), self.schedule.bias)
         else {

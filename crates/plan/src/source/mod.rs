@@ -4,7 +4,7 @@ mod bias;
 pub(crate) mod host;
 mod kernel;
 mod passes;
-mod test;
+pub(crate) mod test;
 
 use crate::choice::{Level, Spread, Sums};
 use crate::layout::Mapping;

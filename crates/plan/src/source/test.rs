@@ -2,13 +2,39 @@
 
 use super::host;
 use crate::epilogue::{GELU_FACTOR, Step};
-use crate::problem::Role;
+use crate::problem::{Problem, Role};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
 
 /// Products up to which the test compares every element of the result.
 const CHECKED_PRODUCTS: u64 = 1 << 24;
+
+/// The value behind a step of an epilogue, from the `value` before it, in a test with a function `sigmoid`.
+pub(crate) fn next_value(problem: &Problem, step: &Step, is_integer: bool) -> String {
+    match step {
+        Step::Bias(axis) => {
+            let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
+            if is_integer { format!("value.wrapping_add({own})") } else { format!("value + {own} as f32") }
+        }
+        Step::Relu if is_integer => "value.max(0)".to_string(),
+        Step::Relu => "value.max(0.0)".to_string(),
+        Step::Scale(factor) => format!("value * {factor:?}"),
+        Step::Silu => "value * sigmoid(value)".to_string(),
+        Step::Gelu => format!("value * sigmoid({GELU_FACTOR:?} * value)"),
+        Step::Sigmoid => "sigmoid(value)".to_string(),
+        Step::Tanh => "f64::from(value).tanh() as f32".to_string(),
+        Step::Exp => "f64::from(value).exp() as f32".to_string(),
+    }
+}
+
+/// The function `sigmoid` of a test.
+pub(crate) const SIGMOID: &str = "let sigmoid = |x: f32| (1.0 / (1.0 + (-f64::from(x)).exp())) as f32;";
+
+/// Tells if a step needs the function `sigmoid`.
+pub(crate) fn needs_sigmoid(step: &Step) -> bool {
+    matches!(step, Step::Silu | Step::Gelu | Step::Sigmoid)
+}
 
 impl Plan {
     /// Compares an element `y` of the result with what follows from the `sum` of the host.
@@ -20,32 +46,15 @@ impl Plan {
         } else {
             writeln!(out, "        let mut value = sum{};", if is_integer { "" } else { " as f32" })?;
         }
-        if problem.epilogue.iter().any(|step| matches!(step, Step::Silu | Step::Gelu | Step::Sigmoid)) {
-            writeln!(out, "        let sigmoid = |x: f32| (1.0 / (1.0 + (-f64::from(x)).exp())) as f32;")?;
+        if problem.epilogue.iter().any(needs_sigmoid) {
+            writeln!(out, "        {SIGMOID}")?;
         }
         for step in &problem.epilogue {
             if is_integer && !step.takes_integers() {
                 writeln!(out, "        let mut value = value as f32;")?;
                 is_integer = false;
             }
-            let next = match step {
-                Step::Bias(axis) => {
-                    let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
-                    if is_integer {
-                        format!("value.wrapping_add({own})")
-                    } else {
-                        format!("value + {own} as f32")
-                    }
-                }
-                Step::Relu if is_integer => "value.max(0)".to_string(),
-                Step::Relu => "value.max(0.0)".to_string(),
-                Step::Scale(factor) => format!("value * {factor:?}"),
-                Step::Silu => "value * sigmoid(value)".to_string(),
-                Step::Gelu => format!("value * sigmoid({GELU_FACTOR:?} * value)"),
-                Step::Sigmoid => "sigmoid(value)".to_string(),
-                Step::Tanh => "f64::from(value).tanh() as f32".to_string(),
-                Step::Exp => "f64::from(value).exp() as f32".to_string(),
-            };
+            let next = next_value(problem, step, is_integer);
             writeln!(out, "        value = {next};")?;
         }
         let output = problem.output;

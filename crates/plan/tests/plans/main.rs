@@ -5,6 +5,7 @@
 
 mod chain;
 mod epilogue;
+mod parts;
 mod problems;
 mod route;
 mod search;

@@ -1,0 +1,373 @@
+//! Parts of chains between contractions: functions of rows, and steps behind sums. The chip computes every bit of what the
+//! host does with the same roundings, in the cycles that were predicted.
+
+use crate::chain::{random_kernel, run, told};
+use furiosa_visa_plan::chain::rows::{RowKind, Rows};
+use furiosa_visa_plan::chain::{Chain, ChainKernel, plan_chain};
+use furiosa_visa_plan::epilogue::Step;
+use furiosa_visa_plan::{Problem, Search};
+use furiosa_visa_rules::scalar::{ElementType, bf16};
+use furiosa_visa_std::clock::Profile;
+use reference::cases::for_cases;
+use reference::random::Random;
+use std::cell::Cell;
+
+/// A chain of a random form with functions of rows and steps.
+fn random_chain(random: &mut Random) -> Chain {
+    let forms = [
+        ("mk,fk->mf; ROWS:f; mf,nf->mn", "MN", "KF"),
+        ("mk,fk->mf; ROWS:f; nf,mf->nm", "MN", "KF"),
+        ("fk,mk->fm; ROWS:f; fm,fn->mn", "MN", "KF"),
+        ("hqd,hkd->hqk; ROWS; hqk,hdk->hqd", "HQ", "KD"),
+        ("hqd,hkd->hqk; ROWS; hqk,hkd->hqd", "HQ", "KD"),
+        ("FRONT:k; mk,nk->mn", "MN", "K"),
+        ("FRONT:k; mk,fk->mf; STEP; mf,nf->mn", "MN", "KF"),
+        ("mk,fk->mf; STEP; mf,nf->mn; STEP", "MN", "KF"),
+        ("mk,fk->mf; STEP, ROWS; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
+        ("mk,fk->mf; ROWS; mf,nf->mn; mn,mf->nf", "M", "KFN"),
+    ];
+    let (text, free, summed) = random.pick(&forms);
+    let rows = ["scale=0.125, softmax", "softmax", "bias, softmax", "rmsnorm", "rmsnorm=0.5", "layernorm"];
+    let steps =
+        ["bias", "bias, silu", "relu", "silu", "gelu", "sigmoid", "tanh", "scale=0.3", "scale=-2, relu"];
+    let mut made = text.to_string();
+    let front = ["softmax", "rmsnorm", "layernorm=1e-3"];
+    for (word, list) in [("FRONT", &front[..]), ("ROWS", &rows[..]), ("STEP", &steps[..])] {
+        while made.contains(word) {
+            made = made.replacen(word, random.pick(list), 1);
+        }
+    }
+    let mut axes: Vec<String> =
+        free.chars().map(|axis| format!("{axis}={}", random.pick(&[1, 2, 3, 4, 8, 16]))).collect();
+    axes.extend(summed.chars().map(|axis| format!("{axis}={}", random.pick(&[16, 32, 48, 64, 128]))));
+    let output = random.pick(&[Some(ElementType::Bf16), Some(ElementType::F32), None]);
+    Chain::new(&made, &axes.join(","), ElementType::Bf16, output)
+        .unwrap_or_else(|error| panic!("{made}: {error}"))
+}
+
+fn rounded(value: f32) -> f32 {
+    bf16::from_f32(value).to_f32()
+}
+
+/// What follows a sum. Functions of 64 bits are rounded to 32, as those of the chip are.
+fn followed(problem: &Problem, sum: f32, bias: f32) -> f32 {
+    let sigmoid = |x: f32| (1.0 / (1.0 + (-f64::from(x)).exp())) as f32;
+    problem.epilogue.iter().fold(sum, |value, step| match step {
+        Step::Relu => value.max(0.0),
+        Step::Scale(factor) => value * factor,
+        Step::Silu => value * sigmoid(value),
+        Step::Gelu => value * sigmoid(1.702 * value),
+        Step::Sigmoid => sigmoid(value),
+        Step::Tanh => f64::from(value).tanh() as f32,
+        Step::Exp => f64::from(value).exp() as f32,
+        Step::Bias(_) => value + bias,
+    })
+}
+
+/// A function of rows of a tensor, in the order of the chip.
+fn of_rows(rows: &Rows, tensor: &[f32], sizes: &[usize], place: usize) -> Vec<f32> {
+    let stride: usize = sizes[place + 1..].iter().product();
+    let mut made = vec![0.0; tensor.len()];
+    for first in (0..tensor.len()).filter(|first| first / stride % rows.size == 0) {
+        let places = (0..rows.size).map(|k| first + k * stride);
+        let row: Vec<f32> = places.clone().map(|place| tensor[place]).collect();
+        let (numbers, divisor): (Vec<f32>, f32) = match rows.kind {
+            RowKind::Softmax { scale } => {
+                let greatest = row.iter().copied().fold(f32::MIN, f32::max);
+                let power = |x: &f32| f64::from((x - greatest) * scale).exp() as f32;
+                let powers: Vec<f32> = row.iter().map(power).collect();
+                let sum = powers.iter().fold(0.0, |sum, power| sum + power);
+                (powers, sum)
+            }
+            RowKind::RmsNorm { epsilon } | RowKind::LayerNorm { epsilon } => {
+                let count = rows.size as f32;
+                let mean = match rows.kind {
+                    RowKind::LayerNorm { .. } => row.iter().fold(0.0, |sum, x| sum + x) / count,
+                    _ => 0.0,
+                };
+                let centred: Vec<f32> = row.iter().map(|x| x - mean).collect();
+                let square = centred.iter().fold(0.0, |sum, x| sum + x * x) / count;
+                (centred, (square + epsilon).sqrt())
+            }
+        };
+        for (place, number) in places.zip(numbers) {
+            made[place] = rounded(number / divisor);
+        }
+    }
+    made
+}
+
+/// The sums of a contraction, exact for whole numbers, and for operands of which one has a single number for each sum.
+fn summed(problem: &Problem, operands: [&[f32]; 2]) -> Vec<f32> {
+    let mut sums = vec![0f64; problem.elements(2)];
+    let count: usize = problem.axes.iter().map(|axis| axis.size).product();
+    for number in 0..count {
+        let mut rest = number;
+        let index: Vec<usize> = (problem.axes.iter())
+            .map(|axis| {
+                let own = rest % axis.size;
+                rest /= axis.size;
+                own
+            })
+            .collect();
+        let place = |tensor: usize| {
+            let axes = problem.tensors[tensor].iter();
+            axes.fold(0, |place, &axis| place * problem.axes[axis].size + index[axis])
+        };
+        sums[place(2)] += f64::from(operands[0][place(0)]) * f64::from(operands[1][place(1)]);
+    }
+    sums.into_iter().map(|sum| sum as f32).collect()
+}
+
+/// An operand that picks one number for each of its sums, with a sign: its sums are exact in any order.
+fn picked(random: &mut Random, problem: &Problem, operand: usize) -> Vec<f32> {
+    let axes = &problem.tensors[operand];
+    let is_summed = |axis: usize| !problem.tensors[2].contains(&axis);
+    let mut values = vec![0.0; problem.elements(operand)];
+    let mut chosen = std::collections::HashMap::new();
+    for (place, value) in values.iter_mut().enumerate() {
+        let (mut rest, mut kept, mut at) = (place, Vec::new(), 0);
+        for &axis in axes.iter().rev() {
+            let size = problem.axes[axis].size;
+            if is_summed(axis) {
+                at = at * size + rest % size
+            } else {
+                kept.push(rest % size)
+            }
+            rest /= size;
+        }
+        let summed = axes.iter().filter(|axis| is_summed(**axis));
+        let count: usize = summed.map(|&axis| problem.axes[axis].size).product();
+        let own = chosen.entry(kept).or_insert_with(|| (random.below(count), random.pick(&[1.0, -1.0, 2.0])));
+        if own.0 == at {
+            *value = own.1;
+        }
+    }
+    values
+}
+
+fn bytes_of(values: &[f32], element: ElementType) -> Vec<u8> {
+    match element {
+        ElementType::F32 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        _ => values.iter().flat_map(|value| bf16::from_f32(*value).to_bits().to_le_bytes()).collect(),
+    }
+}
+
+/// The place of an axis among those of the result.
+fn place_of(problem: &Problem, axis: usize) -> usize {
+    problem.tensors[2].iter().position(|own| *own == axis).expect("the result has it")
+}
+
+/// The operands of a chain that are in HBM, then its biases, and the bytes of its result.
+fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let (mut operands, mut biases, mut results) = (Vec::new(), Vec::new(), Vec::<Vec<f32>>::new());
+    for (number, (problem, sources)) in chain.problems.iter().zip(&chain.sources).enumerate() {
+        let is_whole = number == 0 && chain.rows[0].is_none();
+        let mut own = |operand: usize| match sources[operand] {
+            Some(source) => results[source].clone(),
+            None => {
+                let values = match is_whole || (number, operand) == (0, 0) {
+                    true => (0..problem.elements(operand)).map(|_| random.below(9) as f32 - 4.0).collect(),
+                    false => picked(random, problem, operand),
+                };
+                operands.push(bytes_of(&values, problem.element));
+                values
+            }
+        };
+        let [mut first, second] = [own(0), own(1)];
+        let sizes = |tensor: usize| -> Vec<usize> {
+            problem.tensors[tensor].iter().map(|&axis| problem.axes[axis].size).collect()
+        };
+        let place = |rows: &Rows, names: &[usize]| {
+            names.iter().position(|&axis| problem.axes[axis].name == rows.axis).expect("it has the axis")
+        };
+        if let (0, Some(rows)) = (number, &chain.rows[0]) {
+            first = of_rows(rows, &first, &sizes(0), place(rows, &problem.tensors[0]));
+        }
+        let sums = summed(problem, [&first, &second]);
+        // The bias of each element of the result.
+        let own = problem.bias_axis().map(|axis| (place_of(problem, axis), problem.axes[axis].size));
+        let count = own.map_or(0, |(_, size)| size);
+        let bias: Vec<f32> = (0..count).map(|_| random.below(21) as f32 / 4.0 - 2.5).collect();
+        let strides = own.map_or(1, |(place, _)| sizes(2)[place + 1..].iter().product::<usize>());
+        let at = |element: usize| bias.get(element / strides % count.max(1)).copied().unwrap_or(0.0);
+        let elements = sums.into_iter().enumerate();
+        let mut result: Vec<f32> = elements.map(|(place, sum)| followed(problem, sum, at(place))).collect();
+        if own.is_some() {
+            biases.push(bytes_of(&bias, ElementType::F32));
+        }
+        match chain.rows.get(number + 1) {
+            Some(Some(rows)) => result = of_rows(rows, &result, &sizes(2), place(rows, &problem.tensors[2])),
+            Some(None) => result.iter_mut().for_each(|value| *value = rounded(*value)),
+            None => {}
+        }
+        results.push(result);
+    }
+    let output = chain.problems.last().expect("it has contractions").output;
+    operands.extend(biases);
+    (operands, bytes_of(results.last().expect("it has results"), output))
+}
+
+/// Runs a kernel, and compares every bit and the cycles.
+fn check(random: &mut Random, kernel: &ChainKernel) -> Result<(), String> {
+    let chain = &kernel.chain;
+    let (operands, expected) = of_host(random, chain);
+    let (bytes, cycles) = run(kernel, operands);
+    if bytes != expected {
+        let bits = chain.problems.last().expect("it has contractions").output.bits();
+        let mut differ = bytes.chunks(bits / 8).zip(expected.chunks(bits / 8)).filter(|(a, b)| a != b);
+        let first = differ.next();
+        return Err(format!("{}: {} other values: {first:?}", told(kernel), 1 + differ.count()));
+    }
+    if cycles != kernel.cycles {
+        return Err(format!("{}: {cycles} cycles, but {} were predicted", told(kernel), kernel.cycles));
+    }
+    if chain.bounds(Profile::default()).cycles() > cycles {
+        return Err(format!("{}: {cycles} cycles are below the bound", told(kernel)));
+    }
+    Ok(())
+}
+
+#[test]
+fn functions_of_rows_compute_every_bit_of_the_host() {
+    let kernels = Cell::new(0u64);
+    let count = for_cases(8, |random| {
+        let chain = random_chain(random);
+        let kernel = if random.chance(50) {
+            random_kernel(random, &chain)
+        } else {
+            let outcome = plan_chain(&chain, &Search { top: 20, ..Search::default() });
+            let count = outcome.kernels.len();
+            outcome.kernels.into_iter().nth(random.below(count.max(1)))
+        };
+        let Some(kernel) = kernel else { return Ok(()) };
+        kernels.set(kernels.get() + 1);
+        check(random, &kernel)
+    });
+    assert!(4 * kernels.get() >= 3 * count, "{} of {count} chains have a kernel", kernels.get());
+}
+
+/// Rows stay where the contraction leaves them, and where the next one reads them; or they come from HBM and go there.
+#[test]
+fn rows_in_place_and_through_hbm() {
+    for_cases(1, |random| {
+        let sizes = format!("B=2,H={},S=16,D=16", random.pick(&[2, 4]));
+        let chain = chain("bhd,bhsd->bhs; bias, softmax; bhs,bhsd->bhd", &sizes)?;
+        let outcome = plan_chain(&chain, &Search { top: 20, ..Search::default() });
+        let is_in_place = |kernel: &&ChainKernel| {
+            kernel.parts[1].passage.as_ref().is_some_and(|passage| passage.name == "softmax")
+        };
+        let in_place = outcome.kernels.iter().find(is_in_place).expect("no way is needed");
+        check(random, in_place)?;
+        let through_hbm = outcome.through_hbm.as_ref().expect("there are ways to HBM");
+        assert_eq!(through_hbm.staying(), 0);
+        check(random, through_hbm)
+    });
+}
+
+fn chain(text: &str, axes: &str) -> Result<Chain, String> {
+    Chain::new(text, axes, ElementType::Bf16, None).map_err(|error| error.to_string())
+}
+
+const AXES: &str = "M=16,K=16,F=16,N=16";
+
+/// Steps belong to the contraction before them, functions of rows to the gap, and a factor in front of a softmax to it.
+#[test]
+fn parts_belong_to_the_contraction_before_them() {
+    let made = chain("rmsnorm:K; mk,fk->mf; bias, relu; scale=0.125, softmax; mf,nf->mn; silu", AXES)
+        .expect("a chain");
+    let kinds: Vec<_> = made.rows.iter().map(|rows| rows.as_ref().map(|rows| rows.kind)).collect();
+    let softmax = RowKind::Softmax { scale: 0.125 };
+    assert_eq!(kinds, [Some(RowKind::RmsNorm { epsilon: 1e-5 }), Some(softmax)]);
+    let steps: Vec<String> = made.problems.iter().map(Problem::epilogue_text).collect();
+    assert_eq!(steps, ["bias:F,relu", "silu"]);
+    assert_eq!(made.text(), "rmsnorm:k; mk,fk->mf; bias:F, relu, scale=0.125, softmax:f; mf,nf->mn; silu");
+    assert_eq!(chain(&made.text(), AXES).expect("the same").text(), made.text());
+    // What a function of rows takes stays a sum, and what it makes is an operand.
+    let outputs: Vec<_> = made.problems.iter().map(|problem| problem.output).collect();
+    assert_eq!(outputs, [ElementType::F32, ElementType::F32]);
+    assert_eq!((made.arriving(0), made.arriving(1), made.may_stay(0)), (Some(0), Some(0), true));
+    // A negative factor, and one in front of a norm, are steps.
+    for text in ["mk,fk->mf; scale=-1, softmax; mf,nf->mn", "mk,fk->mf; scale=2, layernorm=0:m; mf,nf->mn"] {
+        let made = chain(text, AXES).expect("a chain");
+        assert_eq!(made.problems[0].epilogue.len(), 1, "{text}");
+        assert_eq!(chain(&made.text(), AXES).expect("the same").rows, made.rows);
+    }
+    // Both results behind a softmax go through HBM if several contractions take it; the sums in front of it need not.
+    let twice = chain("mk,fk->mf; softmax; mf,nf->mn; mn,mf->nf", AXES).expect("a chain");
+    assert_eq!((twice.arriving(1), twice.may_stay(0)), (None, true));
+}
+
+#[test]
+fn parts_that_are_none_are_refused() {
+    let refused = |text: &str, axes: &str, message: &str| {
+        assert_eq!(chain(text, axes).expect_err("it is refused"), format!("chain: {message}"));
+    };
+    refused(
+        "mk,fk->mf; softmax(mf); mf,nf->mn",
+        AXES,
+        "`softmax(mf)` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, relu, \
+         silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one",
+    );
+    refused(
+        "mk,fk->mf; softmax:k; mf,nf->mn",
+        AXES,
+        "`softmax:k` is along no axis of `mf`; write `softmax:m` or `softmax:f`",
+    );
+    refused(
+        "mk,fk->mf; softmax=2; mf,nf->mn",
+        AXES,
+        "`softmax=2` is no softmax, which takes no number; write a factor in front of it: `scale=0.125, softmax`",
+    );
+    for word in ["rmsnorm=small", "rmsnorm=-1"] {
+        refused(
+            &format!("{word}; mk,nk->mn"),
+            "M=16,K=16,N=16",
+            &format!("`{word}` has no number to add to a mean square; write for example `rmsnorm=1e-6`"),
+        );
+    }
+    refused(
+        "mk,fk->mf; softmax, relu; mf,nf->mn",
+        AXES,
+        "`relu` follows `softmax`, but what follows sums is in the pass that makes them; put it in front of `softmax`, or \
+         behind the next contraction",
+    );
+    refused(
+        "mk,fk->mf; softmax; rmsnorm; mf,nf->mn",
+        AXES,
+        "`rmsnorm` follows `softmax` without a contraction between them; leave one of them out",
+    );
+    refused(
+        "relu; mk,fk->mf; mf,nf->mn",
+        AXES,
+        "`relu` is in front of the first contraction, but follows sums; put it behind a contraction",
+    );
+    refused(
+        "mk,fk->mf; mf,nf->mn; softmax",
+        AXES,
+        "no contraction is behind `softmax`; a chain ends with one, so do `softmax` in a kernel of your own, with \
+         `kernels::softmax`, `rms_norm` or `layer_norm`",
+    );
+    // 8 elements are a packet, and 12 are none.
+    assert!(chain("mk,fk->mf; softmax:m; mf,nf->mn", "M=8,K=16,F=16,N=16").is_ok());
+    refused(
+        "mk,fk->mf; softmax:m; mf,nf->mn",
+        "M=12,K=16,F=16,N=16",
+        "`softmax:m` is of rows of 12 elements, but a slice takes rows in packets of 8; make `M` a multiple of 8",
+    );
+    // One contraction is a chain with a norm in front of it, and 8 are the most.
+    assert!(chain("rmsnorm; mk,nk->mn", "M=16,K=16,N=16").is_ok());
+    let long = |count: usize| vec!["mk,nk->mn"; count].join("; ");
+    assert!(!chain(&long(8), "M=16,K=16,N=16").expect_err("no result is an operand").contains("a chain has"));
+    assert!(
+        chain(&long(9), "M=16,K=16,N=16")
+            .expect_err("too many")
+            .contains("has 9 contractions, and a chain has 2 to 8")
+    );
+    let error =
+        Chain::new("rmsnorm; mk,nk->mn", "M=16,K=32,N=16", ElementType::I8, None).expect_err("no bf16");
+    assert_eq!(
+        error.to_string(),
+        "dtype: `rmsnorm` makes bf16, which `mk,nk->mn` does not multiply with i8; take bf16"
+    );
+}
