@@ -133,7 +133,8 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         let cycles = rates.networks(used, part, copies > 1);
         live(problem, choice, cycles, |_| true)
     };
-    let bring_stream = moved(parts * stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let stream_bytes = (choice.local(problem)[0] * problem.element.bits()) as u64 / 8;
+    let bring_stream = moved(parts * stream_bytes, choice.stream_spread, slices(of_weights));
     let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
     let rounds = rounds(problem, choice, schedule);
     let units = copies(problem, choice, choice.stream()) * units_of_runs(problem, choice, choice.stream())

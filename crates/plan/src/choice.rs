@@ -171,9 +171,15 @@ impl Choice {
     /// Elements of a slice's part of a tile of the stream, of a block of weights, and of the sums of both.
     pub fn local(&self, problem: &Problem) -> [usize; 3] {
         let local = |role| self.extent(problem, role, Level::Local);
-        let (stream, weights, summed) =
-            (local(Role::Of(self.stream())), local(Role::Of(self.weights)), local(Role::Summed));
-        [stream * summed, weights * summed, stream * weights]
+        let (of_stream, of_weights) = (Role::Of(self.stream()), Role::Of(self.weights));
+        let (stream, weights, summed) = (local(of_stream), local(of_weights), local(Role::Summed));
+        let own = problem.axes.iter().zip(&self.splits).enumerate();
+        let elements = own.map(|(axis, (own, split))| match problem.window(self.stream(), axis) {
+            Some(window) => window.positions(split.at(Level::Local), &problem.axes),
+            None if problem.is_tap(axis) || own.role == of_weights || own.role == Role::Batch => 1,
+            None => split.at(Level::Local),
+        });
+        [elements.product(), weights * summed, stream * weights]
     }
 }
 

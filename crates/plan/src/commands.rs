@@ -127,7 +127,7 @@ impl<'a> Kernel<'a> {
     fn tile(&self, tensor: usize, step: usize) -> Result<Tensor, PlanError> {
         let Stored { tiles, .. } = &self.layout.stored[tensor];
         tiles.iter().try_fold(self.tensors[tensor], |whole, tile| {
-            whole.tile(tile.index.expr, tile.element.expr, tile.counter.at(step))
+            whole.tile_of(tile.index.expr, tile.len, tile.element.expr, tile.start(step))
         })
     }
 
@@ -202,8 +202,11 @@ impl<'a> Kernel<'a> {
     /// A stream from DM to its flits.
     fn collected(&self, tensor: &Tensor, path: &Path, sub_context: bool) -> Result<Stream, PlanError> {
         let [time, packet] = &path.fetch;
-        let fetched =
-            Stream::begin(tensor, sub_context)?.fetch(self.problem.element, time.expr, packet.expr)?;
+        let fetched = Stream::begin(tensor, sub_context)?.windows(path.windows)?.fetch(
+            self.problem.element,
+            time.expr,
+            packet.expr,
+        )?;
         let there = match &path.switch_time {
             Some(time) => fetched.call(&Call::Switch {
                 config: None,

@@ -5,6 +5,7 @@ mod digits;
 mod finish;
 mod notation;
 mod turn;
+mod windows;
 
 pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
@@ -16,6 +17,7 @@ use crate::problem::{Problem, Role};
 use digits::Digits;
 use finish::Behind;
 use furiosa_visa_rules::mapping::Ident;
+use furiosa_visa_rules::sequencer::Window;
 use furiosa_visa_rules::spec;
 use turn::Brought;
 
@@ -35,11 +37,15 @@ impl Counter {
     }
 }
 
-/// A tile of a tensor in HBM: the value of a counter in the place of an axis digit.
+/// A tile of a tensor in HBM: the value of a counter in the place of an axis digit, or some positions of an axis in windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// The digit.
     pub index: Mapping,
+    /// Values of it in the tile.
+    pub len: usize,
+    /// Values of it between a tile and the next one.
+    pub step: usize,
     /// What is left of the tensor.
     pub element: Mapping,
     /// The number of the tile.
@@ -64,6 +70,8 @@ pub struct Path {
     pub element: Mapping,
     /// The pass before that, if it comes from HBM in another order.
     pub turn: Option<Turn>,
+    /// The windows in which it is fetched.
+    pub windows: &'static [Window],
     /// Time and packet of the fetch.
     pub fetch: [Mapping; 2],
     /// Time behind the switch, if there is one.
@@ -226,7 +234,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
     let path = |operand: usize, copied: Role, parts: &[String], ahead: &[String]| {
         let (own, spread) = (Role::Of(operand), choice.spread(operand));
-        let element = [digits.local(own, spread, &[], true), parts.to_vec()].concat();
+        let element = [digits.positions(operand, spread), parts.to_vec()].concat();
         let turn = match choice.turned(problem, operand) {
             Some(turned) => {
                 Some(Brought { digits: &digits, notation, own, spread, parts, last }.turn(turned)?)
@@ -234,6 +242,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             None => None,
         };
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
+        let channels = digits.summed_of(operand, spread);
         let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
         let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
@@ -242,8 +251,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)])?,
                 None => slice.clone(),
             },
-            element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
+            element: notation.list(&element.into_iter().chain(channels).collect::<Vec<_>>())?,
             turn,
+            windows: digits.windows(notation, operand)?,
             fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
             switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
             collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],

@@ -62,9 +62,13 @@ impl Plan {
             true => String::new(),
             false => format!(", then `{}`", problem.epilogue_text()),
         };
+        let windows = match problem.windows.is_empty() {
+            true => String::new(),
+            false => format!(" in windows `{}`", problem.windows_text()),
+        };
         writeln!(
             out,
-            "//! `{}` of {} with {}{followed}, in {} cycles.",
+            "//! `{}`{windows} of {} with {}{followed}, in {} cycles.",
             problem.einsum,
             problem.element,
             problem.axes_text(),
@@ -83,7 +87,7 @@ impl Plan {
         )?;
         writeln!(out)?;
         writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
-        writeln!(out, "axes![{}];\n", problem.axes_text())
+        writeln!(out, "axes![{}];\n", problem.mapping_axes())
     }
 
     /// The reasons of the mapping, a sentence each.

@@ -6,6 +6,7 @@ use crate::layout::{Finish, Parts, Path, Stored, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::sequencer::Window;
 
 /// The type of an operand as it is brought.
 fn brought_type(path: &Path, name: &str) -> String {
@@ -29,10 +30,11 @@ impl Plan {
         for tile in &stored.tiles {
             let inner = tile.counter.inner / per;
             let value = if inner <= 1 { step.to_string() } else { format!("{step} / {inner}") };
+            let times = if tile.step == 1 { String::new() } else { format!(" * {}", tile.step) };
             writeln!(
                 out,
-                "    let {name} = {name}.tile::<{}, 1, {}>({value} % {});",
-                tile.index, tile.element, tile.counter.count
+                "    let {name} = {name}.tile::<{}, {}, {}>({value} % {}{times});",
+                tile.index, tile.len, tile.element, tile.counter.count
             )?;
         }
         Ok(())
@@ -186,14 +188,19 @@ impl Plan {
             self.tile_of_result(out)?;
         }
         match parts {
-            None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
-            Some((Parts { index, of_stream, .. }, count)) => {
-                writeln!(
-                    out,
-                    "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});"
-                )?;
-                writeln!(out, "    (ctx.main.begin(stream))")?;
-            }
+            None if layout.stream.windows.is_empty() => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
+            None => writeln!(out, "    let stream = stream.view();")?,
+            Some((Parts { index, of_stream, .. }, count)) => writeln!(
+                out,
+                "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});"
+            )?,
+        }
+        for Window { input, output, window, stride, dilation } in layout.stream.windows {
+            let axes = format!("m![{input}], m![{output}], m![{window}]");
+            writeln!(out, "    let stream = stream.windows::<{axes}, {stride}, {dilation}>();")?;
+        }
+        if parts.is_some() || !layout.stream.windows.is_empty() {
+            writeln!(out, "    (ctx.main.begin(stream))")?;
         }
         self.collected(out, &layout.stream)?;
         let [time, packet] = &layout.align;
