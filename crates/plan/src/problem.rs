@@ -333,12 +333,17 @@ impl Problem {
         axes.join(", ")
     }
 
-    /// The axes of all mappings: those that operands have in windows, too.
-    pub fn mapping_axes(&self) -> String {
-        let inputs = self.windows.iter().map(|window| {
+    /// The axes of all mappings: those that operands have in windows, too. `in_units`: and those of a window whose axis is in
+    /// several slices.
+    pub(crate) fn mapping_axes(&self, in_units: Option<&Window>) -> String {
+        let mut text = self.axes_text();
+        for window in &self.windows {
             let size = window.positions(self.axes[window.output].size, &self.axes);
-            format!(", {} = {size}", window.input)
-        });
-        self.axes_text() + &inputs.collect::<String>()
+            text += &format!(", {} = {size}", window.input);
+            if in_units == Some(window) {
+                text += &format!(", {} = {size}, {} = 2", window.room_name(), window.side_name());
+            }
+        }
+        text
     }
 }

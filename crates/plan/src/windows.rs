@@ -9,7 +9,7 @@
 //! In the place of `H`, the operand has an axis `InH` of `(H - 1) * 2 + Y` positions: those that windows reach. A border
 //! of zeros is part of it, and the host lays it. Each position is in HBM and in DM once: taps are loops of the fetch.
 
-use crate::choice::Split;
+use crate::choice::{Choice, Level, Split};
 use crate::problem::{Axis, Problem, ProblemError, Role};
 use furiosa_visa_clock::bound::{self, Bounds, Limit, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
@@ -32,6 +32,31 @@ impl Window {
     /// Positions that so many windows reach, one after another.
     pub fn positions(&self, outputs: usize, axes: &[Axis]) -> usize {
         (outputs - 1) * self.stride + axes[self.tap].size
+    }
+
+    /// Positions of the next slice that windows reach, if slices have parts of the axis. `None`: none, or more than the next
+    /// slice has.
+    pub fn neighbours(&self, split: &Split, axes: &[Axis]) -> Option<usize> {
+        let reached = axes[self.tap].size.checked_sub(self.stride)?;
+        (1..=split.at(Level::Local) * self.stride).contains(&reached).then_some(reached)
+    }
+
+    /// Positions in the DM of a slice, with room for as many of the next slice as the slice has itself.
+    pub fn room(&self, split: &Split, axes: &[Axis]) -> usize {
+        match split.at(Level::Cluster) * split.at(Level::Slice) {
+            1 => self.positions(split.at(Level::Local), axes),
+            _ => 2 * split.at(Level::Local) * self.stride,
+        }
+    }
+
+    /// The axis of the room in DM.
+    pub(crate) fn room_name(&self) -> String {
+        self.input.replacen("In", "Room", 1)
+    }
+
+    /// The axis that tells a slice's own positions from those of the next slice.
+    pub(crate) fn side_name(&self) -> String {
+        self.input.replacen("In", "Side", 1)
     }
 }
 
@@ -182,14 +207,28 @@ impl Problem {
     }
 
     /// Whether an axis may be split like this. Taps are whole in a slice, and so are axes in windows, but for the first one: tiles
-    /// of it have the positions of its neighbours, too.
+    /// of it, and slices, have positions of their neighbours, too.
     pub(crate) fn allows(&self, axis: usize, split: &Split) -> bool {
         let [loops, cluster, slice, blocks, _] = split.extents;
-        let Some(window) = self.windows.iter().position(|own| [own.output, own.tap].contains(&axis)) else {
+        let Some(number) = self.windows.iter().position(|own| [own.output, own.tap].contains(&axis)) else {
             return true;
         };
-        let is_tiled = window == 0 && !self.is_tap(axis);
-        split.padded == self.axes[axis].size && cluster * slice * blocks == 1 && (loops == 1 || is_tiled)
+        let is_whole = split.padded == self.axes[axis].size && blocks == 1;
+        match &self.windows[number] {
+            window if number == 0 && window.output == axis => {
+                is_whole && (cluster * slice == 1 || window.neighbours(split, &self.axes).is_some())
+            }
+            _ => is_whole && loops * cluster * slice == 1,
+        }
+    }
+
+    /// The window whose axis is in several clusters or slices.
+    pub(crate) fn in_units(&self, choice: &Choice) -> Option<&Window> {
+        let is_in_units = |window: &&Window| {
+            let split = &choice.splits[window.output];
+            split.at(Level::Cluster) * split.at(Level::Slice) > 1
+        };
+        self.windows.first().filter(is_in_units)
     }
 
     /// Whether slices may load parts of an axis: not of one in windows.

@@ -117,7 +117,11 @@ impl Digits<'_> {
         let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
         let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
         let mut tiles = Vec::new();
-        for &(axis, counter) in counters {
+        // An axis in windows whose parts are in slices is a tile of all of them, further on for the next slice.
+        let in_units = self.problem.in_units(self.choice).filter(|_| self.problem.windowed() == Some(tensor));
+        let only = in_units.filter(|window| self.choice.splits[window.output].at(Level::Loops) == 1);
+        let only = only.map(|window| (window.output, Counter { inner: 1, count: 1 }));
+        for (axis, counter) in counters.iter().copied().chain(only) {
             let is_part = self.problem.axes[axis].role == Role::Summed;
             if is_part && tensor == self.choice.stream() {
                 // A tile of the stream has all parts.

@@ -10,6 +10,7 @@ mod windows;
 pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
 pub use turn::Turn;
+pub use windows::{Cut, Room};
 
 use crate::choice::{Choice, Level, ROWS, ROWS_FILL_FLITS, Spread, Sums};
 use crate::epilogue::Ends;
@@ -139,6 +140,8 @@ pub struct Layout {
     pub slice: Mapping,
     /// The streamed operand.
     pub stream: Path,
+    /// How it is brought, if slices have parts of an axis in windows.
+    pub room: Option<Room>,
     /// The operand in the register file.
     pub weights: Path,
     /// Packet of the sums: the rows, in the lanes of a flit.
@@ -192,8 +195,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
 
     // Units.
     let clusters: Vec<String> = roles.iter().flat_map(|role| digits.level(*role, Level::Cluster)).collect();
-    let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
-    let cluster = notation.filled(&clusters, used, spec::CLUSTERS)?;
+    let used_clusters: usize =
+        roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
+    let cluster = notation.filled(&clusters, used_clusters, spec::CLUSTERS)?;
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
     // The slices, with something else in the place of those of some roles.
     let slices = |replaced: &[(Role, Vec<String>)]| {
@@ -345,8 +349,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
         (None, own)
     } else {
-        let stream_time = &stream_time;
-        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, stream_time, own };
+        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, own };
         let (finish, result) = behind.finish(&slices, replaced)?;
         (Some(finish), result)
     };
@@ -399,8 +402,28 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         None => None,
     };
     let stored = |tensor| digits.stored(notation, tensor, &counters);
+    let stored = [stored(0)?, stored(1)?, stored(2)?];
+    let room = match problem.in_units(choice) {
+        None => None,
+        Some(_) => {
+            let of = |role: &Role| match *role == of_stream {
+                true => digits.level_in_room(Level::Cluster),
+                false => digits.level(*role, Level::Cluster),
+            };
+            let clusters: Vec<String> = roles.iter().flat_map(of).collect();
+            let cluster = notation.filled(&clusters, used_clusters, spec::CLUSTERS)?;
+            let mut replaced = vec![(of_stream, digits.level_in_room(Level::Slice))];
+            if let Some(spread) = choice.stream_spread {
+                replaced.push((of_weights, digits.partly_spread(of_weights, spread)?));
+            }
+            let behind = [parts.clone(), digits.summed_of(choice.stream(), choice.stream_spread)].concat();
+            let (stored, units) = (&stored[choice.stream()], [cluster, slices(&replaced)?]);
+            Some(digits.room(notation, stored, units, choice.stream_spread, &behind)?)
+        }
+    };
     Some(Layout {
-        stored: [stored(0)?, stored(1)?, stored(2)?],
+        stored,
+        room,
         cluster,
         slice,
         stream,

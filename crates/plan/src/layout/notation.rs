@@ -33,7 +33,7 @@ pub struct Notation {
 impl Notation {
     /// Mappings over the axes of a problem.
     pub fn new(problem: &Problem) -> Self {
-        let axes = Axes::parse(&problem.mapping_axes()).unwrap_or_default();
+        let axes = Axes::parse(&problem.mapping_axes(problem.windows.first())).unwrap_or_default();
         Self { axes, known: RefCell::default(), windows: RefCell::new(vec![&[]]) }
     }
 
