@@ -85,3 +85,41 @@ fn what_is_no_convolution_is_refused() {
         "windows: `H` is in two places of `H+Y, H+X`; each window has two axes of its own",
     );
 }
+
+#[test]
+fn dbg_units() {
+    use std::collections::BTreeMap;
+    let mut map: BTreeMap<String, usize> = BTreeMap::new();
+    for_cases(40, |random| {
+        let problem = random_convolution(random, &[1, 2, 3, 4, 8]);
+        let mut all = choices(&problem);
+        all.retain(|c| { let i = problem.windows[0].output; let e = c.splits[i].extents; e[1] * e[2] > 1 });
+        if all.is_empty() { return Ok(()); }
+        for _ in 0..20 {
+            let c = random.pick(&all);
+            let key = match Plan::of(&problem, c, Profile::default()) { Ok(p) => { compare(random, &p)?; "ok".to_string() }, Err(e) => e.chars().take(300).collect() };
+            *map.entry(key).or_default() += 1;
+        }
+        Ok(())
+    });
+    for (k, v) in map { println!("{v} {k}"); }
+}
+
+#[test]
+fn dbg_tile() {
+    use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+    use furiosa_visa_rules::mapping::Expr;
+    use furiosa_visa_rules::lower::Tensor;
+    use furiosa_visa_rules::tensor::Shape;
+    use furiosa_visa_rules::command::FillId;
+    let axes = Axes::parse("N=3,InH=11,C=32,P=12").unwrap();
+    let m = |t: &str| parse_mapping(t, &axes).unwrap();
+    for from in ["N, InH = 10 # 11, C", "N, [InH = 10 / 2, InH = 10 % 2] # 11, C", "N, InH = 10, C", "N, InH, C", "N, P, C", "N, P = 10 # 12, C", "N, InH = 10 / 2, InH = 10 % 2, C"] {
+        for index in ["InH = 10 % 2", "InH % 2", "P % 2", "P = 10 % 2", "InH = 10"] {
+            let t = match parse_mapping(from, &axes).ok().and_then(|f| Tensor::new(Shape::hbm(I8, &Expr::Identity, f), 0, FillId(1)).ok()) { Some(t) => t, None => { println!("{from} | no tensor"); continue } };
+            let Ok(i) = parse_mapping(index, &axes) else { println!("{index} | no index"); continue };
+            let r = t.tile_of(i, 1, m("N, C"), 1);
+            println!("{from} | {index} | {}", r.err().map_or("ok".into(), |e| e.to_string()));
+        }
+    }
+}
