@@ -133,7 +133,8 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         let cycles = rates.networks(used, part, copies > 1);
         live(problem, choice, cycles, |_| true)
     };
-    let bring_stream = moved(parts * stream * summed_bytes, choice.stream_spread, slices(of_weights));
+    let stream_bytes = (choice.brought(problem) * problem.element.bits()) as u64 / 8;
+    let bring_stream = moved(parts * stream_bytes, choice.stream_spread, slices(of_weights));
     let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
     let rounds = rounds(problem, choice, schedule);
     let units = copies(problem, choice, choice.stream()) * units_of_runs(problem, choice, choice.stream())
@@ -337,6 +338,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         None => (0, 0),
     };
     let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
+    let stream = stream + first.stream_next.as_ref().map_or(0, &mut moved);
     let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
         weights: first.turn_weights.as_ref().map_or(0, pass),

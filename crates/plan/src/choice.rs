@@ -1,6 +1,7 @@
 //! The choices of a mapping: where the digits of each axis are, and how operands reach the slices that share them.
 
 use crate::problem::{Problem, Role};
+use crate::windows::Window;
 use furiosa_visa_rules::command::Transpose;
 use furiosa_visa_rules::spec;
 
@@ -173,7 +174,25 @@ impl Choice {
         let local = |role| self.extent(problem, role, Level::Local);
         let (stream, weights, summed) =
             (local(Role::Of(self.stream())), local(Role::Of(self.weights)), local(Role::Summed));
-        [stream * summed, weights * summed, stream * weights]
+        let rows = |window: &Window, split: &Split| window.room(split, &problem.axes);
+        [self.stream_elements(problem, rows), weights * summed, stream * weights]
+    }
+
+    /// Elements of a slice's part of a tile of the stream, as they are brought.
+    pub fn brought(&self, problem: &Problem) -> usize {
+        self.stream_elements(problem, |window, split| window.positions(split.at(Level::Local), &problem.axes))
+    }
+
+    fn stream_elements(&self, problem: &Problem, rows: impl Fn(&Window, &Split) -> usize) -> usize {
+        let of_stream = Role::Of(self.stream());
+        let own = problem.axes.iter().zip(&self.splits).enumerate();
+        let elements = own.map(|(axis, (own, split))| match problem.window(self.stream(), axis) {
+            Some(window) => rows(window, split),
+            None if problem.is_tap(axis) => 1,
+            None if own.role == of_stream || own.role == Role::Summed => split.at(Level::Local),
+            None => 1,
+        });
+        elements.product()
     }
 }
 

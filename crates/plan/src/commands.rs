@@ -15,7 +15,7 @@
 
 use crate::choice::Choice;
 use crate::epilogue::{Program, apply, bring_bias, load_bias};
-use crate::layout::{Finish, Layout, Path, Stored, Turn};
+use crate::layout::{Cut, Finish, Layout, Path, Room, Stored, Turn};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use core::panic::Location;
@@ -125,9 +125,16 @@ impl<'a> Kernel<'a> {
 
     /// The tile of a tensor that a step uses.
     fn tile(&self, tensor: usize, step: usize) -> Result<Tensor, PlanError> {
+        self.tile_ahead(tensor, step, 0)
+    }
+
+    /// The tile that a step uses, so many positions further on in the last of its digits.
+    fn tile_ahead(&self, tensor: usize, step: usize, ahead: usize) -> Result<Tensor, PlanError> {
         let Stored { tiles, .. } = &self.layout.stored[tensor];
-        tiles.iter().try_fold(self.tensors[tensor], |whole, tile| {
-            whole.tile(tile.index.expr, tile.element.expr, tile.counter.at(step))
+        let last = tiles.len().wrapping_sub(1);
+        tiles.iter().enumerate().try_fold(self.tensors[tensor], |whole, (number, tile)| {
+            let start = tile.start(step) + if number == last { ahead } else { 0 };
+            whole.tile_of(tile.index.expr, tile.len, tile.element.expr, start)
         })
     }
 
@@ -159,7 +166,31 @@ impl<'a> Kernel<'a> {
     /// Brings the tile of the stream with this number.
     fn bring_stream(&mut self, tile: usize) -> Result<Tensor, PlanError> {
         let address = self.schedule.buffer(self.schedule.brought(0), tile);
-        self.bring(self.choice.stream(), &self.layout.stream, tile * self.schedule.steps_per_tile(), address)
+        let (stream, step) = (self.choice.stream(), tile * self.schedule.steps_per_tile());
+        match &self.layout.room {
+            Some(room) => self.bring_to_room(room, step, address),
+            None => self.bring(stream, &self.layout.stream, step, address),
+        }
+    }
+
+    /// Brings what slices have of a tile, and then what they need of the next slice.
+    fn bring_to_room(&mut self, room: &Room, step: usize, address: u64) -> Result<Tensor, PlanError> {
+        let (stream, path, fill) = (self.choice.stream(), &self.layout.stream, self.fill());
+        let units = [&room.cluster, &room.slice, &room.element].map(|mapping| mapping.expr);
+        let [cluster, slice, element] = units;
+        let whole = Tensor::new(
+            Shape::dm(self.problem.element, ONE, cluster, slice, element),
+            address,
+            fill,
+        )?;
+        let cut = |of: Tensor, cut: &Cut| of.tile_of(cut.index.expr, cut.len, cut.element.expr, cut.start);
+        let own = to_view(&self.tile(stream, step)?, &cut(whole, &room.own)?)?;
+        let source = self.tile_ahead(stream, step, room.ahead)?;
+        let source = room.reached.iter().try_fold(source, &cut)?;
+        let next = to_view(&source, &room.next.iter().try_fold(whole, &cut)?)?;
+        self.operations.extend([own, next]);
+        let shape = Shape { cluster: self.layout.cluster.expr, slice: path.slice.expr, ..whole.shape };
+        Ok(Tensor { shape: Shape { element: path.element.expr, ..shape }, ..whole })
     }
 
     /// Brings the block of weights of a step.
@@ -202,8 +233,11 @@ impl<'a> Kernel<'a> {
     /// A stream from DM to its flits.
     fn collected(&self, tensor: &Tensor, path: &Path, sub_context: bool) -> Result<Stream, PlanError> {
         let [time, packet] = &path.fetch;
-        let fetched =
-            Stream::begin(tensor, sub_context)?.fetch(self.problem.element, time.expr, packet.expr)?;
+        let fetched = Stream::begin(tensor, sub_context)?.windows(path.windows)?.fetch(
+            self.problem.element,
+            time.expr,
+            packet.expr,
+        )?;
         let there = match &path.switch_time {
             Some(time) => fetched.call(&Call::Switch {
                 config: None,
@@ -497,6 +531,8 @@ pub fn commands_between(
 pub struct First {
     /// Brings a tile of the stream.
     pub stream: Operation,
+    /// Brings what slices need of the next slice, if they have parts of an axis in windows.
+    pub stream_next: Option<Operation>,
     /// Turns it, if it is turned.
     pub turn_stream: Option<Operation>,
     /// Brings a block of weights.
@@ -545,6 +581,7 @@ pub fn first_commands(
     let mut next = || operations.next().unwrap_or_else(|| unreachable!("each call gave a command"));
     Ok(First {
         stream: next(),
+        stream_next: layout.room.as_ref().map(|_| next()),
         turn_stream: layout.stream.turn.as_ref().map(|_| next()),
         weights: next(),
         turn_weights: layout.weights.turn.as_ref().map(|_| next()),

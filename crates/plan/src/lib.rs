@@ -9,6 +9,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`problem`] | einsum, sizes and types |
+//! | [`windows`] | axes that an operand has in windows, for convolutions |
 //! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
 //! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
 //! | [`layout`] | the mappings of all calls of a kernel |
@@ -50,6 +51,7 @@ pub mod schedule;
 pub mod search;
 pub mod source;
 pub mod space;
+pub mod windows;
 
 pub use pass::{Progress, Watch};
 pub use problem::{Problem, ProblemError};

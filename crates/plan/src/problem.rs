@@ -1,6 +1,7 @@
 //! The problem: a contraction of two tensors, its sizes and its types.
 
 use crate::epilogue::{Program, Step};
+use crate::windows::{self, Window};
 use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::mapping::parse::Axes;
@@ -61,6 +62,8 @@ pub struct Problem {
     pub axes: Vec<Axis>,
     /// Axes of both operands and of the result, outermost first.
     pub tensors: [Vec<usize>; 3],
+    /// Axes that an operand has in windows.
+    pub windows: Vec<Window>,
     /// Element type of the operands.
     pub element: ElementType,
     /// Element type of the result.
@@ -99,6 +102,24 @@ impl Problem {
         output: Option<ElementType>,
         epilogue: &str,
     ) -> Result<Self, ProblemError> {
+        Self::with_windows(einsum, "", sizes, element, output, epilogue)
+    }
+
+    /// Reads a problem as [`Problem::with_epilogue`] does, with a list of axes that an operand has in [windows](crate::windows):
+    /// `H+Y, W+X` for `nhwc,fyxc->nhwf`.
+    ///
+    /// # Errors
+    /// As [`Problem::with_epilogue`]; refuses what is no list of windows, axes that are none of an operand and its filter, and an
+    /// operand with something else than a summed axis inside.
+    pub fn with_windows(
+        einsum: &str,
+        windows: &str,
+        sizes: &str,
+        element: ElementType,
+        output: Option<ElementType>,
+        epilogue: &str,
+    ) -> Result<Self, ProblemError> {
+        let given = windows::given(windows)?;
         let refuse = |text: String| Err(ProblemError(text));
         let letters: Vec<char> = einsum.chars().filter(|c| !c.is_whitespace()).collect();
         let text: String = letters.iter().collect();
@@ -140,6 +161,9 @@ impl Problem {
                 (true, true, false) => Role::Summed,
                 (true, false, true) => Role::Of(0),
                 (false, true, true) => Role::Of(1),
+                (true, false, false) | (false, true, false) if given.iter().any(|own| name.starts_with(own.tap)) => {
+                    Role::Summed
+                }
                 (false, false, _) => {
                     return Err(ProblemError(format!(
                         "einsum: the result has the axis `{letter}`, which no operand has; leave it out"
@@ -156,7 +180,7 @@ impl Problem {
             Ok(axes.len() - 1)
         };
         let mut list = |part: &str| part.chars().map(&mut number).collect::<Result<Vec<usize>, _>>();
-        let tensors = [list(first)?, list(second)?, list(result)?];
+        let mut tensors = [list(first)?, list(second)?, list(result)?];
         if let Some(unused) =
             table.as_slice().iter().find(|axis| !axes.iter().any(|known| known.name == axis.name.as_str()))
         {
@@ -168,6 +192,8 @@ impl Problem {
                  lacks"
             ));
         }
+        windows::taps_first(&given, &mut axes, &mut tensors);
+        let windows = windows::windows(&text, &given, &axes, &tensors)?;
         let Some(sum) = element.contraction_output().filter(|_| element.is_stored()) else {
             return refuse(format!(
                 "dtype: the engines do not multiply {element} from memory; take i4, i8, f8e4m3, f8e5m2 or bf16"
@@ -195,7 +221,7 @@ impl Problem {
             ));
         }
         let mut problem =
-            Self { einsum: text, axes, tensors, element, output, epilogue, has_own_pass: false };
+            Self { einsum: text, axes, tensors, windows, element, output, epilogue, has_own_pass: false };
         problem.has_own_pass = Program::new(&problem, true).is_err();
         match Program::new(&problem, false) {
             Ok(_) => Ok(problem),
@@ -251,7 +277,7 @@ impl Problem {
 
     /// Number of elements of an operand (0, 1) or of the result (2).
     pub fn elements(&self, tensor: usize) -> usize {
-        self.tensors[tensor].iter().map(|&axis| self.axes[axis].size).product()
+        self.tensors[tensor].iter().map(|&axis| self.positions(tensor, axis).1).product()
     }
 
     /// Element type of an operand (0, 1) or of the result (2).
@@ -294,7 +320,10 @@ impl Problem {
 
     /// Cycles that no kernel for the problem goes below, by limit.
     pub fn bounds(&self, profile: Profile) -> Bounds {
-        bound::problem(&self.product(), Model::new(profile))
+        match self.windows.is_empty() {
+            true => bound::problem(&self.product(), Model::new(profile)),
+            false => self.bounds_in_windows(&self.product(), profile),
+        }
     }
 
     /// The axes as `axes!` has them: `M = 256, N = 64, K = 128`.
@@ -302,5 +331,19 @@ impl Problem {
         let axes: Vec<String> =
             self.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.size)).collect();
         axes.join(", ")
+    }
+
+    /// The axes of all mappings: those that operands have in windows, too. `in_units`: and those of a window whose axis is in
+    /// several slices.
+    pub(crate) fn mapping_axes(&self, in_units: Option<&Window>) -> String {
+        let mut text = self.axes_text();
+        for window in &self.windows {
+            let size = window.positions(self.axes[window.output].size, &self.axes);
+            text += &format!(", {} = {size}", window.input);
+            if in_units == Some(window) {
+                text += &format!(", {} = {size}, {} = 2", window.room_name(), window.side_name());
+            }
+        }
+        text
     }
 }

@@ -70,6 +70,8 @@ pub struct Schedule {
     pub is_resident: bool,
     /// Whether a block of weights takes more than half of the register file.
     pub is_full: bool,
+    /// Addresses of the buffers for the stream, if they are at the end of DM: the kernel fills them in two moves.
+    pub ends: Option<[u64; 2]>,
     /// What stays in DM, because the kernel is one of a chain.
     pub kept: Kept,
 }
@@ -133,7 +135,8 @@ impl Schedule {
         let more = bias.map_or(0, |bias| bias.bytes) + whole.map_or(0, |[_, bytes]| bytes);
         let total = |buffers: [usize; 6]| more + (0..6).map(|k| bytes[k] * buffers[k] as u64).sum::<u64>();
         // `DmTensor::new` takes the last bytes of DM, but for those that it leaves.
-        let room = spec::DM_BYTES as u64 - if has_finish { DM_LAST_BYTES } else { 0 };
+        let is_at_end = problem.in_units(choice).is_some();
+        let room = spec::DM_BYTES as u64 - if has_finish || is_at_end { DM_LAST_BYTES } else { 0 };
         if total(buffers) > room {
             [buffers[4], buffers[5]] = [buffers[4], buffers[5]].map(|count| count.min(1));
         }
@@ -170,8 +173,14 @@ impl Schedule {
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
+        let ends = is_at_end.then(|| {
+            let own = (parts * stream / spread(choice.stream_spread) * bits).div_ceil(8) as u64;
+            let waiting = if has_finish { spec::DM_BYTES as u64 - DM_LAST_BYTES - dm[3] } else { 0 };
+            let first = automatic_address(waiting + own);
+            [first, automatic_address(spec::DM_BYTES as u64 - DM_LAST_BYTES - first + own)]
+        });
         let kept = Kept::default();
-        Some(Self { hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full, kept })
+        Some(Self { ends, hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full, kept })
     }
 
     /// Number of passes with products per tile of the stream.
@@ -197,6 +206,9 @@ impl Schedule {
     /// The address of a buffer in DM. `kind`: 0 of the stream, 1 of weights, 2 of sums, 3 of those that wait, 4 and 5 of
     /// the stream and weights as they are brought.
     pub fn buffer(&self, kind: usize, number: usize) -> u64 {
+        if let Some(ends) = self.ends.filter(|_| kind == 0) {
+            return ends[number % self.buffers[0]];
+        }
         // What is kept has no buffer here.
         self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind].max(1)) as u64
     }

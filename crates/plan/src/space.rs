@@ -19,10 +19,17 @@ pub fn for_each_of(
     keep: &mut impl FnMut(&Choice) -> bool,
     each: &mut impl FnMut(&Choice),
 ) {
-    for weights in [1, 0].into_iter().filter(|operand| only.is_none_or(|only| only == *operand)) {
+    let allowed = |operand: &usize| {
+        only.is_none_or(|only| only == *operand) && problem.windowed() != Some(*operand)
+    };
+    for weights in [1, 0].into_iter().filter(allowed) {
         let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
         let options: Vec<Vec<Split>> = (problem.axes.iter().enumerate())
-            .map(|(number, axis)| splits(axis.size, axis.role, weights, Some(number) == last))
+            .map(|(number, axis)| {
+                let mut own = splits(axis.size, axis.role, weights, Some(number) == last);
+                own.retain(|split| problem.allows(number, split));
+                own
+            })
             .collect();
         let mut choice = Choice {
             weights,
@@ -82,6 +89,7 @@ fn spreads(problem: &Problem, choice: &Choice, own: Role, sharing: Role) -> Vec<
         for role in [own, Role::Summed] {
             let fits = |axis: &usize| {
                 problem.axes[*axis].role == role
+                    && problem.has_parts(*axis)
                     && (choice.splits[*axis].at(Level::Local))
                         .is_multiple_of(count * together(problem, choice.weights, *axis))
             };

@@ -120,10 +120,11 @@ impl Cache {
 fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
     format!(
-        "{}, {}, {} of {} to {} then {}, {}, role {weights}, top {}",
+        "{}, {}, {} in {} of {} to {} then {}, {}, role {weights}, top {}",
         program(),
         numbers(search.profile),
         problem.einsum,
+        problem.windows_text(),
         problem.element,
         problem.output,
         problem.epilogue_text(),

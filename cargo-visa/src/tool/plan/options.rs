@@ -3,6 +3,7 @@
 use super::super::Refusal;
 use super::super::arguments::{Once, shown};
 use super::super::table::printable;
+use super::OPERANDS;
 use core::time::Duration;
 use furiosa_visa_plan::Problem;
 use furiosa_visa_plan::chain::Chain;
@@ -29,23 +30,34 @@ pub struct Asked {
     out: Once,
     role: Once,
     epilogue: Once,
+    windows: Once,
 }
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 7] = ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue"];
+    pub const NAMES: [&str; 8] =
+        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "windows"];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue] =
-            ["--einsum", "--axes", "--dtype", "--acc", "--out", "--role", "--epilogue"].map(Once::new);
-        Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue }
+        let [einsum, axes, dtype, acc, out, role, epilogue, windows] = [
+            "--einsum",
+            "--axes",
+            "--dtype",
+            "--acc",
+            "--out",
+            "--role",
+            "--epilogue",
+            "--windows",
+        ]
+        .map(Once::new);
+        Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue, windows }
     }
 
     /// Keys of an object.
     pub fn by_keys() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue] = Self::NAMES.map(Once::new);
-        Self { prefix: "", einsum, axes, dtype, acc, out, role, epilogue }
+        let [einsum, axes, dtype, acc, out, role, epilogue, windows] = Self::NAMES.map(Once::new);
+        Self { prefix: "", einsum, axes, dtype, acc, out, role, epilogue, windows }
     }
 
     /// The option of a name, without `--`.
@@ -58,6 +70,7 @@ impl Asked {
             &mut self.out,
             &mut self.role,
             &mut self.epilogue,
+            &mut self.windows,
         ];
         Self::NAMES.iter().zip(all).find_map(|(own, option)| (*own == name).then_some(option))
     }
@@ -82,7 +95,8 @@ impl Asked {
         let sizes = self.axes.text()?.ok_or_else(|| missing("axes", "M=256,N=64,K=128"))?;
         let element = self.dtype.element_type(true)?.unwrap_or(ElementType::I8);
         let steps = self.epilogue.text()?.unwrap_or_default();
-        let problem = Problem::with_epilogue(einsum, sizes, element, self.out.element_type(true)?, steps)
+        let (out, windows) = (self.out.element_type(true)?, self.windows.text()?.unwrap_or_default());
+        let problem = Problem::with_windows(einsum, windows, sizes, element, out, steps)
             .map_err(|error| Refusal(format!("{prefix}{}", printable(&error.to_string()))))?;
         if let Some(acc) = self.acc.element_type(true)?
             && acc != problem.sum()
@@ -90,7 +104,16 @@ impl Asked {
             let sum = problem.sum();
             return Err(format!("{prefix}acc: sums of {element} are {sum}, not {acc}; leave it out").into());
         }
-        Ok(Task { weights: self.weights()?, problem })
+        let weights = self.weights()?;
+        if let Some(operand) = weights
+            && problem.windowed() == Some(operand)
+        {
+            let name = OPERANDS[operand];
+            return Err(Refusal(format!(
+                "{prefix}role: `{name}` is read in windows, so that it is streamed; write `{name}=stream`, or leave it out"
+            )));
+        }
+        Ok(Task { weights, problem })
     }
 
     /// The chain of contractions `text`.
@@ -100,6 +123,7 @@ impl Asked {
             ("acc", &self.acc),
             ("role", &self.role),
             ("epilogue", &self.epilogue),
+            ("windows", &self.windows),
         ];
         for (name, option) in others {
             if option.is_given() {

@@ -37,8 +37,12 @@ pub fn head(problem: &Problem, outcome: &Outcome) -> String {
         true => String::new(),
         false => format!(", then `{}`", problem.epilogue_text()),
     };
+    let windows = match problem.windows.is_empty() {
+        true => String::new(),
+        false => format!(" in windows `{}`", problem.windows_text()),
+    };
     format!(
-        "problem  `{}` of {}{followed}, to {}; {}\n\
+        "problem  `{}`{windows} of {}{followed}, to {}; {}\n\
          bound    {} cycles for any kernel: products {}, HBM {}\n\
          found    {} cycles, {} of the bound; {proof}\n",
         problem.einsum,

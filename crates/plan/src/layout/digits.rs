@@ -94,6 +94,12 @@ impl Digits<'_> {
             .collect()
     }
 
+    /// The local digit of an axis, without what is spread.
+    pub(super) fn local_of(&self, axis: usize, spread: Option<Spread>) -> Option<String> {
+        let spread = spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count);
+        self.digit(axis, 1, self.choice.splits[axis].at(Level::Local) / spread)
+    }
+
     /// Number of slices that share a summed axis.
     pub(super) fn team(&self) -> usize {
         self.choice.extent(self.problem, Role::Summed, Level::Slice)
@@ -107,17 +113,27 @@ impl Digits<'_> {
         counters: &[(usize, Counter)],
     ) -> Option<Stored> {
         let axes = &self.problem.tensors[tensor];
-        let name = |axis: usize| self.problem.axes[axis].name.clone();
+        let name = |axis: usize| self.problem.positions(tensor, axis).0.to_string();
         let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
         let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
         let mut tiles = Vec::new();
-        for &(axis, counter) in counters {
+        // An axis in windows whose parts are in slices is a tile of all of them, further on for the next slice.
+        let in_units = self.problem.in_units(self.choice).filter(|_| self.problem.windowed() == Some(tensor));
+        let only = in_units.filter(|window| self.choice.splits[window.output].at(Level::Loops) == 1);
+        let only = only.map(|window| (window.output, Counter { inner: 1, count: 1 }));
+        for (axis, counter) in counters.iter().copied().chain(only) {
             let is_part = self.problem.axes[axis].role == Role::Summed;
             if is_part && tensor == self.choice.stream() {
                 // A tile of the stream has all parts.
                 continue;
             }
             let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
+            if let Some((index, len, step, rest)) = self.tile_in_windows(tensor, axis, counter) {
+                parts[place] = vec![rest];
+                let (index, element) = (notation.list(&[index])?, notation.list(&parts.concat())?);
+                tiles.push(Tile { index, len, step, element, counter });
+                continue;
+            }
             let split = &self.choice.splits[axis];
             let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
             let (stride, count) = (split.stride(level), split.at(level));
@@ -125,7 +141,7 @@ impl Digits<'_> {
             let inside = self.digit(axis, 1, stride);
             parts[place] = outside.into_iter().chain([format!("1 # {count}")]).chain(inside).collect();
             let index = notation.list(&[self.digit(axis, stride, count)?])?;
-            tiles.push(Tile { index, element: notation.list(&parts.concat())?, counter });
+            tiles.push(Tile { index, len: 1, step: 1, element: notation.list(&parts.concat())?, counter });
         }
         Some(Stored { element, tiles })
     }

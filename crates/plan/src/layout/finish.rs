@@ -15,8 +15,6 @@ pub(super) struct Behind<'a> {
     pub rows: usize,
     /// The digit that counts the parts of a sum.
     pub parts: &'a [String],
-    /// Digits of the stream in DM.
-    pub stream_time: &'a [String],
     /// Elements of the sums of a slice.
     pub own: Mapping,
 }
@@ -29,7 +27,7 @@ impl Behind<'_> {
         slices: &dyn Fn(&[(Role, Vec<String>)]) -> Option<Mapping>,
         mut replaced: Vec<(Role, Vec<String>)>,
     ) -> Option<(Finish, Mapping)> {
-        let Self { digits, notation, rows, parts, stream_time, own } = self;
+        let Self { digits, notation, rows, parts, own } = self;
         let (problem, choice) = (digits.problem, digits.choice);
         let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
         let split = &choice.splits[rows];
@@ -91,8 +89,13 @@ impl Behind<'_> {
         let parts = match (choice.axis_of_parts(problem), parts.first()) {
             (Some(axis), Some(part)) => {
                 let without = format!("1 # {}", choice.splits[axis].at(Level::Blocks));
-                let mut of_stream = [stream_time.to_vec(), vec![without.clone()]].concat();
-                of_stream.extend(digits.local(Role::Summed, choice.stream_spread, &[], true));
+                let (stream, spread) = (choice.stream(), choice.stream_spread);
+                let of_stream = [
+                    digits.positions(stream, spread),
+                    vec![without.clone()],
+                    digits.summed_of(stream, spread),
+                ]
+                .concat();
                 let halves = [digits.digit(rows, spec::BEAT_LANES / 2, 2)?];
                 let half = notation.list(&[digits.digit(rows, 1, spec::BEAT_LANES / 2)?])?;
                 Some(Parts {

@@ -5,10 +5,12 @@ mod digits;
 mod finish;
 mod notation;
 mod turn;
+mod windows;
 
 pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
 pub use turn::Turn;
+pub use windows::{Cut, Room};
 
 use crate::choice::{Choice, Level, ROWS, ROWS_FILL_FLITS, Spread, Sums};
 use crate::epilogue::Ends;
@@ -16,6 +18,7 @@ use crate::problem::{Problem, Role};
 use digits::Digits;
 use finish::Behind;
 use furiosa_visa_rules::mapping::Ident;
+use furiosa_visa_rules::sequencer::Window;
 use furiosa_visa_rules::spec;
 use turn::Brought;
 
@@ -35,11 +38,15 @@ impl Counter {
     }
 }
 
-/// A tile of a tensor in HBM: the value of a counter in the place of an axis digit.
+/// A tile of a tensor in HBM: the value of a counter in the place of an axis digit, or some positions of an axis in windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// The digit.
     pub index: Mapping,
+    /// Values of it in the tile.
+    pub len: usize,
+    /// Values of it between a tile and the next one.
+    pub step: usize,
     /// What is left of the tensor.
     pub element: Mapping,
     /// The number of the tile.
@@ -64,6 +71,8 @@ pub struct Path {
     pub element: Mapping,
     /// The pass before that, if it comes from HBM in another order.
     pub turn: Option<Turn>,
+    /// The windows in which it is fetched.
+    pub windows: &'static [Window],
     /// Time and packet of the fetch.
     pub fetch: [Mapping; 2],
     /// Time behind the switch, if there is one.
@@ -131,6 +140,8 @@ pub struct Layout {
     pub slice: Mapping,
     /// The streamed operand.
     pub stream: Path,
+    /// How it is brought, if slices have parts of an axis in windows.
+    pub room: Option<Room>,
     /// The operand in the register file.
     pub weights: Path,
     /// Packet of the sums: the rows, in the lanes of a flit.
@@ -184,8 +195,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
 
     // Units.
     let clusters: Vec<String> = roles.iter().flat_map(|role| digits.level(*role, Level::Cluster)).collect();
-    let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
-    let cluster = notation.filled(&clusters, used, spec::CLUSTERS)?;
+    let used_clusters: usize =
+        roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
+    let cluster = notation.filled(&clusters, used_clusters, spec::CLUSTERS)?;
     let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
     // The slices, with something else in the place of those of some roles.
     let slices = |replaced: &[(Role, Vec<String>)]| {
@@ -226,7 +238,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
     let path = |operand: usize, copied: Role, parts: &[String], ahead: &[String]| {
         let (own, spread) = (Role::Of(operand), choice.spread(operand));
-        let element = [digits.local(own, spread, &[], true), parts.to_vec()].concat();
+        let element = [digits.positions(operand, spread), parts.to_vec()].concat();
         let turn = match choice.turned(problem, operand) {
             Some(turned) => {
                 Some(Brought { digits: &digits, notation, own, spread, parts, last }.turn(turned)?)
@@ -234,6 +246,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             None => None,
         };
         let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
+        let channels = digits.summed_of(operand, spread);
         let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
         let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
@@ -242,8 +255,9 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)])?,
                 None => slice.clone(),
             },
-            element: notation.list(&element.into_iter().chain(summed(1)).collect::<Vec<_>>())?,
+            element: notation.list(&element.into_iter().chain(channels).collect::<Vec<_>>())?,
             turn,
+            windows: digits.windows(notation, operand)?,
             fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
             switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
             collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],
@@ -335,8 +349,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
         (None, own)
     } else {
-        let stream_time = &stream_time;
-        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, stream_time, own };
+        let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, own };
         let (finish, result) = behind.finish(&slices, replaced)?;
         (Some(finish), result)
     };
@@ -389,8 +402,28 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         None => None,
     };
     let stored = |tensor| digits.stored(notation, tensor, &counters);
+    let stored = [stored(0)?, stored(1)?, stored(2)?];
+    let room = match problem.in_units(choice) {
+        None => None,
+        Some(_) => {
+            let of = |role: &Role| match *role == of_stream {
+                true => digits.level_in_room(Level::Cluster),
+                false => digits.level(*role, Level::Cluster),
+            };
+            let clusters: Vec<String> = roles.iter().flat_map(of).collect();
+            let cluster = notation.filled(&clusters, used_clusters, spec::CLUSTERS)?;
+            let mut replaced = vec![(of_stream, digits.level_in_room(Level::Slice))];
+            if let Some(spread) = choice.stream_spread {
+                replaced.push((of_weights, digits.partly_spread(of_weights, spread)?));
+            }
+            let behind = [parts.clone(), digits.summed_of(choice.stream(), choice.stream_spread)].concat();
+            let (stored, units) = (&stored[choice.stream()], [cluster, slices(&replaced)?]);
+            Some(digits.room(notation, stored, units, choice.stream_spread, &behind)?)
+        }
+    };
     Some(Layout {
-        stored: [stored(0)?, stored(1)?, stored(2)?],
+        stored,
+        room,
         cluster,
         slice,
         stream,

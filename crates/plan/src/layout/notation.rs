@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_rules::mapping::{Expr, Ident};
+use furiosa_visa_rules::sequencer::Window;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -26,15 +27,14 @@ impl core::fmt::Display for Mapping {
 pub struct Notation {
     axes: Axes,
     known: RefCell<HashMap<String, Option<&'static Expr>>>,
+    windows: RefCell<Vec<&'static [Window]>>,
 }
 
 impl Notation {
     /// Mappings over the axes of a problem.
     pub fn new(problem: &Problem) -> Self {
-        let axes: Vec<String> =
-            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
-        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
-        Self { axes, known: RefCell::default() }
+        let axes = Axes::parse(&problem.mapping_axes(problem.windows.first())).unwrap_or_default();
+        Self { axes, known: RefCell::default(), windows: RefCell::new(vec![&[]]) }
     }
 
     /// The axis with a name.
@@ -52,6 +52,17 @@ impl Notation {
         let expr = parse_mapping(&text, &self.axes).ok();
         known.insert(text.clone(), expr);
         Some(Mapping { text, expr: expr? })
+    }
+
+    /// The windows of a fetch. Each list is made once, and lives as long as the program.
+    pub(super) fn windows(&self, list: Vec<Window>) -> &'static [Window] {
+        let mut known = self.windows.borrow_mut();
+        if let Some(same) = known.iter().find(|same| ***same == *list) {
+            return same;
+        }
+        let list: &'static [Window] = list.leak();
+        known.push(list);
+        list
     }
 
     /// A list of digits in a dimension with `size` positions.

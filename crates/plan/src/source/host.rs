@@ -12,7 +12,16 @@ pub(crate) fn variable(problem: &Problem, axis: usize) -> String {
 pub(crate) fn place(problem: &Problem, tensor: usize) -> String {
     let mut text = String::new();
     for &axis in &problem.tensors[tensor] {
-        let (name, size) = (variable(problem, axis), problem.axes[axis].size);
+        let size = problem.positions(tensor, axis).1;
+        let name = match problem.window(tensor, axis) {
+            Some(window) => {
+                let [output, tap] = [axis, window.tap].map(|axis| variable(problem, axis));
+                let times = if window.stride == 1 { String::new() } else { format!(" * {}", window.stride) };
+                // The outermost axis needs no brackets.
+                if text.is_empty() { format!("{output}{times} + {tap}") } else { format!("({output}{times} + {tap})") }
+            }
+            None => variable(problem, axis),
+        };
         text = match text.is_empty() {
             true => name,
             false if text.contains(' ') => format!("({text}) * {size} + {name}"),

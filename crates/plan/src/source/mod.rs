@@ -7,7 +7,7 @@ mod passes;
 pub(crate) mod test;
 
 use crate::choice::{Level, Spread, Sums};
-use crate::layout::Mapping;
+use crate::layout::{Mapping, Room};
 use crate::problem::Role;
 use crate::search::Plan;
 use core::fmt::Write as _;
@@ -62,9 +62,13 @@ impl Plan {
             true => String::new(),
             false => format!(", then `{}`", problem.epilogue_text()),
         };
+        let windows = match problem.windows.is_empty() {
+            true => String::new(),
+            false => format!(" in windows `{}`", problem.windows_text()),
+        };
         writeln!(
             out,
-            "//! `{}` of {} with {}{followed}, in {} cycles.",
+            "//! `{}`{windows} of {} with {}{followed}, in {} cycles.",
             problem.einsum,
             problem.element,
             problem.axes_text(),
@@ -83,7 +87,7 @@ impl Plan {
         )?;
         writeln!(out)?;
         writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
-        writeln!(out, "axes![{}];\n", problem.axes_text())
+        writeln!(out, "axes![{}];\n", problem.mapping_axes(problem.in_units(choice)))
     }
 
     /// The reasons of the mapping, a sentence each.
@@ -151,6 +155,13 @@ impl Plan {
         };
         reached(stream, choice.stream_spread, slices(Role::Of(choice.weights)));
         reached(weights, choice.weights_spread, slices(Role::Of(choice.stream())));
+        if let Some(window) = problem.in_units(choice) {
+            reasons.push(format!(
+                "slices have parts of `{}`: each gets {} positions of the next one, too, by a move of their own",
+                problem.axes[window.output].name,
+                problem.axes[window.tap].size - window.stride
+            ));
+        }
         for operand in [choice.stream(), choice.weights] {
             if let Some(turned) = choice.turned(problem, operand) {
                 reasons.push(format!(
@@ -188,6 +199,10 @@ impl Plan {
         writeln!(out, "\ntype Cluster = {};", layout.cluster)?;
         writeln!(out, "/// Where products are made.\ntype Slice = {};", layout.slice)?;
         let names = [NAMES[choice.stream()], NAMES[choice.weights]];
+        if let Some(Room { cluster, slice, element, .. }) = &layout.room {
+            writeln!(out, "/// A tile of `{}` in DM, with room for positions of the next slice.", names[0])?;
+            writeln!(out, "type Room = DmTensor<{element_type}, m![1], {cluster}, {slice}, {element}>;")?;
+        }
         for (name, path, operand) in
             [("Stream", &layout.stream, names[0]), ("Block", &layout.weights, names[1])]
         {

@@ -2,16 +2,28 @@
 
 use super::{NAMES, hbm};
 use crate::epilogue::Program;
-use crate::layout::{Finish, Parts, Path, Stored, Turn};
+use crate::layout::{Cut, Finish, Parts, Path, Room, Stored, Tile, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::sequencer::Window;
 
 /// The type of an operand as it is brought.
 fn brought_type(path: &Path, name: &str) -> String {
     match path.turn {
         Some(_) => format!("Brought{name}"),
         None => name.to_string(),
+    }
+}
+
+/// The first value of the digit of a tile in HBM, at a step.
+fn start(tile: &Tile, per: usize, step: &str) -> String {
+    let inner = tile.counter.inner / per;
+    let value = if inner <= 1 { step.to_string() } else { format!("{step} / {inner}") };
+    match (tile.counter.count, tile.step) {
+        (1, _) => "0".to_string(),
+        (count, 1) => format!("{value} % {count}"),
+        (count, step) => format!("{value} % {count} * {step}"),
     }
 }
 
@@ -27,13 +39,8 @@ impl Plan {
     ) -> core::fmt::Result {
         writeln!(out, "    let {name} = {name}.view();")?;
         for tile in &stored.tiles {
-            let inner = tile.counter.inner / per;
-            let value = if inner <= 1 { step.to_string() } else { format!("{step} / {inner}") };
-            writeln!(
-                out,
-                "    let {name} = {name}.tile::<{}, 1, {}>({value} % {});",
-                tile.index, tile.element, tile.counter.count
-            )?;
+            let (Tile { index, len, element, .. }, start) = (tile, start(tile, per, step));
+            writeln!(out, "    let {name} = {name}.tile::<{index}, {len}, {element}>({start});")?;
         }
         Ok(())
     }
@@ -63,7 +70,8 @@ impl Plan {
     fn move_of_stream(&self, out: &mut String) -> core::fmt::Result {
         let (stream, layout) = (self.choice.stream(), &self.layout);
         let kind = self.schedule.brought(0);
-        let has_tiles = !layout.stored[stream].tiles.is_empty() || self.schedule.buffers[kind] > 1;
+        let is_tiled = layout.stored[stream].tiles.iter().any(|tile| tile.counter.count > 1);
+        let has_tiles = is_tiled || layout.room.is_none() && self.schedule.buffers[kind] > 1;
         let number = if has_tiles { "tile" } else { "_tile" };
         writeln!(out, "/// Brings a tile of `{}` to DM.", NAMES[stream])?;
         writeln!(
@@ -73,14 +81,50 @@ impl Plan {
             hbm(stream),
             brought_type(&layout.stream, "Stream")
         )?;
-        self.tiles(out, NAMES[stream], &layout.stored[stream], self.schedule.steps_per_tile(), number)?;
-        writeln!(out, "    {}.to_dm(&mut ctx.tdma, {})\n}}\n", NAMES[stream], self.address(kind, number))?;
+        match &layout.room {
+            Some(room) => self.move_to_room(out, room, number)?,
+            None => {
+                let per = self.schedule.steps_per_tile();
+                self.tiles(out, NAMES[stream], &layout.stored[stream], per, number)?;
+                let address = self.address(kind, number);
+                writeln!(out, "    {}.to_dm(&mut ctx.tdma, {address})\n}}\n", NAMES[stream])?;
+            }
+        }
         if let Some(turn) = &layout.stream.turn {
             writeln!(out, "/// Turns a tile of `{}`: what products sum over goes inside.", NAMES[stream])?;
             writeln!(out, "fn turn_stream(ctx: &mut Context, brought: &BroughtStream) -> Stream {{")?;
             self.turned(out, turn, 0, "0")?;
         }
         Ok(())
+    }
+
+    /// Brings what slices have of a tile, and then what they need of the next slice.
+    fn move_to_room(&self, out: &mut String, room: &Room, number: &str) -> core::fmt::Result {
+        let stream = self.choice.stream();
+        let (name, stored, per) =
+            (NAMES[stream], &self.layout.stored[stream], self.schedule.steps_per_tile());
+        let Some((last, others)) = stored.tiles.split_last() else { return Ok(()) };
+        let others = Stored { tiles: others.to_vec(), ..stored.clone() };
+        self.tiles(out, name, &others, per, number)?;
+        writeln!(out, "    let mut room = Room::new(ctx);")?;
+        let (Tile { index, len, element, .. }, start) = (last, start(last, per, number));
+        let cut = |Cut { index, len, start, element }: &Cut| format!(".tile::<{index}, {len}, {element}>({start})");
+        let mut moved = |source: &str, cuts: &[Cut]| {
+            writeln!(out, "    let mut part = room.view_mut();")?;
+            for (number, own) in cuts.iter().enumerate() {
+                let mutable = if number + 1 < cuts.len() { "mut " } else { "" };
+                writeln!(out, "    let {mutable}part = part{};", cut(own))?;
+            }
+            writeln!(out, "    {source}.to_dm_view(&mut ctx.tdma, part);")
+        };
+        moved(&format!("{name}.tile::<{index}, {len}, {element}>({start})"), core::slice::from_ref(&room.own))?;
+        let ahead = match start.as_str() {
+            "0" => room.ahead.to_string(),
+            _ => format!("{start} + {}", room.ahead),
+        };
+        let reached: String = room.reached.iter().map(cut).collect();
+        moved(&format!("{name}.tile::<{index}, {len}, {element}>({ahead}){reached}"), &room.next)?;
+        writeln!(out, "    room.relabel()\n}}\n")
     }
 
     fn move_of_weights(&self, out: &mut String) -> core::fmt::Result {
@@ -186,14 +230,19 @@ impl Plan {
             self.tile_of_result(out)?;
         }
         match parts {
-            None => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
-            Some((Parts { index, of_stream, .. }, count)) => {
-                writeln!(
-                    out,
-                    "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});"
-                )?;
-                writeln!(out, "    (ctx.main.begin(stream))")?;
-            }
+            None if layout.stream.windows.is_empty() => writeln!(out, "    (ctx.main.begin(stream.view()))")?,
+            None => writeln!(out, "    let stream = stream.view();")?,
+            Some((Parts { index, of_stream, .. }, count)) => writeln!(
+                out,
+                "    let stream = stream.view().tile::<{index}, 1, {of_stream}>(step % {count});"
+            )?,
+        }
+        for Window { input, output, window, stride, dilation } in layout.stream.windows {
+            let axes = format!("m![{input}], m![{output}], m![{window}]");
+            writeln!(out, "    let stream = stream.windows::<{axes}, {stride}, {dilation}>();")?;
+        }
+        if parts.is_some() || !layout.stream.windows.is_empty() {
+            writeln!(out, "    (ctx.main.begin(stream))")?;
         }
         self.collected(out, &layout.stream)?;
         let [time, packet] = &layout.align;

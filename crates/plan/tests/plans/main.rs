@@ -11,6 +11,7 @@ mod route;
 mod search;
 mod turn;
 mod values;
+mod windows;
 
 use furiosa_visa_plan::Problem;
 use furiosa_visa_plan::choice::Choice;

@@ -48,9 +48,13 @@ pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
     let mut index = vec![0; problem.axes.len()];
     loop {
         let place = |tensor: usize| {
-            problem.tensors[tensor]
-                .iter()
-                .fold(0, |place, &axis| place * problem.axes[axis].size + index[axis])
+            problem.tensors[tensor].iter().fold(0, |place, &axis| {
+                let position = match problem.window(tensor, axis) {
+                    Some(window) => index[axis] * window.stride + index[window.tap],
+                    None => index[axis],
+                };
+                place * problem.positions(tensor, axis).1 + position
+            })
         };
         let product = operands[0][place(0)].wrapping_mul(operands[1][place(1)]);
         let sum = &mut sums[place(2)];

@@ -23,6 +23,7 @@ use crate::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
 use crate::error::{PlanError, refuse};
 use crate::mapping::{Expr, Guard, Problem, liveness_of};
 use crate::scalar::{ElementType, VeScalarKind};
+use crate::sequencer::{Window, check_windows};
 use crate::tensor::{Shape, check_vrf_end};
 
 /// A tensor in motion: `StreamTensor` of typed kernels, with mappings as values.
@@ -74,6 +75,8 @@ pub struct Stream {
     pub(super) units: [&'static Expr; 3],
     pub(super) time: &'static Expr,
     pub(super) packet: &'static Expr,
+    /// Windows in which the tensor is read.
+    pub(super) windows: &'static [Window],
     pub(super) pass: Pass,
     pub(super) aligned: Option<Box<Meeting>>,
     /// Type, time and packet at the stash.
@@ -106,6 +109,7 @@ impl Stream {
             units: tensor.units(),
             time: &Expr::Identity,
             packet: tensor.shape.element,
+            windows: &[],
             pass: Pass::begin(tensor.region),
             aligned: None,
             stashed: None,
@@ -187,6 +191,20 @@ impl Stream {
         Self { position, time, packet, ..self }
     }
 
+    /// Reads digits of the tensor at overlapping positions: the windows of a view, in the order of their calls.
+    ///
+    /// # Errors
+    /// The refusals of `windows`.
+    pub fn windows(self, windows: &'static [Window]) -> Result<Self, PlanError> {
+        self.check_order("windows", &[Position::Begin])?;
+        let [chip, cluster, slice] = self.units;
+        let units = [("Chip", chip), ("Cluster", cluster), ("Slice", slice)];
+        for count in 1..=windows.len() {
+            check_windows(self.packet, &units, &windows[..count])?;
+        }
+        Ok(Self { windows, ..self })
+    }
+
     /// Reads the tensor as packets of `output`.
     ///
     /// # Errors
@@ -203,6 +221,7 @@ impl Stream {
         check_units(cluster, slice)?;
         let request = FetchRequest {
             sub_context: self.sub_context,
+            windows: self.windows,
             ..FetchRequest::new(self.element, output, self.packet, time, packet)
         };
         check_packet(&request)?;

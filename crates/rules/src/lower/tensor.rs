@@ -39,6 +39,20 @@ impl Tensor {
         element: &'static Expr,
         start: usize,
     ) -> Result<Self, PlanError> {
+        self.tile_of(index, 1, element, start)
+    }
+
+    /// `len` values of `index` in the elements of the tensor, from `start` on, as [`Self::tile`].
+    ///
+    /// # Errors
+    /// The refusals of `tile`.
+    pub fn tile_of(
+        &self,
+        index: &'static Expr,
+        len: usize,
+        element: &'static Expr,
+        start: usize,
+    ) -> Result<Self, PlanError> {
         let others = [
             (Dimension::Chip, self.shape.chip),
             (Dimension::Cluster, self.shape.cluster),
@@ -48,7 +62,7 @@ impl Tensor {
             operation: "tile",
             dimension: Dimension::Element,
             index,
-            len: 1,
+            len,
             from: self.shape.element,
             to: element,
             others: others.map(Some),

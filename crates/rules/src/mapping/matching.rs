@@ -269,7 +269,8 @@ impl Pieces {
         let high_modulo = term.modulo.div_ceil(step);
         let to_the_end = term.modulo == pool.live(&term.atom, term.stride);
         let whole = to_the_end && resize == term.modulo;
-        let clean = resize.is_multiple_of(step) && term.modulo.is_multiple_of(step);
+        // A digit up to the end of its axis has no period that a cut must divide.
+        let clean = resize.is_multiple_of(step) && (term.modulo.is_multiple_of(step) || to_the_end);
         let allowed = match rule {
             CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
             CutRule::Whole => clean || whole,

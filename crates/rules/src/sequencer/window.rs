@@ -26,7 +26,7 @@ pub const WINDOWS: usize = spec::SEQUENCER_ENTRIES / 2;
 const OPERATION: &str = "windows";
 
 /// A digit that is read at overlapping positions: `input = output * stride + window * dilation`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The digit of the buffer.
     pub input: &'static Expr,
