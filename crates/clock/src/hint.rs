@@ -30,6 +30,15 @@ named! {
     }
 }
 
+/// A piece of source that an edit changes, as it is and as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The piece as it is: a type, or the arguments of a call.
+    pub before: String,
+    /// The piece as it is to be.
+    pub after: String,
+}
+
 /// An edit that makes a program faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
@@ -51,6 +60,8 @@ pub struct Hint {
     pub cause: String,
     /// Change to make.
     pub edit: String,
+    /// The mappings that change, in the order of the source. Empty if the edit is no change of mappings that are known.
+    pub changes: Vec<Change>,
     /// Cycles that it saves in all launches.
     pub saving: u64,
 }

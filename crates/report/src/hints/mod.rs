@@ -49,7 +49,7 @@ use super::report::Report;
 use furiosa_visa_clock::dma::Side;
 use furiosa_visa_clock::dma_timing::DmaClock;
 use furiosa_visa_clock::hazards::OperationNumber;
-pub use furiosa_visa_clock::hint::{Hint, HintKind};
+pub use furiosa_visa_clock::hint::{Change, Hint, HintKind};
 use furiosa_visa_clock::numbers::Model;
 use furiosa_visa_clock::occasions::{Counts, LineKey, key, order};
 use furiosa_visa_clock::record::{Record, Timing};
@@ -98,6 +98,7 @@ struct Candidate<'a> {
     line: LineKey,
     cause: String,
     edit: String,
+    changes: Vec<Change>,
     /// Upper bound of the saving in all launches.
     most: u64,
     /// Amount that the edit does in all launches: times, or cycles by which operations take less.
@@ -199,7 +200,7 @@ fn retimed<'a>(
         Some((works, less))
     };
     let (cause, edit) = texts;
-    Candidate { kind, line, cause, edit, most: all, all, at_banks: false, apply: Box::new(apply) }
+    Candidate { kind, line, cause, edit, changes: Vec::new(), most: all, all, at_banks: false, apply: Box::new(apply) }
 }
 
 /// The candidate of a line whose operations take other cycles by a rule. The first of them gives cause and edit.
@@ -314,6 +315,7 @@ impl Report {
                 cycles: line.cycles,
                 cause: candidate.cause,
                 edit: candidate.edit,
+                changes: candidate.changes,
                 saving,
             });
         }
@@ -394,6 +396,7 @@ fn of_line<'a>(
             line: line.0,
             cause: format!("{waiting} times it waits until its {what} is free"),
             edit: edit.to_string(),
+            changes: Vec::new(),
             most: u64::MAX,
             all: waiting,
             at_banks: true,
@@ -479,6 +482,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
             line: second,
             cause: format!("{times} times it is behind {call} of {at}, which waits"),
             edit: format!("give it before {call} of {at}"),
+            changes: Vec::new(),
             most: u64::MAX,
             all: times,
             at_banks: true,
@@ -501,6 +505,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
             line,
             cause: format!("{times} times it loads what a load before it has brought to the same slices"),
             edit: "load it once, and keep the tensor".to_string(),
+            changes: Vec::new(),
             most: u64::MAX,
             all: times,
             at_banks: true,

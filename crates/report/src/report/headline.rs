@@ -297,9 +297,27 @@ impl fmt::Display for Headline {
     }
 }
 
-/// Writes hints, four lines each.
+/// Cuts a text between words into lines of a width.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// Writes hints: four lines each, and two for each mapping that changes.
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
+    if hints.is_empty() && cycles > 0 {
+        return line("hints     none: no edit that is known saves half a percent".to_string());
+    }
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
         let share = percent(hint.saving, cycles);
         let more =
@@ -309,8 +327,15 @@ pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u6
         line(format!("hint {}    saves {saving} cycles, {share}: {}", place + 1, hint.kind))?;
         let of_line = grouped(hint.cycles);
         line(format!("  line    {} {at}{kernel}, #{}{more}, {of_line} cycles", hint.operation, hint.number))?;
-        line(format!("  cause   {}", hint.cause))?;
-        line(format!("  edit    {}", hint.edit))?;
+        for (head, text) in [("cause", &hint.cause), ("edit", &hint.edit)] {
+            for (number, part) in wrapped(text, WIDTH - 10).iter().enumerate() {
+                line(format!("  {:<7} {part}", if number == 0 { head } else { "" }))?;
+            }
+        }
+        for change in &hint.changes {
+            line(format!("        - {}", change.before))?;
+            line(format!("        + {}", change.after))?;
+        }
     }
     if hints.len() > HINTS {
         line(format!("and {} more hints: `report.hints()`", hints.len() - HINTS))?;
