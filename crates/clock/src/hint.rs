@@ -19,6 +19,10 @@ named! {
         OneBuffer = "one buffer",
         /// A cluster that no pass of the kernel uses.
         IdleCluster = "idle cluster",
+        /// Used slices that share DMA engines, while others have none.
+        UnusedSlices = "unused slices",
+        /// A load that gives many slices the same bytes.
+        BroadcastLoad = "broadcast load",
         /// A contraction with fewer than 8 rows of the register file.
         FewRows = "few rows",
         /// Packets of one flit, whose other half is filled with zeros.

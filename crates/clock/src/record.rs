@@ -212,6 +212,8 @@ pub struct PassUse {
     pub table_cycles: u64,
     /// Its contraction.
     pub contraction: Option<ContractionUse>,
+    /// True if slices get packets or sums of others: it depends on their order.
+    pub crosses_slices: bool,
 }
 
 /// Amount of work of an operation.

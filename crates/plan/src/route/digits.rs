@@ -1,7 +1,7 @@
 //! Mappings as lists of digits, and the values of their texts.
 
-pub use furiosa_visa_rules::mapping::digits::*;
 use furiosa_visa_rules::mapping::Expr;
+pub use furiosa_visa_rules::mapping::digits::*;
 use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -84,8 +84,9 @@ mod tests {
     fn lists_are_cut_alike() {
         let mut lists = [parts("M / 4, K"), parts("K / 8 % 4, M / 20, B, M % 20")];
         refine(&mut lists).unwrap_or_else(|| panic!("4 divides 20"));
-        let texts =
-            lists.each_ref().map(|list| list.iter().map(|part| text_of(&[*part])).collect::<Vec<_>>().join("; "));
+        let texts = lists
+            .each_ref()
+            .map(|list| list.iter().map(|part| text_of(&[*part])).collect::<Vec<_>>().join("; "));
         assert_eq!(
             texts,
             ["M / 20; M / 4 % 5; K / 32; K / 8 % 4; K % 8", "K / 8 % 4; M / 20; B; M / 4 % 5; M % 4"]

@@ -289,17 +289,4 @@ impl Spread {
         let operation = DmaOperation::of(self.engines.iter().map(queue).collect());
         clock.time(&operation).cycles()
     }
-
-    /// The same transfer in both clusters: half of the bytes in each slice.
-    pub fn in_both_clusters(&self) -> Option<Self> {
-        if self.copies > 1
-            || !self.bytes.is_multiple_of(2)
-            || self.engines.iter().any(|engine| engine.cluster > 0)
-        {
-            return None;
-        }
-        let other = self.engines.iter().map(|engine| Engine { cluster: 1, ..*engine });
-        let engines = self.engines.iter().copied().chain(other).collect();
-        Some(Self { engines, bytes: self.bytes / 2, ..self.clone() })
-    }
 }

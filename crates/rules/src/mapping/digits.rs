@@ -46,8 +46,14 @@ pub struct Part {
 }
 
 impl Part {
+    /// Tells if the part has coordinates of a digit.
+    pub fn overlaps(&self, digit: &Digit) -> bool {
+        let is_in = |own: &Digit| own.axis == digit.axis && own.stride < digit.end && digit.stride < own.end;
+        self.digit.as_ref().is_some_and(is_in)
+    }
+
     /// Cuts the part. `inside` are the positions of the inner one. `None`: a value would be cut.
-    fn cut(self, inside: usize) -> Option<[Part; 2]> {
+    pub fn cut(self, inside: usize) -> Option<[Part; 2]> {
         if inside == 0 || !self.size.is_multiple_of(inside) {
             return None;
         }
@@ -266,9 +272,19 @@ pub fn padded_text(parts: &[Part], positions: usize) -> String {
 /// The value of a list that is padded to a number of positions, or of the list if it has as many.
 pub fn expr_of(parts: &[Part], positions: usize) -> &'static Expr {
     let outermost_first = merged(parts).into_iter().map(Part::expr).rev();
-    let list = outermost_first.reduce(|inner, outer| kept(Expr::Pair(outer, inner)));
+    let list = outermost_first.reduce(|inner, outer| pair(outer, inner));
     let list = list.unwrap_or(&Expr::Identity);
     if size_of(parts) < positions { kept(Expr::Padding(list, positions)) } else { list }
+}
+
+/// The value of one list outside of another one.
+pub fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
+    match (outer, inner) {
+        (Expr::Identity, list) | (list, Expr::Identity) => list,
+        // The comma is associative, and lists are written from the right.
+        (Expr::Pair(first, rest), _) => kept(Expr::Pair(first, pair(rest, inner))),
+        _ => kept(Expr::Pair(outer, inner)),
+    }
 }
 
 /// A value that lives as long as the program. Equal ones are made once.
