@@ -39,6 +39,7 @@
 //! Operations that are kept stand for all. Occasions are counted over all operations as they end. Of transfers that
 //! differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
+mod broadcast;
 mod moved;
 mod padding;
 mod pass;
@@ -321,6 +322,7 @@ impl Report {
             candidates.extend(padding::of_line((line_key, line), &mut moves));
         }
         candidates.extend(slices::of_kernels(&program, &mut moves));
+        candidates.extend(broadcast::of_kernels(&program, &mut moves));
         candidates.extend(of_order(&program, &self.counts));
         candidates.retain(|candidate| candidate.most >= least);
         candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.most));

@@ -259,15 +259,20 @@ fn layouts<'a>(records: &[&'a Record]) -> Vec<Layout<'a>> {
     found
 }
 
-/// The candidates of all kernels.
-pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
-    let mut kernels: BTreeMap<&'static str, Vec<&Record>> = BTreeMap::new();
+/// The records of each kernel, in order.
+pub(super) fn kernels<'a>(program: &Program<'a>) -> BTreeMap<&'static str, Vec<&'a Record>> {
+    let mut kernels: BTreeMap<&'static str, Vec<&'a Record>> = BTreeMap::new();
     for (line, own) in &program.lines {
         kernels.entry(line.0).or_default().extend(&own.records);
     }
+    kernels.values_mut().for_each(|records| records.sort_by_key(|record| record.number));
+    kernels
+}
+
+/// The candidates of all kernels.
+pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for mut records in kernels.into_values() {
-        records.sort_by_key(|record| record.number);
+    for records in kernels(program).into_values() {
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle = records.iter().any(|record| is_pass(&record))
@@ -304,7 +309,7 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
 }
 
 /// A candidate whose operations take other cycles, some of them more.
-fn candidate<'a>(
+pub(super) fn candidate<'a>(
     (kind, line, all): (HintKind, LineKey, u64),
     (cause, edit): (String, String),
     changes: Vec<Change>,

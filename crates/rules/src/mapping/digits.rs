@@ -6,7 +6,7 @@
 //!
 //! Mappings of which a digit is no digit of one axis (`m![[A, B] / 2]` with `B = 3`) have no such list.
 
-use super::{Atom, Axis, Expr, Factor, Factors, Pool, factorize, strip};
+use super::{Atom, Axis, Expr, Factor, Factors, Ident, Pool, factorize, strip};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -25,6 +25,23 @@ pub struct Digit {
 }
 
 impl Digit {
+    /// The digit of an axis from a number of coordinates on.
+    pub const fn above(axis: Axis, coordinates: usize) -> Self {
+        Self { axis, stride: coordinates, end: END }
+    }
+
+    /// Coordinates after which the values start again. `None`: the end of the axis.
+    pub fn period(&self) -> Option<usize> {
+        Some(self.end).filter(|end| *end != END)
+    }
+
+    /// The same digit of an axis that ends at `end` coordinates.
+    #[must_use]
+    pub fn of_axis(self, axis: Axis) -> Self {
+        let end = if self.end == axis.size { END } else { self.end };
+        Self { axis, end, ..self }
+    }
+
     /// Number of values.
     fn values(&self) -> usize {
         if self.end == END { self.axis.size.div_ceil(self.stride) } else { self.end / self.stride }
@@ -275,6 +292,22 @@ pub fn expr_of(parts: &[Part], positions: usize) -> &'static Expr {
     let list = outermost_first.reduce(|inner, outer| pair(outer, inner));
     let list = list.unwrap_or(&Expr::Identity);
     if size_of(parts) < positions { kept(Expr::Padding(list, positions)) } else { list }
+}
+
+/// An axis cut in two: those of its digits from a number of coordinates on, and those below. The new axes have the name
+/// of the old one with a number behind it. `None`: the axis is no multiple of the number.
+pub fn split_axis(axis: Axis, below: usize) -> Option<[Axis; 2]> {
+    static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+    if !axis.size.is_multiple_of(below) {
+        return None;
+    }
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut named = |number: usize, size| {
+        let name = format!("{}{number}", axis.name);
+        let name = *names.entry(name.clone()).or_insert_with(|| String::leak(name));
+        Axis { name: Ident::new(name), size }
+    };
+    Some([named(0, axis.size / below), named(1, below)])
 }
 
 /// The value of one list outside of another one.

@@ -1,0 +1,350 @@
+//! Loads that give many slices the same bytes, before a pass that brings these to the register files.
+//!
+//! ```text
+//!   as it is    HBM ──to_dm──▶ the same in 256 slices, one after another ──fetch──▶ register files
+//!   as timed    HBM ──to_dm──▶ a part in each of 64 slices ──fetch, switch_to──▶ register files
+//! ```
+//!
+//! Parts are digits that are outermost or innermost in the time of the pass: the Switch Engine brings them back to these
+//! places, and nothing behind it changes. The forms that the rules accept are timed; the one with the fewest cycles of load
+//! and pass is the hint.
+//!
+//! Copies need axes that their stream does not have elsewhere. Where an axis of the data is cut into clusters and slices, it
+//! becomes two axes: one of the clusters, and one of what is below.
+
+use super::moved::{Moved, Moves};
+use super::{Candidate, Change, HintKind, Line, LineKey, Program, slices};
+use furiosa_visa_clock::hazards::Access;
+use furiosa_visa_clock::occasions::order;
+use furiosa_visa_clock::record::{Record, Timing};
+use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind, TrfAddress};
+use furiosa_visa_rules::lower::{Stream, Tensor};
+use furiosa_visa_rules::mapping::digits::{
+    Digit, Part, Parts, expr_of, innermost, parts_of, refine, size_of, split_axis, without,
+};
+use furiosa_visa_rules::mapping::{Axis, Expr};
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::FLIT_BYTES;
+use furiosa_visa_rules::tensor::Shape;
+use furiosa_visa_rules::text::grouped;
+use std::collections::{BTreeMap, HashMap};
+
+/// Maximum number of legal forms that are timed.
+const FORMS: usize = 12;
+
+/// A load, and a pass that brings what it has loaded to a register file.
+struct Shared {
+    moved: Moved,
+    /// Type and mappings of the register file: chip, cluster, slice, and those of a unit.
+    element_type: ElementType,
+    file: Vec<&'static Expr>,
+    sub_context: bool,
+}
+
+/// The load and the pass in another form.
+#[derive(Clone)]
+struct Form {
+    /// Cycles of the load and of the pass.
+    cycles: [u64; 2],
+    /// Number of slices of a cluster that get the same, and their bytes.
+    copies: usize,
+    bytes: usize,
+    changes: Vec<Change>,
+    /// True if an axis becomes two.
+    splits: bool,
+}
+
+/// Stream of a pass: type, then time and packet, and the same behind a switch to these slices.
+struct Flow {
+    element_type: ElementType,
+    fetch: [&'static Expr; 2],
+    switch: Option<[&'static Expr; 2]>,
+    sub_context: bool,
+}
+
+impl Flow {
+    /// The cycles of the pass from a tensor in DM to a register file. `None`: a rule refuses it.
+    fn cycles(&self, shape: Shape, file: &[&'static Expr], moves: &mut Moves) -> Option<u64> {
+        let tensor = Tensor::new(shape, 0, FillId(1)).ok()?;
+        let [time, packet] = self.fetch;
+        let stream =
+            Stream::begin(&tensor, self.sub_context).ok()?.fetch(self.element_type, time, packet).ok()?;
+        let (stream, time) = match self.switch {
+            Some([slice, time]) => (stream.switch(None, slice, time).ok()?, time),
+            None => (stream, time),
+        };
+        let stream = stream.collect(time, packet).ok()?;
+        let operation = match *file {
+            [row, element] => stream.to_trf(row, element, TrfAddress::Full, FillId(2)).ok()?.0,
+            [element] => stream.to_vrf(element, 0, FillId(2)).ok()?.0,
+            _ => return None,
+        };
+        let time = moves.clock().time(&operation);
+        Some(time.cycles() + time.bitmap.map_or(0, |bitmap| bitmap.cycles))
+    }
+
+    fn text(&self) -> String {
+        let [time, packet] = self.fetch;
+        let fetch = format!("fetch::<{}, m![{time}], m![{packet}]>()", self.element_type);
+        match self.switch {
+            Some([slice, time]) => format!("{fetch}.switch_to::<m![{slice}], m![{time}]>()"),
+            None => fetch,
+        }
+    }
+}
+
+/// Slices of copies, and mappings that name no axis twice.
+struct Copies {
+    /// Parts of the slices outside and inside of the copies.
+    outer: Parts,
+    inner: Parts,
+    /// Number of slices with copies of the same.
+    count: usize,
+    cluster: &'static Expr,
+    slice: &'static Expr,
+    /// The axis that becomes two.
+    split: Option<(Axis, [Axis; 2])>,
+}
+
+impl Copies {
+    /// The copies of a load. `None`: there are none, or they are in several places.
+    fn of(moved: &Moved) -> Option<Self> {
+        let [source, destination] = &moved.ends;
+        let held = parts_of(source.shape.element)?;
+        let is_copy = |part: &Part| match part.digit {
+            Some(digit) => !held.iter().any(|held| held.digit.is_some_and(|held| held.axis == digit.axis)),
+            None => true,
+        };
+        let parts = parts_of(destination.shape.slice)?;
+        let first = parts.iter().position(|part| is_copy(part) && part.digit.is_some())?;
+        let last = parts.iter().rposition(|part| is_copy(part) && part.digit.is_some())?;
+        let (outer, copies, inner) = (&parts[..first], &parts[first..=last], &parts[last + 1..]);
+        if !copies.iter().all(is_copy) {
+            return None;
+        }
+        let (mut slices, mut clusters) = (parts.clone(), parts_of(destination.shape.cluster)?);
+        let mut split = None;
+        for cluster in &mut clusters {
+            let Some(digit) = cluster.digit.filter(|digit| copies.iter().any(|copy| has_axis(copy, digit)))
+            else {
+                continue;
+            };
+            let axes = split_axis(digit.axis, digit.stride)?;
+            cluster.digit = Some(Digit::above(axes[0], 1));
+            for slice in slices.iter_mut().filter(|slice| has_axis(slice, &digit)) {
+                let own = slice.digit?;
+                own.period().filter(|end| *end <= axes[1].size)?;
+                slice.digit = Some(own.of_axis(axes[1]));
+            }
+            split = Some((digit.axis, axes));
+        }
+        Some(Self {
+            outer: outer.to_vec(),
+            inner: inner.to_vec(),
+            count: size_of(copies),
+            cluster: expr_of(&clusters, 1),
+            slice: expr_of(&slices, 1),
+            split,
+        })
+    }
+
+    /// Slices in which parts are in the place of copies. Slices without a part are outside or inside of them.
+    fn slices(&self, parts: &[Part], is_apart: bool) -> &'static Expr {
+        let unused = Part { digit: None, size: self.count / size_of(parts) };
+        let there = if is_apart { [parts, &[unused]].concat() } else { [&[unused], parts].concat() };
+        expr_of(&[self.outer.clone(), there, self.inner.clone()].concat(), 1)
+    }
+}
+
+fn has_axis(part: &Part, digit: &Digit) -> bool {
+    part.digit.is_some_and(|own| own.axis == digit.axis)
+}
+
+impl Shared {
+    fn of(load: &Record, pass: &Record) -> Option<Self> {
+        let moved = Moved::of(load)?;
+        let written = pass.accesses.iter().find(|access| access.write)?;
+        let file = written.tensor.mappings.known();
+        let is_file = matches!(written.memory, MemoryKind::Trf | MemoryKind::Vrf);
+        let only_loads =
+            pass.amount.pass.is_some_and(|pass| pass.contraction.is_none() && !pass.crosses_slices);
+        let is_load = is_file && only_loads && pass.amount.vector.is_none() && file.len() > 3;
+        let [cluster, slice] = [file.get(1)?, file.get(2)?];
+        let shape = moved.ends[1].shape;
+        let is_same = (*cluster, *slice) == (&shape.cluster, &shape.slice);
+        (is_load && is_same).then_some(Self {
+            moved,
+            element_type: written.tensor.element,
+            file,
+            sub_context: pass.context == ContextKind::Sub,
+        })
+    }
+
+    /// The form with the fewest cycles. `None`: none is shorter.
+    fn best(&self, load: &Record, pass: &Record, moves: &mut Moves) -> Option<Form> {
+        let copies = Copies::of(&self.moved).filter(|copies| copies.count > 1)?;
+        let shape = self.moved.ends[1].shape;
+        let flit = 8 * FLIT_BYTES / self.element_type.bits();
+        let units: Parts =
+            self.file[3..].iter().map(|file| parts_of(file)).collect::<Option<Vec<_>>>()?.concat();
+        let [times, packet] = innermost(&units, flit)?;
+        let plain = Flow {
+            element_type: self.element_type,
+            fetch: [expr_of(&times, 1), expr_of(&packet, 1)],
+            switch: None,
+            sub_context: self.sub_context,
+        };
+        let took = load.timing.cycles() + pass.timing.cycles();
+        let mut best: Option<Form> = None;
+        let mut legal = 0;
+        for (outermost, innermost) in cuts(copies.count, size_of(&times)) {
+            let Some([first, between, last]) = cut(&times, outermost, innermost) else { continue };
+            let parts = [first, last].concat();
+            let mut lists = [parts_of(shape.element)?, parts.clone()];
+            if refine(&mut lists).is_none() {
+                continue;
+            }
+            let [element, moving] = lists;
+            let rest = without(&element, &moving);
+            if size_of(&rest) * size_of(&parts) != size_of(&element) {
+                continue;
+            }
+            for is_apart in [true, false] {
+                if !is_apart && size_of(&parts) == copies.count {
+                    continue;
+                }
+                let (slice, element) = (copies.slices(&parts, is_apart), expr_of(&rest, 1));
+                let flow = Flow {
+                    fetch: [expr_of(&between, 1), plain.fetch[1]],
+                    switch: Some([copies.slice, plain.fetch[0]]),
+                    ..plain
+                };
+                let there = Shape { cluster: copies.cluster, slice, element, ..shape };
+                let Some(pass) = flow.cycles(there, &self.file[3..], moves) else { continue };
+                let mut edited = self.moved;
+                (edited.ends[1].shape.slice, edited.ends[1].shape.element) = (slice, element);
+                let Some(load) = moves.edited(load, &self.moved, &edited) else { continue };
+                legal += 1;
+                if load + pass < best.as_ref().map_or(took, |best| best.cycles.iter().sum()) {
+                    let bytes = (shape.element.size() * shape.element_type.bits()).div_ceil(8);
+                    let changes = self.changes(&copies, there, [&plain, &flow]);
+                    let splits = copies.split.is_some();
+                    best = Some(Form { cycles: [load, pass], copies: copies.count, bytes, changes, splits });
+                }
+            }
+            if legal >= FORMS {
+                break;
+            }
+        }
+        best
+    }
+
+    fn changes(&self, copies: &Copies, there: Shape, [plain, flow]: [&Flow; 2]) -> Vec<Change> {
+        let to_dm = |shape: Shape| {
+            format!("to_dm::<m![{}], m![{}], m![{}]>", shape.cluster, shape.slice, shape.element)
+        };
+        let axes = copies.split.map(|(axis, [clusters, below])| Change {
+            before: format!("axes![{} = {}]", axis.name, axis.size),
+            after: format!("axes![{} = {}, {} = {}]", clusters.name, clusters.size, below.name, below.size),
+        });
+        let load = Change { before: to_dm(self.moved.ends[1].shape), after: to_dm(there) };
+        let pass = Change { before: plain.text(), after: flow.text() };
+        axes.into_iter().chain([load, pass]).collect()
+    }
+}
+
+/// Numbers of values that are taken from the outermost and from the innermost end of time: many slices first.
+fn cuts(copies: usize, steps: usize) -> Vec<(usize, usize)> {
+    let powers = |most: usize| (0..).map(|bits| 1usize << bits).take_while(move |size| *size <= most);
+    let mut cuts: Vec<(usize, usize)> = powers(copies)
+        .flat_map(|outermost| powers(copies / outermost).map(move |innermost| (outermost, innermost)))
+        .filter(|(outermost, innermost)| {
+            let all = outermost * innermost;
+            all > 1 && copies.is_multiple_of(all) && steps.is_multiple_of(all)
+        })
+        .collect();
+    cuts.sort_by_key(|(outermost, innermost)| core::cmp::Reverse((outermost * innermost, *innermost)));
+    cuts
+}
+
+/// The outermost and the innermost values of a list, and what is between them.
+fn cut(parts: &[Part], outermost: usize, last: usize) -> Option<[Parts; 3]> {
+    let [rest, last] = innermost(parts, last)?;
+    let [first, between] = innermost(&rest, size_of(&rest) / outermost)?;
+    Some([first, between, last])
+}
+
+/// The passes that read each load of a kernel, by the fill of its tensor. `None`: something else reads it, too.
+type Readers<'a> = HashMap<FillId, Option<Vec<&'a Record>>>;
+
+fn readers<'a>(records: &[&'a Record]) -> Readers<'a> {
+    let mut readers: Readers<'a> = HashMap::new();
+    for record in records {
+        let in_dm = |access: &&Access| access.memory == MemoryKind::Dm && !access.write;
+        for access in record.accesses.iter().filter(in_dm) {
+            let known = readers.entry(access.tensor.fill).or_insert_with(|| Some(Vec::new()));
+            match (&record.timing, &mut *known) {
+                (Timing::TensorUnit(_), Some(passes)) => passes.push(record),
+                _ => *known = None,
+            }
+        }
+    }
+    readers
+}
+
+/// The candidates of all lines that load copies.
+pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
+    let mut found = Vec::new();
+    for records in slices::kernels(program).into_values() {
+        let readers = readers(&records);
+        let mut lines: BTreeMap<LineKey, ()> = BTreeMap::new();
+        for record in &records {
+            lines.insert(furiosa_visa_clock::occasions::key(record), ());
+        }
+        for line in lines.into_keys() {
+            found.extend(of_line((line, &program.lines[&line]), &readers, moves));
+        }
+    }
+    found
+}
+
+fn of_line<'a>(
+    (key, line): (LineKey, &Line<'_>),
+    readers: &Readers<'_>,
+    moves: &mut Moves,
+) -> Option<Candidate<'a>> {
+    let mut known: HashMap<([*const Expr; 2], u64), Option<Form>> = HashMap::new();
+    let mut cycles = HashMap::new();
+    let mut texts: Option<(String, String, Vec<Change>)> = None;
+    for load in &line.records {
+        let Some((_, made)) = order::load(load) else { continue };
+        let Some(Some(passes)) = readers.get(&made.tensor.fill) else { continue };
+        let [pass] = passes[..] else { continue };
+        let Some(shared) = Shared::of(load, pass) else { continue };
+        let ends = shared.moved.ends.each_ref().map(|end| core::ptr::from_ref(end.shape.element));
+        let form = known
+            .entry((ends, load.timing.cycles() + pass.timing.cycles()))
+            .or_insert_with(|| shared.best(load, pass, moves));
+        let Some(form) = form else { continue };
+        cycles.insert(load.number, form.cycles[0]);
+        cycles.insert(pass.number, form.cycles[1]);
+        texts.get_or_insert_with(|| {
+            let cause = format!(
+                "{} slices of a cluster get the same {} bytes, one after another",
+                form.copies,
+                grouped(form.bytes as u64)
+            );
+            let place = crate::report::place(pass.location);
+            let split =
+                if form.splits { ", with axes of their own for clusters and for what is below" } else { "" };
+            let edit = format!(
+                "load each byte once per cluster, and let a switch pass it on in {} of {place}{split}",
+                pass.operation
+            );
+            (cause, edit, form.changes.clone())
+        });
+    }
+    let (cause, edit, changes) = texts?;
+    let kind = (HintKind::BroadcastLoad, key, line.operations);
+    Some(slices::candidate(kind, (cause, edit), changes, cycles))
+}
