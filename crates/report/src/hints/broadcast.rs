@@ -13,32 +13,39 @@
 //! becomes two axes: one of the clusters, and one of what is below.
 
 use super::moved::{Moved, Moves};
-use super::{Candidate, Change, HintKind, Line, LineKey, Program, slices};
-use furiosa_visa_clock::hazards::Access;
-use furiosa_visa_clock::occasions::order;
+use super::slices::{self, Edit};
+use super::{Candidate, Change, HintKind, Line, LineKey, Program, pass};
+use furiosa_visa_clock::hazards::{Access, OperationNumber};
+use furiosa_visa_clock::numbers::Number;
+use furiosa_visa_clock::occasions::{key, order};
 use furiosa_visa_clock::record::{Record, Timing};
-use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind, TrfAddress};
+use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind, TrfAddress, switch_cycles};
+use furiosa_visa_rules::engine::switch::{SwitchRequest, derive_switch_to};
 use furiosa_visa_rules::lower::{Stream, Tensor};
 use furiosa_visa_rules::mapping::digits::{
-    Digit, Part, Parts, expr_of, innermost, parts_of, refine, size_of, split_axis, without,
+    Digit, Part, Parts, expr_of, innermost, live, parts_of, refine, size_of, split_axis, without,
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// Maximum number of legal forms that are timed.
 const FORMS: usize = 12;
 
-/// A load, and a pass that brings what it has loaded to a register file.
-struct Shared {
+/// A load, and the pass that reads what it has loaded.
+struct Shared<'a> {
+    load: &'a Record,
+    pass: &'a Record,
+    /// The load as it is, and in the slices of the edit.
+    as_it_is: Moved,
     moved: Moved,
-    /// Type and mappings of the register file: chip, cluster, slice, and those of a unit.
+    /// Type of the elements in the stream.
     element_type: ElementType,
+    /// The mappings of a unit of the register file that the pass fills. Empty: the pass streams what it reads.
     file: Vec<&'static Expr>,
-    sub_context: bool,
 }
 
 /// The load and the pass in another form.
@@ -54,6 +61,23 @@ struct Form {
     splits: bool,
 }
 
+impl Form {
+    /// Cause, edit and changes, for a pass.
+    fn texts(&self, pass: &Record) -> (String, String, Vec<Change>) {
+        let bytes = grouped(self.bytes as u64);
+        let cause =
+            format!("{} slices of a cluster get the same {bytes} bytes, one after another", self.copies);
+        let split =
+            if self.splits { ", with axes of their own for clusters and for what is below" } else { "" };
+        let edit = format!(
+            "load each byte once per cluster, and let a switch pass it on in {} of {}{split}",
+            pass.operation,
+            crate::report::place(pass.location)
+        );
+        (cause, edit, self.changes.clone())
+    }
+}
+
 /// Stream of a pass: type, then time and packet, and the same behind a switch to these slices.
 struct Flow {
     element_type: ElementType,
@@ -63,9 +87,9 @@ struct Flow {
 }
 
 impl Flow {
-    /// The cycles of the pass from a tensor in DM to a register file. `None`: a rule refuses it.
-    fn cycles(&self, shape: Shape, file: &[&'static Expr], moves: &mut Moves) -> Option<u64> {
-        let tensor = Tensor::new(shape, 0, FillId(1)).ok()?;
+    /// The cycles of the pass from a tensor in DM. `None`: a rule refuses it.
+    fn cycles(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<u64> {
+        let tensor = Tensor::new(there, 0, FillId(1)).ok()?;
         let [time, packet] = self.fetch;
         let stream =
             Stream::begin(&tensor, self.sub_context).ok()?.fetch(self.element_type, time, packet).ok()?;
@@ -74,13 +98,26 @@ impl Flow {
             None => (stream, time),
         };
         let stream = stream.collect(time, packet).ok()?;
-        let operation = match *file {
+        let operation = match *shared.file {
             [row, element] => stream.to_trf(row, element, TrfAddress::Full, FillId(2)).ok()?.0,
             [element] => stream.to_vrf(element, 0, FillId(2)).ok()?.0,
-            _ => return None,
+            _ => return self.cycles_of_stream(there, shared, moves),
         };
         let time = moves.clock().time(&operation);
         Some(time.cycles() + time.bitmap.map_or(0, |bitmap| bitmap.cycles))
+    }
+
+    /// The cycles of a pass whose other stages stay as they are.
+    fn cycles_of_stream(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<u64> {
+        let [slice, time] = self.switch?;
+        let others = [there.chip, there.cluster, self.fetch[1]];
+        let request = SwitchRequest { others, ..SwitchRequest::new(there.slice, self.fetch[0], slice, time) };
+        let switch = derive_switch_to(&request).ok()?.switch;
+        let cycles = switch_cycles(switch.ring_size as u64, switch.in_time as u64, FLIT_BYTES as u64);
+        let parts = time.size() / self.fetch[0].size();
+        let bitmap = moves.clock().model().cost(Number::SwitchBitmap, 1).cycles;
+        let before = if switch.loads_bitmap() { bitmap } else { 0 };
+        Some(before + pass::with_switch(shared.pass, parts as u64, cycles)?)
     }
 
     fn text(&self) -> String {
@@ -98,8 +135,9 @@ struct Copies {
     /// Parts of the slices outside and inside of the copies.
     outer: Parts,
     inner: Parts,
-    /// Number of slices with copies of the same.
+    /// Number of slices in the place of copies, and of those that get one.
     count: usize,
+    live: usize,
     cluster: &'static Expr,
     slice: &'static Expr,
     /// The axis that becomes two.
@@ -142,6 +180,7 @@ impl Copies {
             outer: outer.to_vec(),
             inner: inner.to_vec(),
             count: size_of(copies),
+            live: size_of(&live(copies)),
             cluster: expr_of(&clusters, 1),
             slice: expr_of(&slices, 1),
             split,
@@ -160,41 +199,48 @@ fn has_axis(part: &Part, digit: &Digit) -> bool {
     part.digit.is_some_and(|own| own.axis == digit.axis)
 }
 
-impl Shared {
-    fn of(load: &Record, pass: &Record) -> Option<Self> {
+impl<'a> Shared<'a> {
+    fn of(load: &'a Record, pass: &'a Record) -> Option<Self> {
         let moved = Moved::of(load)?;
         let written = pass.accesses.iter().find(|access| access.write)?;
-        let file = written.tensor.mappings.known();
-        let is_file = matches!(written.memory, MemoryKind::Trf | MemoryKind::Vrf);
-        let only_loads =
-            pass.amount.pass.is_some_and(|pass| pass.contraction.is_none() && !pass.crosses_slices);
-        let is_load = is_file && only_loads && pass.amount.vector.is_none() && file.len() > 3;
-        let [cluster, slice] = [file.get(1)?, file.get(2)?];
+        let [_, cluster, slice, ref unit @ ..] = written.tensor.mappings.known()[..] else { return None };
+        let used = pass.amount.pass?;
+        let is_stream =
+            pass.accesses.first().is_some_and(|first| first.tensor.fill == load.accesses[1].tensor.fill);
+        let only_loads = used.contraction.is_none() && pass.amount.vector.is_none();
+        let file = match written.memory {
+            MemoryKind::Trf | MemoryKind::Vrf if only_loads => unit.to_vec(),
+            MemoryKind::Dm if used.in_order && is_stream => Vec::new(),
+            _ => return None,
+        };
         let shape = moved.ends[1].shape;
-        let is_same = (*cluster, *slice) == (&shape.cluster, &shape.slice);
-        (is_load && is_same).then_some(Self {
-            moved,
-            element_type: written.tensor.element,
-            file,
-            sub_context: pass.context == ContextKind::Sub,
-        })
+        let is_same = (cluster, slice) == (shape.cluster, shape.slice);
+        let shared = Self { load, pass, as_it_is: moved, moved, element_type: used.element, file };
+        (is_same && !used.crosses_slices).then_some(shared)
+    }
+
+    /// The same in other slices.
+    fn with_slices(mut self, slice: &'static Expr) -> Self {
+        self.moved.ends[1].shape.slice = slice;
+        self
     }
 
     /// The form with the fewest cycles. `None`: none is shorter.
-    fn best(&self, load: &Record, pass: &Record, moves: &mut Moves) -> Option<Form> {
+    fn best(&self, moves: &mut Moves) -> Option<Form> {
         let copies = Copies::of(&self.moved).filter(|copies| copies.count > 1)?;
         let shape = self.moved.ends[1].shape;
         let flit = 8 * FLIT_BYTES / self.element_type.bits();
-        let units: Parts =
-            self.file[3..].iter().map(|file| parts_of(file)).collect::<Option<Vec<_>>>()?.concat();
+        let streamed = [shape.element];
+        let units = if self.file.is_empty() { &streamed[..] } else { &self.file };
+        let units: Parts = units.iter().map(|unit| parts_of(unit)).collect::<Option<Vec<_>>>()?.concat();
         let [times, packet] = innermost(&units, flit)?;
         let plain = Flow {
             element_type: self.element_type,
             fetch: [expr_of(&times, 1), expr_of(&packet, 1)],
             switch: None,
-            sub_context: self.sub_context,
+            sub_context: self.pass.context == ContextKind::Sub,
         };
-        let took = load.timing.cycles() + pass.timing.cycles();
+        let took = self.load.timing.cycles() + self.pass.timing.cycles();
         let mut best: Option<Form> = None;
         let mut legal = 0;
         for (outermost, innermost) in cuts(copies.count, size_of(&times)) {
@@ -220,16 +266,16 @@ impl Shared {
                     ..plain
                 };
                 let there = Shape { cluster: copies.cluster, slice, element, ..shape };
-                let Some(pass) = flow.cycles(there, &self.file[3..], moves) else { continue };
+                let Some(pass) = flow.cycles(there, self, moves) else { continue };
                 let mut edited = self.moved;
                 (edited.ends[1].shape.slice, edited.ends[1].shape.element) = (slice, element);
-                let Some(load) = moves.edited(load, &self.moved, &edited) else { continue };
+                let Some(load) = moves.edited(self.load, &self.as_it_is, &edited) else { continue };
                 legal += 1;
                 if load + pass < best.as_ref().map_or(took, |best| best.cycles.iter().sum()) {
                     let bytes = (shape.element.size() * shape.element_type.bits()).div_ceil(8);
                     let changes = self.changes(&copies, there, [&plain, &flow]);
                     let splits = copies.split.is_some();
-                    best = Some(Form { cycles: [load, pass], copies: copies.count, bytes, changes, splits });
+                    best = Some(Form { cycles: [load, pass], copies: copies.live, bytes, changes, splits });
                 }
             }
             if legal >= FORMS {
@@ -247,7 +293,7 @@ impl Shared {
             before: format!("axes![{} = {}]", axis.name, axis.size),
             after: format!("axes![{} = {}, {} = {}]", clusters.name, clusters.size, below.name, below.size),
         });
-        let load = Change { before: to_dm(self.moved.ends[1].shape), after: to_dm(there) };
+        let load = Change { before: to_dm(self.as_it_is.ends[1].shape), after: to_dm(there) };
         let pass = Change { before: plain.text(), after: flow.text() };
         axes.into_iter().chain([load, pass]).collect()
     }
@@ -297,54 +343,69 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
     let mut found = Vec::new();
     for records in slices::kernels(program).into_values() {
         let readers = readers(&records);
-        let mut lines: BTreeMap<LineKey, ()> = BTreeMap::new();
-        for record in &records {
-            lines.insert(furiosa_visa_clock::occasions::key(record), ());
-        }
-        for line in lines.into_keys() {
-            found.extend(of_line((line, &program.lines[&line]), &readers, moves));
+        let lines: BTreeSet<LineKey> = records.iter().map(|record| key(record)).collect();
+        for line in lines {
+            let own = (line, &program.lines[&line]);
+            found.extend(of_line(own, &readers, None, moves));
+            let turned = program.lines[&line].records.iter().find_map(|load| copies_innermost(load));
+            if let Some(turned) = turned
+                && let Some(cycles) = turned.0.cycles(&records, moves)
+            {
+                found.extend(of_line(own, &readers, Some((turned, cycles)), moves));
+            }
         }
     }
     found
 }
 
+/// The edit of a kernel that brings slices with copies next to each other, and their mapping as it is and is to be.
+fn copies_innermost(load: &Record) -> Option<(Edit, [&'static Expr; 2])> {
+    let moved = Moved::of(load)?;
+    let copies = Copies::of(&moved).filter(|copies| !copies.inner.is_empty())?;
+    let before = moved.ends[1].shape.slice;
+    let parts = parts_of(before)?;
+    let there = &parts[copies.outer.len()..parts.len() - copies.inner.len()];
+    let slice = expr_of(&[&copies.outer, &copies.inner, there].concat(), 1);
+    Some((Edit::slices(before, slice)?, [before, slice]))
+}
+
+type Turned = ((Edit, [&'static Expr; 2]), HashMap<OperationNumber, u64>);
+
+/// The candidate of a line of loads, in a kernel whose slices are as they are, or turned.
 fn of_line<'a>(
-    (key, line): (LineKey, &Line<'_>),
+    (line_key, line): (LineKey, &Line<'_>),
     readers: &Readers<'_>,
+    turned: Option<Turned>,
     moves: &mut Moves,
 ) -> Option<Candidate<'a>> {
     let mut known: HashMap<([*const Expr; 2], u64), Option<Form>> = HashMap::new();
-    let mut cycles = HashMap::new();
     let mut texts: Option<(String, String, Vec<Change>)> = None;
+    let (turned, mut cycles) = match turned {
+        Some(((_, slices), cycles)) => (Some(slices), cycles),
+        None => (None, HashMap::new()),
+    };
     for load in &line.records {
         let Some((_, made)) = order::load(load) else { continue };
         let Some(Some(passes)) = readers.get(&made.tensor.fill) else { continue };
         let [pass] = passes[..] else { continue };
-        let Some(shared) = Shared::of(load, pass) else { continue };
+        let Some(mut shared) = Shared::of(load, pass) else { continue };
+        if let Some([_, slice]) = turned {
+            shared = shared.with_slices(slice);
+        }
         let ends = shared.moved.ends.each_ref().map(|end| core::ptr::from_ref(end.shape.element));
         let form = known
             .entry((ends, load.timing.cycles() + pass.timing.cycles()))
-            .or_insert_with(|| shared.best(load, pass, moves));
+            .or_insert_with(|| shared.best(moves));
         let Some(form) = form else { continue };
         cycles.insert(load.number, form.cycles[0]);
         cycles.insert(pass.number, form.cycles[1]);
-        texts.get_or_insert_with(|| {
-            let cause = format!(
-                "{} slices of a cluster get the same {} bytes, one after another",
-                form.copies,
-                grouped(form.bytes as u64)
-            );
-            let place = crate::report::place(pass.location);
-            let split =
-                if form.splits { ", with axes of their own for clusters and for what is below" } else { "" };
-            let edit = format!(
-                "load each byte once per cluster, and let a switch pass it on in {} of {place}{split}",
-                pass.operation
-            );
-            (cause, edit, form.changes.clone())
-        });
+        texts.get_or_insert_with(|| form.texts(pass));
     }
-    let (cause, edit, changes) = texts?;
-    let kind = (HintKind::BroadcastLoad, key, line.operations);
+    let (cause, edit, mut changes) = texts?;
+    if let Some([before, slice]) = turned {
+        changes
+            .insert(0, Change { before: format!("Slice m![{before}]"), after: format!("Slice m![{slice}]") });
+    }
+    let kind = (HintKind::BroadcastLoad, line_key, line.operations);
     Some(slices::candidate(kind, (cause, edit), changes, cycles))
 }

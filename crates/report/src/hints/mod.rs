@@ -353,11 +353,15 @@ impl Report {
     }
 }
 
-/// Keeps the best one of edits of a kernel that exclude each other: those of its slices.
+/// Keeps the best one of edits that exclude each other: those of the slices of a kernel, and those of a load.
 fn one_of_a_kernel(hints: &mut Vec<Hint>) {
     let mut known = BTreeSet::new();
     hints.retain(|hint| match hint.kind {
-        HintKind::IdleCluster | HintKind::UnusedSlices => known.insert((hint.kernel, hint.kind.name())),
+        HintKind::IdleCluster | HintKind::UnusedSlices => known.insert((hint.kernel, hint.kind.name(), None)),
+        HintKind::BroadcastLoad => {
+            let line = (hint.location, hint.operation);
+            known.insert((hint.kernel, hint.kind.name(), Some(line)))
+        }
         _ => true,
     });
 }

@@ -14,9 +14,6 @@ use furiosa_visa_rules::spec::HBM_UNIT_BYTES;
 use furiosa_visa_rules::text::grouped;
 use std::collections::HashMap;
 
-/// Greatest number of times as many bytes that a padded tensor takes.
-const MOST_TIMES: u64 = 4;
-
 /// A transfer with padded rows.
 pub(super) struct Padded {
     /// Its cycles.
@@ -32,22 +29,16 @@ impl Padded {
     fn cause(&self, is_store: bool) -> String {
         let (unit, row) = (HBM_UNIT_BYTES as u64, self.row);
         let costs = if is_store { "HBM reads, changes and writes them" } else { "HBM reads two for one" };
-        match row {
-            row if row < unit => {
-                format!("rows of {row} bytes begin inside of units of {unit} bytes: {costs}")
-            }
-            row => format!(
-                "rows of {} bytes begin inside of units of {unit} bytes: {costs}; the last run of each row: {} of {unit} \
-                 bytes",
-                grouped(row),
-                row % unit
-            ),
-        }
+        format!(
+            "rows of {} bytes begin inside of units of {unit} bytes: {costs}; the last run of each row: {} of {unit} bytes",
+            grouped(row),
+            row % unit
+        )
     }
 }
 
 /// The transfer of a record with its rows in HBM padded as it takes the fewest cycles. `None`: no padding makes it
-/// shorter.
+/// shorter. Rows of less than a unit would become many times as long: they get no padding.
 pub(super) fn padded(record: &Record, moves: &mut Moves) -> Option<Padded> {
     let moved = Moved::of(record)?;
     let end = moved.hbm()?;
@@ -59,9 +50,7 @@ pub(super) fn padded(record: &Record, moves: &mut Moves) -> Option<Padded> {
         let (outer, row) = parts.split_at(first);
         let positions = size_of(row);
         let wanted = (positions * bits).next_multiple_of(unit);
-        if (positions * bits).is_multiple_of(unit)
-            || !wanted.is_multiple_of(bits)
-            || wanted as u64 > MOST_TIMES * (positions * bits) as u64
+        if positions * bits < unit || (positions * bits).is_multiple_of(unit) || !wanted.is_multiple_of(bits)
         {
             continue;
         }

@@ -23,6 +23,13 @@ pub(super) fn in_half(record: &Record) -> Option<u64> {
     Some(with(pass(record)?, |_, cycles| cycles.div_ceil(2)))
 }
 
+/// Cycles with a switch that takes `switch` cycles, and a part of the elements in each slice.
+pub(super) fn with_switch(record: &Record, parts: u64, switch: u64) -> Option<u64> {
+    let time = pass(record)?;
+    let of_parts = |stage, cycles: u64| if stage == Stage::Fetch { cycles.div_ceil(parts) } else { cycles };
+    Some(with(time, of_parts).max(time.latency() + switch))
+}
+
 /// Cycles with fetches of 32 bytes, and the bytes of a fetch as it is. A table that sets the pace does so whatever is
 /// fetched at a time.
 pub(super) fn with_wide_fetches(record: &Record) -> Option<(u64, usize)> {

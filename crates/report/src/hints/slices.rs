@@ -66,6 +66,11 @@ impl Edit {
         Some(Self::Slices { slice: apart(&digits)?, digits, cluster: None })
     }
 
+    /// Other slices for those of a mapping.
+    pub fn slices(before: &'static Expr, slice: &'static Expr) -> Option<Self> {
+        Some(Self::Slices { digits: units_of(before)?, slice, cluster: None })
+    }
+
     /// Half of the used slices to the other cluster.
     pub fn half_of_slices(slice: &'static Expr) -> Option<Self> {
         let digits = units_of(slice)?;
