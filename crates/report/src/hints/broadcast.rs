@@ -154,8 +154,11 @@ impl Copies {
             None => true,
         };
         let parts = parts_of(destination.shape.slice)?;
-        let first = parts.iter().position(|part| is_copy(part) && part.digit.is_some())?;
-        let last = parts.iter().rposition(|part| is_copy(part) && part.digit.is_some())?;
+        let has_digit = |part: &Part| is_copy(part) && part.digit.is_some();
+        let [first, last] = [parts.iter().position(has_digit)?, parts.iter().rposition(has_digit)?];
+        // Slices beside them that hold nothing can have a part of the copies, too.
+        let first = parts[..first].iter().rposition(|part| !is_copy(part)).map_or(0, |own| own + 1);
+        let last = last + parts[last + 1..].iter().take_while(|part| is_copy(part)).count();
         let (outer, copies, inner) = (&parts[..first], &parts[first..=last], &parts[last + 1..]);
         if !copies.iter().all(is_copy) {
             return None;
@@ -181,8 +184,8 @@ impl Copies {
             inner: inner.to_vec(),
             count: size_of(copies),
             live: size_of(&live(copies)),
-            cluster: expr_of(&clusters, 1),
-            slice: expr_of(&slices, 1),
+            cluster: split.map_or(destination.shape.cluster, |_| expr_of(&clusters, 1)),
+            slice: split.map_or(destination.shape.slice, |_| expr_of(&slices, 1)),
             split,
         })
     }

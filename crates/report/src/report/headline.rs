@@ -333,8 +333,12 @@ pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u6
             }
         }
         for change in &hint.changes {
-            line(format!("        - {}", change.before))?;
-            line(format!("        + {}", change.after))?;
+            for (sign, code) in [('-', &change.before), ('+', &change.after)] {
+                for (number, part) in wrapped(code, WIDTH - 12).iter().enumerate() {
+                    let (sign, indent) = if number == 0 { (sign, "") } else { (' ', "  ") };
+                    line(format!("        {sign} {indent}{part}"))?;
+                }
+            }
         }
     }
     if hints.len() > HINTS {
