@@ -40,6 +40,7 @@
 //! differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
 mod broadcast;
+mod gathered;
 mod moved;
 mod padding;
 mod pass;
@@ -249,8 +250,7 @@ const UNIT: u64 = HBM_UNIT_BYTES as u64;
 /// Edit of a transfer: longer runs, or runs at multiples of 256 bytes.
 fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, (String, String))> {
     let (spread, time) = Spread::of(record)?;
-    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = spread;
-    let all = slices * engines.len() as u64;
+    let Spread { request, contiguous, bytes, to_hbm, .. } = spread;
     let partial: u64 = time.engines.iter().map(|engine| engine.write.partial_writes).sum();
     let read_back =
         if partial > 0 && to_hbm { ", and HBM reads, changes and writes each unit of 256 bytes" } else { "" };
@@ -260,20 +260,13 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
             return None;
         }
         let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
-        if bytes >= UNIT {
-            let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
-            return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, (cause, edit.to_string())));
+        // Pieces of less than a unit in a slice: a load is over before a move could spread them, and stores can be
+        // gathered.
+        if bytes < UNIT {
+            return None;
         }
-        // A load of less than a unit to a slice is over before a second transfer has started.
-        let fewer = spread.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
-        // The cycles of the move in DM are added: it waits for the transfer, or the transfer for it.
-        let (regrouping, times) = (spread.regrouped(&fewer, clock), spread.slices / fewer.slices);
-        let edit = format!(
-            "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs of 256 \
-             bytes, less {regrouping} cycles of that move"
-        );
-        let cycles = fewer.cycles(UNIT, clock)? + regrouping;
-        return Some((HintKind::ShortRuns, cycles, (cause, edit)));
+        let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
+        return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, (cause, edit.to_string())));
     }
     // Loads write whole units of DM: calls refuse runs that do not begin at multiples of 8 bytes.
     if partial == 0 || !to_hbm {
@@ -320,6 +313,7 @@ impl Report {
         let mut moves = Moves::new(CommandClock::new(model).with_channels(self.channels));
         for (&line_key, line) in &program.lines {
             candidates.extend(padding::of_line((line_key, line), &mut moves));
+            candidates.extend(gathered::of_line((line_key, line), &mut moves));
         }
         candidates.extend(slices::of_kernels(&program, &mut moves));
         candidates.extend(broadcast::of_kernels(&program, &mut moves));

@@ -46,11 +46,13 @@ struct Edited {
 }
 
 /// Slices in a row that hold nothing behind each used one.
-fn apart(digits: &[Part]) -> Option<&'static Expr> {
+pub(super) fn apart(digits: &[Part]) -> Option<&'static Expr> {
+    if digits.is_empty() {
+        return Some(expr_of(&[Part { digit: None, size: SLICES }], SLICES));
+    }
     let used = size_of(digits).next_power_of_two();
     let mut parts = digits.to_vec();
-    let first = parts.first_mut()?;
-    first.size = used / (size_of(digits) / first.size);
+    parts[0].size = used / (size_of(digits) / parts[0].size);
     if size_of(&parts) != used {
         return None;
     }

@@ -252,41 +252,4 @@ impl Spread {
         operation.copies = self.copied_inside;
         Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
     }
-
-    /// The same transfer in a part of the slices, each of which has more bytes.
-    pub fn in_fewer_slices(&self, bytes: u64) -> Option<Self> {
-        let fewer = bytes / self.bytes;
-        if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
-            return None;
-        }
-        Some(Self { slices: self.slices / fewer, networks: 1, bytes, ..self.clone() })
-    }
-
-    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes. It gathers the
-    /// bytes before a transfer to HBM. The slices are spread evenly over those of an engine.
-    pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
-        let apart = |spread: &Self| PE_SLICES as u64 / spread.slices * DMA_SLICE_STRIDE;
-        let [many, few] = [apart(self), apart(fewer)];
-        let times = self.slices / fewer.slices;
-        let queue = |engine: &Engine| {
-            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
-            let first = (engine.pe * PE_SLICES) as u64 * DMA_SLICE_STRIDE;
-            // The other tensor is beside this one.
-            let [from, to] = [self.bases.1, self.bases.1 + self.bytes].map(|at| (medium, first + at));
-            let entry = |&(limit, source_stride, destination_stride): &(u64, u64, u64)| PairedEntry {
-                limit: limit as usize,
-                source_stride,
-                destination_stride,
-            };
-            // Pieces that are apart in HBM each come from another slice.
-            let run = self.request.min(self.bytes).max(1);
-            let mut command = PairedSequencer::new(from, to, run as usize);
-            let loops =
-                [(fewer.slices, times * many, few), (times, many, self.bytes), (self.bytes / run, run, run)];
-            command.entries = loops.iter().map(entry).filter(|entry| entry.limit > 1).collect();
-            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
-        };
-        let operation = DmaOperation::of(self.engines.iter().map(queue).collect());
-        clock.time(&operation).cycles()
-    }
 }
