@@ -191,10 +191,11 @@ impl Copies {
     }
 
     /// Slices in which parts are in the place of copies. Slices without a part are outside or inside of them.
-    fn slices(&self, parts: &[Part], is_apart: bool) -> &'static Expr {
-        let unused = Part { digit: None, size: self.count / size_of(parts) };
+    fn slices(&self, parts: &[Part], is_apart: bool) -> Option<&'static Expr> {
+        let unused =
+            Part { digit: None, size: self.count.checked_div(size_of(parts)).filter(|size| *size > 0)? };
         let there = if is_apart { [parts, &[unused]].concat() } else { [&[unused], parts].concat() };
-        expr_of(&[self.outer.clone(), there, self.inner.clone()].concat(), 1)
+        Some(expr_of(&[self.outer.clone(), there, self.inner.clone()].concat(), 1))
     }
 }
 
@@ -246,9 +247,11 @@ impl<'a> Shared<'a> {
         let took = self.load.timing.cycles() + self.pass.timing.cycles();
         let mut best: Option<Form> = None;
         let mut legal = 0;
-        for (outermost, innermost) in cuts(copies.count, size_of(&times)) {
+        for (outermost, innermost) in cuts(copies.count, &times) {
             let Some([first, between, last]) = cut(&times, outermost, innermost) else { continue };
             let parts = [first, last].concat();
+            // What leaves slices may be less than they are.
+            let slots = padded(&parts);
             let mut lists = [parts_of(shape.element)?, parts.clone()];
             if refine(&mut lists).is_none() {
                 continue;
@@ -259,10 +262,11 @@ impl<'a> Shared<'a> {
                 continue;
             }
             for is_apart in [true, false] {
-                if !is_apart && size_of(&parts) == copies.count {
+                if !is_apart && size_of(&slots) == copies.count {
                     continue;
                 }
-                let (slice, element) = (copies.slices(&parts, is_apart), expr_of(&rest, 1));
+                let Some(slice) = copies.slices(&slots, is_apart) else { continue };
+                let element = expr_of(&rest, 1);
                 let flow = Flow {
                     fetch: [expr_of(&between, 1), plain.fetch[1]],
                     switch: Some([copies.slice, plain.fetch[0]]),
@@ -302,17 +306,33 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// A list with as many positions as a power of two, if its outermost digit can be padded so.
+fn padded(parts: &[Part]) -> Parts {
+    let (mut padded, all) = (parts.to_vec(), size_of(parts).next_power_of_two());
+    if let Some(first) = padded.first_mut()
+        && all.is_multiple_of(size_of(parts) / first.size)
+    {
+        first.size = all / (size_of(parts) / first.size);
+    }
+    padded
+}
+
 /// Numbers of values that are taken from the outermost and from the innermost end of time: many slices first.
-fn cuts(copies: usize, steps: usize) -> Vec<(usize, usize)> {
+fn cuts(copies: usize, times: &[Part]) -> Vec<(usize, usize)> {
+    let steps = size_of(times);
     let powers = |most: usize| (0..).map(|bits| 1usize << bits).take_while(move |size| *size <= most);
     let mut cuts: Vec<(usize, usize)> = powers(copies)
         .flat_map(|outermost| powers(copies / outermost).map(move |innermost| (outermost, innermost)))
-        .filter(|(outermost, innermost)| {
-            let all = outermost * innermost;
-            all > 1 && copies.is_multiple_of(all) && steps.is_multiple_of(all)
-        })
+        .filter(|(outermost, innermost)| steps.is_multiple_of(outermost * innermost))
         .collect();
+    // Whole digits, of which some slices have none.
+    cuts.extend((0..times.len()).map(|first| (1, size_of(&times[first..]))));
+    cuts.retain(|(outermost, innermost)| {
+        let all = (outermost * innermost).next_power_of_two();
+        all > 1 && all <= copies && copies.is_multiple_of(all)
+    });
     cuts.sort_by_key(|(outermost, innermost)| core::cmp::Reverse((outermost * innermost, *innermost)));
+    cuts.dedup();
     cuts
 }
 

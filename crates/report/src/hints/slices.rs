@@ -60,6 +60,18 @@ pub(super) fn apart(digits: &[Part]) -> Option<&'static Expr> {
     Some(expr_of(&parts, SLICES))
 }
 
+/// The outermost half of a digit of used slices, and the rest.
+fn halves_of_slices(slice: &Expr) -> Option<[Parts; 2]> {
+    let digits = units_of(slice)?;
+    let used = size_of(&digits);
+    if slice.size() != SLICES || !used.is_multiple_of(CLUSTERS) {
+        return None;
+    }
+    let [outer, inner] = innermost(&digits, used / CLUSTERS)?;
+    let is_digit = size_of(&outer) == CLUSTERS && outer.iter().all(|part| part.digit.is_some());
+    is_digit.then_some([outer, inner])
+}
+
 impl Edit {
     /// Unused slices between the used ones.
     pub fn spread(slice: &'static Expr) -> Option<Self> {
@@ -75,16 +87,9 @@ impl Edit {
 
     /// Half of the used slices to the other cluster.
     pub fn half_of_slices(slice: &'static Expr) -> Option<Self> {
-        let digits = units_of(slice)?;
-        let used = size_of(&digits);
-        if slice.size() != SLICES || !used.is_multiple_of(CLUSTERS) {
-            return None;
-        }
-        let [outer, inner] = innermost(&digits, used / CLUSTERS)?;
-        if size_of(&outer) != CLUSTERS || outer.iter().any(|part| part.digit.is_none()) {
-            return None;
-        }
-        Some(Self::Slices { slice: apart(&inner)?, digits, cluster: Some(expr_of(&outer, CLUSTERS)) })
+        let [outer, inner] = halves_of_slices(slice)?;
+        let cluster = Some(expr_of(&outer, CLUSTERS));
+        Some(Self::Slices { slice: apart(&inner)?, digits: units_of(slice)?, cluster })
     }
 
     /// Half of the values of each digit of the elements of a tensor to the other cluster.
@@ -103,21 +108,24 @@ impl Edit {
         let [chip, cluster, slice, ref elements @ ..] = *mappings else { return None };
         let as_it_is = || Some(Edited { mappings: mappings.to_vec(), halved: false });
         match self {
-            Self::Slices { digits, slice: other, cluster: clusters } => {
+            Self::Slices { digits, slice: other, cluster: None } => {
                 if units_of(slice).as_ref() != Some(digits) {
-                    // Another layout of the kernel stays, but no move within DM changes the cluster.
-                    return if clusters.is_some() { None } else { as_it_is() };
+                    // Another layout of the kernel stays.
+                    return as_it_is();
                 }
-                if clusters.is_some() && *cluster != Expr::Padding(&Expr::Identity, CLUSTERS) {
-                    return None;
-                }
-                let units = [chip, clusters.unwrap_or(cluster), other];
-                Some(Edited { mappings: [&units, elements].concat(), halved: false })
+                Some(Edited { mappings: [&[chip, cluster, *other], elements].concat(), halved: false })
+            }
+            Self::Slices { cluster: Some(half), .. } => {
+                // No move within DM changes the cluster, so all layouts lose this half of a digit.
+                let [own, inner] = halves_of_slices(slice).filter(|_| *cluster == *one_cluster())?;
+                let is_same = expr_of(&own, CLUSTERS) == *half;
+                let units = [chip, *half, apart(&inner)?];
+                is_same.then_some(Edited { mappings: [&units, elements].concat(), halved: false })
             }
             Self::Elements { digit, half } => {
-                let one_cluster = *cluster == Expr::Padding(&Expr::Identity, CLUSTERS);
+                let is_one = *cluster == *one_cluster();
                 let is_elsewhere = units_of(slice)?.iter().any(|part| part.overlaps(digit));
-                if !one_cluster || is_elsewhere {
+                if !is_one || is_elsewhere {
                     return None;
                 }
                 let mut halved = false;
@@ -223,7 +231,7 @@ impl Edit {
             before: format!("{what} m![{before}]"),
             after: format!("{what} m![{after}]"),
         };
-        let one = &Expr::Padding(&Expr::Identity, CLUSTERS);
+        let one = one_cluster();
         match self {
             Self::Slices { slice: other, cluster: None, .. } => vec![line("Slice", slice, other)],
             Self::Slices { slice: other, cluster: Some(cluster), .. } => {

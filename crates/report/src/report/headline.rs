@@ -297,19 +297,18 @@ impl fmt::Display for Headline {
     }
 }
 
-/// Cuts a text between words into lines of a width.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+/// Cuts a text into lines of a width, behind one of its `ends`.
+fn wrapped(text: &str, ends: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for piece in text.split_inclusive(ends) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
+            Some(line) if line.chars().count() + piece.trim_end().chars().count() <= width => {
+                line.push_str(piece)
             }
-            _ => lines.push(word.to_string()),
+            _ => lines.push(piece.to_string()),
         }
     }
-    lines
+    lines.iter().map(|line| line.trim_end().to_string()).collect()
 }
 
 /// Writes hints: four lines each, and two for each mapping that changes.
@@ -328,13 +327,13 @@ pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u6
         let of_line = grouped(hint.cycles);
         line(format!("  line    {} {at}{kernel}, #{}{more}, {of_line} cycles", hint.operation, hint.number))?;
         for (head, text) in [("cause", &hint.cause), ("edit", &hint.edit)] {
-            for (number, part) in wrapped(text, WIDTH - 10).iter().enumerate() {
+            for (number, part) in wrapped(text, " ", WIDTH - 10).iter().enumerate() {
                 line(format!("  {:<7} {part}", if number == 0 { head } else { "" }))?;
             }
         }
         for change in &hint.changes {
             for (sign, code) in [('-', &change.before), ('+', &change.after)] {
-                for (number, part) in wrapped(code, WIDTH - 12).iter().enumerate() {
+                for (number, part) in wrapped(code, ", ", WIDTH - 12).iter().enumerate() {
                     let (sign, indent) = if number == 0 { (sign, "") } else { (' ', "  ") };
                     line(format!("        {sign} {indent}{part}"))?;
                 }
