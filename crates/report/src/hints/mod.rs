@@ -259,14 +259,29 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
         if contiguous < UNIT {
             return None;
         }
-        let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
         // Pieces of less than a unit in a slice: a load is over before a move could spread them, and stores can be
         // gathered.
         if bytes < UNIT {
             return None;
         }
-        let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
-        return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, (cause, edit.to_string())));
+        let requests = time.requests();
+        let texts = match spread.run {
+            // A run of more than a unit ends inside of one.
+            run if run > UNIT && !run.is_multiple_of(UNIT) => {
+                let longer = (1..=UNIT).map(|times| run * times).find(|bytes| bytes.is_multiple_of(UNIT))?;
+                let cause = format!(
+                    "runs of {run} bytes: the last of each {} requests has {} of 256 bytes{read_back}",
+                    run.div_ceil(UNIT),
+                    run % UNIT
+                );
+                (cause, format!("let a slice hold neighbours of HBM: runs of {longer} bytes are whole units"))
+            }
+            _ => (
+                format!("runs of {request} bytes: {requests} requests{read_back}"),
+                "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256".to_string(),
+            ),
+        };
+        return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, texts));
     }
     // Loads write whole units of DM: calls refuse runs that do not begin at multiples of 8 bytes.
     if partial == 0 || !to_hbm {

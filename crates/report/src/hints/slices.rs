@@ -20,7 +20,7 @@ use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::mapping::digits::{
     Digit, Part, Parts, expr_of, innermost, parts_of, size_of, units_of,
 };
-use furiosa_visa_rules::spec::{CLUSTERS, PE_SLICES, SLICES};
+use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of layouts of a kernel that are looked at.
@@ -103,8 +103,8 @@ impl Edit {
         parts.iter().filter_map(half).collect()
     }
 
-    /// The mappings of a tensor under the edit. `None`: it is not legal for them.
-    fn of(&self, mappings: &[&'static Expr]) -> Option<Edited> {
+    /// The mappings of a tensor of elements of so many bits under the edit. `None`: it is not legal for them.
+    fn of(&self, mappings: &[&'static Expr], bits: usize) -> Option<Edited> {
         let [chip, cluster, slice, ref elements @ ..] = *mappings else { return None };
         let as_it_is = || Some(Edited { mappings: mappings.to_vec(), halved: false });
         match self {
@@ -132,12 +132,19 @@ impl Edit {
                 let mut edited = vec![chip, expr_of(&[*half], CLUSTERS), slice];
                 for element in elements {
                     let mut parts = parts_of(element)?;
-                    for part in parts.iter_mut().filter(|part| part.overlaps(digit)) {
+                    for place in 0..parts.len() {
+                        let part = parts[place];
+                        if !part.overlaps(digit) {
+                            continue;
+                        }
                         let [outer, inner] = part.cut(part.size / CLUSTERS)?;
-                        if part.digit != Some(*digit) || outer != *half {
+                        let inside = inner.size * size_of(&parts[place + 1..]);
+                        // Passes take whole flits of what is left.
+                        let is_whole = (inside * bits).is_multiple_of(8 * FLIT_BYTES);
+                        if part.digit != Some(*digit) || outer != *half || !is_whole {
                             return None;
                         }
-                        *part = inner;
+                        parts[place] = inner;
                         halved = true;
                     }
                     edited.push(expr_of(&parts, 1));
@@ -166,7 +173,7 @@ impl Edit {
             let mut changes = false;
             for access in record.accesses.iter().filter(on_chip) {
                 let known = access.tensor.mappings.known();
-                let edited = self.of(&known)?;
+                let edited = self.of(&known, access.tensor.element.bits())?;
                 changes |= edited.mappings != known;
                 halved[usize::from(access.write)] |= edited.halved;
             }
@@ -184,15 +191,16 @@ impl Edit {
             // Gathers, copies and fills: their layout is not known here.
             let is_same = |access: &Access| {
                 let known = access.tensor.mappings.known();
-                self.of(&known).is_some_and(|edited| edited.mappings == known)
+                self.of(&known, access.tensor.element.bits()).is_some_and(|edited| edited.mappings == known)
             };
             return record.accesses.iter().filter(on_chip).all(is_same).then_some(None);
         };
         let mut edited = moved;
         for end in edited.ends.iter_mut().filter(|end| end.shape.memory == Memory::Dm) {
             let shape = &mut end.shape;
-            let [chip, cluster, slice, element] =
-                self.of(&[shape.chip, shape.cluster, shape.slice, shape.element])?.mappings[..]
+            let [chip, cluster, slice, element] = self
+                .of(&[shape.chip, shape.cluster, shape.slice, shape.element], shape.element_type.bits())?
+                .mappings[..]
             else {
                 return None;
             };
@@ -240,7 +248,7 @@ impl Edit {
             Self::Elements { half, .. } => {
                 let chip = &Expr::Identity;
                 let element: &'static Expr = expr_of(&parts_of(element).unwrap_or_default(), 1);
-                let after = self.of(&[chip, one_cluster(), chip, element]);
+                let after = self.of(&[chip, one_cluster(), chip, element], 8 * FLIT_BYTES);
                 let after = after.and_then(|edited| edited.mappings.last().copied()).unwrap_or(element);
                 vec![line("Cluster", one, expr_of(&[*half], CLUSTERS)), line("Element", element, after)]
             }

@@ -18,6 +18,7 @@ fn spread(to_hbm: bool) -> Spread {
         copies: 1,
         copied_inside: false,
         request,
+        run: request,
         contiguous,
         pitch: contiguous,
         bases: (1 << 30, 8192),

@@ -135,6 +135,8 @@ pub(super) struct Spread {
     pub copied_inside: bool,
     /// Bytes of a request, on average.
     pub request: u64,
+    /// Bytes of a run, before it is cut into requests.
+    pub run: u64,
     /// Bytes that follow each other in HBM: requests cannot be longer.
     pub contiguous: u64,
     /// Bytes from the first of them to the next run of the same length.
@@ -182,6 +184,7 @@ impl Spread {
         let BankLoad::Dma { operation, .. } = &*record.load else { return None };
         let (contiguous, pitch) =
             contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
+        let run = operation.commands().next()?.stride0 as u64;
         let (bases, copied_inside) = ((hbm.bytes.start, dm.bytes.start), operation.copies);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
         Some((
@@ -194,6 +197,7 @@ impl Spread {
                 copies,
                 copied_inside,
                 request,
+                run,
                 contiguous,
                 pitch,
                 bases,
