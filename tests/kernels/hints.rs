@@ -7,7 +7,7 @@ use furiosa_visa_std::clock::{Hint, HintKind, Report};
 use furiosa_visa_std::prelude::*;
 
 /// The report of a program, of which the time alone is computed.
-fn report(program: impl FnOnce(&mut Context)) -> Report {
+pub fn report(program: impl FnOnce(&mut Context)) -> Report {
     let mut ctx = Context::with(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
     program(&mut ctx);
     let report = ctx.report();
@@ -41,14 +41,14 @@ fn report(program: impl FnOnce(&mut Context)) -> Report {
     report
 }
 
-fn hint(report: &Report, kind: HintKind) -> Option<Hint> {
+pub fn hint(report: &Report, kind: HintKind) -> Option<Hint> {
     report.hints().into_iter().find(|hint| hint.kind == kind)
 }
 
 /// The program gets the hint, its neighbour does not, and what it saves is what was promised: within so many percent of the
 /// difference.
 #[track_caller]
-fn promised(kind: HintKind, before: &Report, after: &Report, percent: u64) {
+pub fn promised(kind: HintKind, before: &Report, after: &Report, percent: u64) {
     let own = hint(before, kind).unwrap_or_else(|| panic!("no {} in\n{before}", kind.name()));
     assert_eq!(hint(after, kind), None, "{after}");
     let saved = before.headline().cycles.saturating_sub(after.headline().cycles);

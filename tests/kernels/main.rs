@@ -13,6 +13,7 @@ mod dma_over_source;
 mod empty_tensors;
 mod gemm;
 mod hints;
+mod hints_layouts;
 mod host;
 mod limits;
 mod margins;

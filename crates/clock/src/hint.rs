@@ -19,6 +19,10 @@ named! {
         OneBuffer = "one buffer",
         /// A cluster that no pass of the kernel uses.
         IdleCluster = "idle cluster",
+        /// Used slices that share DMA engines, while others have none.
+        UnusedSlices = "unused slices",
+        /// A load that gives many slices the same bytes.
+        BroadcastLoad = "broadcast load",
         /// A contraction with fewer than 8 rows of the register file.
         FewRows = "few rows",
         /// Packets of one flit, whose other half is filled with zeros.
@@ -28,6 +32,15 @@ named! {
         /// The same bytes, loaded again.
         LoadedAgain = "loaded again",
     }
+}
+
+/// A piece of source that an edit changes, as it is and as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The piece as it is: a type, or the arguments of a call.
+    pub before: String,
+    /// The piece as it is to be.
+    pub after: String,
 }
 
 /// An edit that makes a program faster.
@@ -51,6 +64,8 @@ pub struct Hint {
     pub cause: String,
     /// Change to make.
     pub edit: String,
+    /// The mappings that change, in the order of the source. Empty if the edit is no change of mappings that are known.
+    pub changes: Vec<Change>,
     /// Cycles that it saves in all launches.
     pub saving: u64,
 }

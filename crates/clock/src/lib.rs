@@ -50,7 +50,7 @@ pub use bound::{Bounds, Limit};
 pub use command_time::{CommandClock, CommandTime};
 pub use cost::{Channels, Cost, CostClass, Profile};
 pub use dma_timing::DmaTiming;
-pub use hint::{Hint, HintKind};
+pub use hint::{Change, Hint, HintKind};
 pub use ledger::{ChannelSum, KernelCall, KernelTime, Totals, Warning};
 pub use numbers::{Model, Number, Numbers};
 pub use record::{Observer, Record, Timing};

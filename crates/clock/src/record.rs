@@ -212,6 +212,12 @@ pub struct PassUse {
     pub table_cycles: u64,
     /// Its contraction.
     pub contraction: Option<ContractionUse>,
+    /// Type of the elements behind the fetch.
+    pub element: ElementType,
+    /// True if the fetch reads all elements of the tensor once, in their order.
+    pub in_order: bool,
+    /// True if slices get packets or sums of others: it depends on their order.
+    pub crosses_slices: bool,
 }
 
 /// Amount of work of an operation.

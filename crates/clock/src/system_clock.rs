@@ -21,10 +21,12 @@ use core::ops::Range;
 use core::panic::Location;
 use furiosa_visa_rules::command::moves::Side;
 use furiosa_visa_rules::command::{
-    AccumulationKind, Command, ContextKind, Contraction, Dma, Footprint, HostTransfer, IndexedDma, Memory,
-    MemoryKind, Memset, Operation, Region, SdkNote, Sink, Switch, TensorUnit, UnitCopy,
+    AccumulationKind, Command, ContextKind, Contraction, Dma, Fetch, Footprint, HostTransfer, IndexedDma,
+    Memory, MemoryKind, Memset, Operation, Region, SdkNote, Sink, Switch, SwitchVariant, TensorUnit,
+    UnitCopy,
 };
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, depends_on, split_units};
+use furiosa_visa_rules::sequencer::Entry;
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, SLICES};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -340,6 +342,9 @@ impl Clock {
                 access_bytes: fetch_access_bytes(unit, channels),
                 table_cycles: table_cycles_of(&unit.fetch, model).map_or(0, |cost| cost.cycles),
                 contraction: unit.contraction.as_ref().map(contraction_use),
+                element: unit.fetch.output,
+                in_order: reads_in_order(&unit.fetch),
+                crosses_slices: crosses_slices(unit),
             }),
             slices,
         };
@@ -498,6 +503,25 @@ fn contraction_use(contraction: &Contraction) -> ContractionUse {
         row_elements: contraction.trf.row_elements as u64,
         interleaved: contraction.kind == AccumulationKind::Interleaved,
     }
+}
+
+/// Tells if a fetch reads all elements of its tensor once, in their order.
+fn reads_in_order(fetch: &Fetch) -> bool {
+    let mut inside = 1;
+    let follows = |entry: &Entry| {
+        let is_next = entry.stride == inside as isize;
+        inside *= entry.size;
+        is_next
+    };
+    let entries = fetch.config.entries.as_slice().iter().rev();
+    entries.map(follows).all(|is_next| is_next)
+        && fetch.time * fetch.packet == fetch.source.footprint.elements
+}
+
+/// Tells if slices get packets or sums of others.
+fn crosses_slices(unit: &TensorUnit) -> bool {
+    let is_moved = unit.switch.as_ref().is_some_and(|switch| switch.variant != SwitchVariant::Forwarding);
+    is_moved || unit.vector.as_ref().is_some_and(|vector| vector.inter_slice().is_some())
 }
 
 /// Slices that get packets, and in which the end of the stream can hold an element.

@@ -39,24 +39,31 @@
 //! Operations that are kept stand for all. Occasions are counted over all operations as they end. Of transfers that
 //! differ in their addresses alone, those at a few addresses are timed and stand for the rest.
 
+mod broadcast;
+mod gathered;
+mod moved;
+mod padding;
 mod pass;
 mod replay;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use super::report::Report;
+use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::dma::Side;
 use furiosa_visa_clock::dma_timing::DmaClock;
 use furiosa_visa_clock::hazards::OperationNumber;
-pub use furiosa_visa_clock::hint::{Hint, HintKind};
+pub use furiosa_visa_clock::hint::{Change, Hint, HintKind};
 use furiosa_visa_clock::numbers::Model;
 use furiosa_visa_clock::occasions::{Counts, LineKey, key, order};
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::are_alike;
 use furiosa_visa_clock::schedule::Work;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind};
-use furiosa_visa_rules::spec::{CLUSTERS, HBM_UNIT_BYTES, TRF_BANK_ROWS};
+use furiosa_visa_rules::spec::{HBM_UNIT_BYTES, TRF_BANK_ROWS};
+use moved::Moves;
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use transfer::{Alike, Spread, WholeUnits};
@@ -98,6 +105,7 @@ struct Candidate<'a> {
     line: LineKey,
     cause: String,
     edit: String,
+    changes: Vec<Change>,
     /// Upper bound of the saving in all launches.
     most: u64,
     /// Amount that the edit does in all launches: times, or cycles by which operations take less.
@@ -176,9 +184,14 @@ impl<'a> Program<'a> {
 }
 
 /// Cycles of an operation that takes `alone` cycles by itself: others delay it in proportion.
-fn beside_others(record: &Record, alone: u64) -> u64 {
+fn beside(record: &Record, alone: u64) -> u64 {
     let slowed = u128::from(record.slowed()) * u128::from(alone) / u128::from(record.timing.cycles().max(1));
-    record.cycles().min(alone + slowed as u64)
+    alone + slowed as u64
+}
+
+/// The same, where no edit makes the operation longer.
+fn beside_others(record: &Record, alone: u64) -> u64 {
+    record.cycles().min(beside(record, alone))
 }
 
 /// A candidate whose operations take other cycles; nothing else changes.
@@ -199,7 +212,17 @@ fn retimed<'a>(
         Some((works, less))
     };
     let (cause, edit) = texts;
-    Candidate { kind, line, cause, edit, most: all, all, at_banks: false, apply: Box::new(apply) }
+    Candidate {
+        kind,
+        line,
+        cause,
+        edit,
+        changes: Vec::new(),
+        most: all,
+        all,
+        at_banks: false,
+        apply: Box::new(apply),
+    }
 }
 
 /// The candidate of a line whose operations take other cycles by a rule. The first of them gives cause and edit.
@@ -227,8 +250,7 @@ const UNIT: u64 = HBM_UNIT_BYTES as u64;
 /// Edit of a transfer: longer runs, or runs at multiples of 256 bytes.
 fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, (String, String))> {
     let (spread, time) = Spread::of(record)?;
-    let Spread { request, contiguous, bytes, slices, to_hbm, ref engines, .. } = spread;
-    let all = slices * engines.len() as u64;
+    let Spread { request, contiguous, bytes, to_hbm, .. } = spread;
     let partial: u64 = time.engines.iter().map(|engine| engine.write.partial_writes).sum();
     let read_back =
         if partial > 0 && to_hbm { ", and HBM reads, changes and writes each unit of 256 bytes" } else { "" };
@@ -237,21 +259,29 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
         if contiguous < UNIT {
             return None;
         }
-        let cause = format!("runs of {request} bytes: {} requests{read_back}", time.requests());
-        if bytes >= UNIT {
-            let edit = "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256";
-            return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, (cause, edit.to_string())));
+        // Pieces of less than a unit in a slice: a load is over before a move could spread them, and stores can be
+        // gathered.
+        if bytes < UNIT {
+            return None;
         }
-        // A load of less than a unit to a slice is over before a second transfer has started.
-        let fewer = spread.in_fewer_slices(UNIT).filter(|_| to_hbm)?;
-        // The cycles of the move in DM are added: it waits for the transfer, or the transfer for it.
-        let (regrouping, times) = (spread.regrouped(&fewer, clock), spread.slices / fewer.slices);
-        let edit = format!(
-            "gather {bytes} bytes of each of {all} slices into 256 of one slice in {times} by `to_dm` before it: runs of 256 \
-             bytes, less {regrouping} cycles of that move"
-        );
-        let cycles = fewer.cycles(UNIT, clock)? + regrouping;
-        return Some((HintKind::ShortRuns, cycles, (cause, edit)));
+        let requests = time.requests();
+        let texts = match spread.run {
+            // A run of more than a unit ends inside of one.
+            run if run > UNIT && !run.is_multiple_of(UNIT) => {
+                let longer = (1..=UNIT).map(|times| run * times).find(|bytes| bytes.is_multiple_of(UNIT))?;
+                let cause = format!(
+                    "runs of {run} bytes: the last of each {} requests has {} of 256 bytes{read_back}",
+                    run.div_ceil(UNIT),
+                    run % UNIT
+                );
+                (cause, format!("let a slice hold neighbours of HBM: runs of {longer} bytes are whole units"))
+            }
+            _ => (
+                format!("runs of {request} bytes: {requests} requests{read_back}"),
+                "let a slice hold neighbours of HBM: runs of 256 bytes at multiples of 256".to_string(),
+            ),
+        };
+        return Some((HintKind::ShortRuns, spread.cycles(UNIT, clock)?, texts));
     }
     // Loads write whole units of DM: calls refuse runs that do not begin at multiples of 8 bytes.
     if partial == 0 || !to_hbm {
@@ -294,7 +324,14 @@ impl Report {
         for (&line_key, line) in &program.lines {
             candidates.extend(of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole));
         }
-        candidates.extend(of_clusters(&program, &mut clock, &mut alike));
+        let model = Model { profile: self.profile, numbers: self.numbers };
+        let mut moves = Moves::new(CommandClock::new(model).with_channels(self.channels));
+        for (&line_key, line) in &program.lines {
+            candidates.extend(padding::of_line((line_key, line), &mut moves));
+            candidates.extend(gathered::of_line((line_key, line), &mut moves));
+        }
+        candidates.extend(slices::of_kernels(&program, &mut moves));
+        candidates.extend(broadcast::of_kernels(&program, &mut moves));
         candidates.extend(of_order(&program, &self.counts));
         candidates.retain(|candidate| candidate.most >= least);
         candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.most));
@@ -314,12 +351,41 @@ impl Report {
                 cycles: line.cycles,
                 cause: candidate.cause,
                 edit: candidate.edit,
+                changes: candidate.changes,
                 saving,
             });
         }
         hints.sort_by_key(|hint| core::cmp::Reverse(hint.saving));
+        one_of_a_kernel(&mut hints);
+        padding_first(&mut hints);
         hints
     }
+}
+
+/// Keeps the best one of edits that exclude each other: those of the slices of a kernel, and those of a load.
+fn one_of_a_kernel(hints: &mut Vec<Hint>) {
+    let mut known = BTreeSet::new();
+    hints.retain(|hint| match hint.kind {
+        HintKind::IdleCluster | HintKind::UnusedSlices => known.insert((hint.kernel, hint.kind.name(), None)),
+        HintKind::BroadcastLoad => {
+            let line = (hint.location, hint.operation);
+            known.insert((hint.kernel, hint.kind.name(), Some(line)))
+        }
+        _ => true,
+    });
+}
+
+/// Leaves out longer runs where padding, which is one mapping, does most of it.
+fn padding_first(hints: &mut Vec<Hint>) {
+    let is_padding = |hint: &&Hint| {
+        matches!(hint.kind, HintKind::PartialWrites | HintKind::SplitReads) && !hint.changes.is_empty()
+    };
+    let line = |hint: &Hint| (hint.kernel, hint.location, hint.operation);
+    let padded: Vec<_> = hints.iter().filter(is_padding).map(|hint| (line(hint), hint.saving)).collect();
+    hints.retain(|hint| {
+        let does_most = |(other, saving): &(LineKey, u64)| *other == line(hint) && 2 * saving >= hint.saving;
+        hint.kind != HintKind::ShortRuns || !padded.iter().any(does_most)
+    });
 }
 
 /// Edits of the operations of one line.
@@ -394,6 +460,7 @@ fn of_line<'a>(
             line: line.0,
             cause: format!("{waiting} times it waits until its {what} is free"),
             edit: edit.to_string(),
+            changes: Vec::new(),
             most: u64::MAX,
             all: waiting,
             at_banks: true,
@@ -402,55 +469,6 @@ fn of_line<'a>(
                 Some((order::in_two_buffers(segment, places, works)?, waiting as u64))
             }),
         });
-    }
-    found
-}
-
-/// Use of both clusters, for kernels whose passes use the first one alone.
-fn of_clusters<'a>(program: &Program<'_>, clock: &mut DmaClock, alike: &mut Alike) -> Vec<Candidate<'a>> {
-    let mut kernels: BTreeMap<&'static str, Vec<(LineKey, &Line<'_>)>> = BTreeMap::new();
-    for (line_key, line) in &program.lines {
-        kernels.entry(line_key.0).or_default().push((*line_key, line));
-    }
-    let mut found = Vec::new();
-    for lines in kernels.into_values() {
-        let records = || lines.iter().flat_map(|(_, line)| line.records.iter().copied());
-        let passes: Vec<&Record> =
-            records().filter(|record| matches!(record.timing, Timing::TensorUnit(_))).collect();
-        let uses = |record: &Record, cluster| record.amount.slices.has_cluster(cluster);
-        if passes.is_empty() || (1..CLUSTERS).any(|cluster| passes.iter().any(|record| uses(record, cluster)))
-        {
-            continue;
-        }
-        let mut cycles = HashMap::new();
-        let mut known: HashMap<Spread, Option<u64>> = HashMap::new();
-        for record in records() {
-            let alone = match &record.timing {
-                Timing::TensorUnit(_) => pass::in_both_clusters(record),
-                _ => Spread::of(record).and_then(|(spread, _)| {
-                    let less = *known.entry(alike.of(spread.clone())).or_insert_with(|| {
-                        let run = spread.request.min(spread.bytes / 2);
-                        let both = spread.in_both_clusters()?.cycles(run, clock)?;
-                        Some(spread.cycles(run, clock)?.saturating_sub(both))
-                    });
-                    Some(record.timing.cycles().saturating_sub(less?))
-                }),
-            };
-            cycles.extend(alone.map(|alone| (record.number, beside_others(record, alone))));
-        }
-        // The hint names the longest line that changes.
-        let changed = lines
-            .iter()
-            .filter(|(_, line)| line.records.iter().any(|record| cycles.contains_key(&record.number)));
-        let Some((line_key, _)) = changed.max_by_key(|(_, line)| line.cycles) else { continue };
-        let texts = (
-            format!("no pass uses cluster 1 of {CLUSTERS}"),
-            "give the cluster an axis: half of the elements of each slice go to the other one".to_string(),
-        );
-        let all = lines.iter().map(|(_, line)| line.less(&cycles)).sum();
-        let mut candidate = retimed(HintKind::IdleCluster, *line_key, all, cycles, texts);
-        candidate.most = u64::MAX;
-        found.push(candidate);
     }
     found
 }
@@ -479,6 +497,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
             line: second,
             cause: format!("{times} times it is behind {call} of {at}, which waits"),
             edit: format!("give it before {call} of {at}"),
+            changes: Vec::new(),
             most: u64::MAX,
             all: times,
             at_banks: true,
@@ -501,6 +520,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
             line,
             cause: format!("{times} times it loads what a load before it has brought to the same slices"),
             edit: "load it once, and keep the tensor".to_string(),
+            changes: Vec::new(),
             most: u64::MAX,
             all: times,
             at_banks: true,

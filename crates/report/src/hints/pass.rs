@@ -2,7 +2,7 @@
 
 use furiosa_visa_clock::record::{ContractionUse, Record, Timing};
 use furiosa_visa_clock::tensor_unit::{Stage, TensorUnitTime, contract_cycles};
-use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::spec::{FETCH_SIZES, FLIT_BYTES, TRF_BANK_ROWS};
 
 /// The time of a pass whose stages take other cycles.
@@ -18,11 +18,16 @@ fn pass(record: &Record) -> Option<&TensorUnitTime> {
     }
 }
 
-/// Cycles with half of the elements in each slice. `None` for loads of register files: every slice needs all of the
-/// tensor.
-pub(super) fn in_both_clusters(record: &Record) -> Option<u64> {
-    let time = pass(record).filter(|_| record.memories.1 == Some(MemoryKind::Dm))?;
-    Some(with(time, |_, cycles| cycles.div_ceil(2)))
+/// Cycles with half of the elements in each slice.
+pub(super) fn in_half(record: &Record) -> Option<u64> {
+    Some(with(pass(record)?, |_, cycles| cycles.div_ceil(2)))
+}
+
+/// Cycles with a switch that takes `switch` cycles, and a part of the elements in each slice.
+pub(super) fn with_switch(record: &Record, parts: u64, switch: u64) -> Option<u64> {
+    let time = pass(record)?;
+    let of_parts = |stage, cycles: u64| if stage == Stage::Fetch { cycles.div_ceil(parts) } else { cycles };
+    Some(with(time, of_parts).max(time.latency() + switch))
 }
 
 /// Cycles with fetches of 32 bytes, and the bytes of a fetch as it is. A table that sets the pace does so whatever is

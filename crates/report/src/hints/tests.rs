@@ -18,6 +18,7 @@ fn spread(to_hbm: bool) -> Spread {
         copies: 1,
         copied_inside: false,
         request,
+        run: request,
         contiguous,
         pitch: contiguous,
         bases: (1 << 30, 8192),
@@ -55,13 +56,7 @@ fn what_has_no_even_form_is_not_timed() {
     for copies in [256, 64, 4] {
         let shared = Spread { copies, ..load.clone() };
         assert!(shared.cycles(256, &mut clock).is_some(), "{copies}");
-        assert_eq!((shared.in_both_clusters(), shared.in_fewer_slices(8192)), (None, None));
     }
-    let both = load.in_both_clusters().expect("it is in the first one");
-    assert_eq!((both.engines.len(), both.bytes, both.in_both_clusters()), (8, 2048, None));
-    let fewer = load.in_fewer_slices(8192).expect("half of the slices");
-    assert_eq!((fewer.slices, fewer.bytes), (32, 8192));
-    assert_eq!(load.in_fewer_slices(4096 * 3), None);
 }
 
 /// A few of the transfers at many addresses are timed. Transfers that start elsewhere in a unit are others.

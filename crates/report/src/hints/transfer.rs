@@ -135,6 +135,8 @@ pub(super) struct Spread {
     pub copied_inside: bool,
     /// Bytes of a request, on average.
     pub request: u64,
+    /// Bytes of a run, before it is cut into requests.
+    pub run: u64,
     /// Bytes that follow each other in HBM: requests cannot be longer.
     pub contiguous: u64,
     /// Bytes from the first of them to the next run of the same length.
@@ -182,6 +184,7 @@ impl Spread {
         let BankLoad::Dma { operation, .. } = &*record.load else { return None };
         let (contiguous, pitch) =
             contiguous(operation, if to_hbm { Side::Destination } else { Side::Source })?;
+        let run = operation.commands().next()?.stride0 as u64;
         let (bases, copied_inside) = ((hbm.bytes.start, dm.bytes.start), operation.copies);
         let (bytes, request) = (of_engine / slices, all / time.requests().max(1));
         Some((
@@ -194,6 +197,7 @@ impl Spread {
                 copies,
                 copied_inside,
                 request,
+                run,
                 contiguous,
                 pitch,
                 bases,
@@ -251,55 +255,5 @@ impl Spread {
         let mut operation = DmaOperation::of(self.engines.iter().enumerate().map(queue).collect());
         operation.copies = self.copied_inside;
         Some(clock.time(&operation).ticks.div_ceil(CORE_CYCLE_TICKS))
-    }
-
-    /// The same transfer in a part of the slices, each of which has more bytes.
-    pub fn in_fewer_slices(&self, bytes: u64) -> Option<Self> {
-        let fewer = bytes / self.bytes;
-        if self.copies > 1 || !bytes.is_multiple_of(self.bytes) || !self.slices.is_multiple_of(fewer) {
-            return None;
-        }
-        Some(Self { slices: self.slices / fewer, networks: 1, bytes, ..self.clone() })
-    }
-
-    /// Cycles of a move within DM from these slices to fewer of them, each of which has more bytes. It gathers the
-    /// bytes before a transfer to HBM. The slices are spread evenly over those of an engine.
-    pub fn regrouped(&self, fewer: &Self, clock: &mut DmaClock) -> u64 {
-        let apart = |spread: &Self| PE_SLICES as u64 / spread.slices * DMA_SLICE_STRIDE;
-        let [many, few] = [apart(self), apart(fewer)];
-        let times = self.slices / fewer.slices;
-        let queue = |engine: &Engine| {
-            let medium = Medium::Dm { chip: engine.chip, cluster: engine.cluster };
-            let first = (engine.pe * PE_SLICES) as u64 * DMA_SLICE_STRIDE;
-            // The other tensor is beside this one.
-            let [from, to] = [self.bases.1, self.bases.1 + self.bytes].map(|at| (medium, first + at));
-            let entry = |&(limit, source_stride, destination_stride): &(u64, u64, u64)| PairedEntry {
-                limit: limit as usize,
-                source_stride,
-                destination_stride,
-            };
-            // Pieces that are apart in HBM each come from another slice.
-            let run = self.request.min(self.bytes).max(1);
-            let mut command = PairedSequencer::new(from, to, run as usize);
-            let loops =
-                [(fewer.slices, times * many, few), (times, many, self.bytes), (self.bytes / run, run, run)];
-            command.entries = loops.iter().map(entry).filter(|entry| entry.limit > 1).collect();
-            EngineQueue { engine: *engine, commands: vec![command], lists: Vec::new() }
-        };
-        let operation = DmaOperation::of(self.engines.iter().map(queue).collect());
-        clock.time(&operation).cycles()
-    }
-
-    /// The same transfer in both clusters: half of the bytes in each slice.
-    pub fn in_both_clusters(&self) -> Option<Self> {
-        if self.copies > 1
-            || !self.bytes.is_multiple_of(2)
-            || self.engines.iter().any(|engine| engine.cluster > 0)
-        {
-            return None;
-        }
-        let other = self.engines.iter().map(|engine| Engine { cluster: 1, ..*engine });
-        let engines = self.engines.iter().copied().chain(other).collect();
-        Some(Self { engines, bytes: self.bytes / 2, ..self.clone() })
     }
 }

@@ -297,9 +297,26 @@ impl fmt::Display for Headline {
     }
 }
 
-/// Writes hints, four lines each.
+/// Cuts a text into lines of a width, behind one of its `ends`.
+fn wrapped(text: &str, ends: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in text.split_inclusive(ends) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + piece.trim_end().chars().count() <= width => {
+                line.push_str(piece)
+            }
+            _ => lines.push(piece.to_string()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_string()).collect()
+}
+
+/// Writes hints: four lines each, and two for each mapping that changes.
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
+    if hints.is_empty() && cycles > 0 {
+        return line("hints     none: no edit that is known saves half a percent".to_string());
+    }
     for (place, hint) in hints.iter().take(HINTS).enumerate() {
         let share = percent(hint.saving, cycles);
         let more =
@@ -309,8 +326,19 @@ pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u6
         line(format!("hint {}    saves {saving} cycles, {share}: {}", place + 1, hint.kind))?;
         let of_line = grouped(hint.cycles);
         line(format!("  line    {} {at}{kernel}, #{}{more}, {of_line} cycles", hint.operation, hint.number))?;
-        line(format!("  cause   {}", hint.cause))?;
-        line(format!("  edit    {}", hint.edit))?;
+        for (head, text) in [("cause", &hint.cause), ("edit", &hint.edit)] {
+            for (number, part) in wrapped(text, " ", WIDTH - 10).iter().enumerate() {
+                line(format!("  {:<7} {part}", if number == 0 { head } else { "" }))?;
+            }
+        }
+        for change in &hint.changes {
+            for (sign, code) in [('-', &change.before), ('+', &change.after)] {
+                for (number, part) in wrapped(code, ", ", WIDTH - 12).iter().enumerate() {
+                    let (sign, indent) = if number == 0 { (sign, "") } else { (' ', "  ") };
+                    line(format!("        {sign} {indent}{part}"))?;
+                }
+            }
+        }
     }
     if hints.len() > HINTS {
         line(format!("and {} more hints: `report.hints()`", hints.len() - HINTS))?;

@@ -56,11 +56,12 @@ fn headline(headline: &Headline) -> Value {
 
 /// A hint as an object.
 pub(crate) fn hint(hint: &Hint) -> Value {
-    let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, saving, .. } = hint;
+    let Hint { kind, kernel, operation, number, operations, cycles, cause, edit, changes, saving, .. } = hint;
+    let changes = changes.iter().map(|change| json!({"before": change.before, "after": change.after}));
     json!({
         "kind": kind.name(), "kernel": kernel, "location": location(hint.location), "operation": operation,
         "number": number, "operations": operations, "cycles": cycles, "cause": cause, "edit": edit,
-        "saving": saving,
+        "changes": changes.collect::<Vec<_>>(), "saving": saving,
     })
 }
 

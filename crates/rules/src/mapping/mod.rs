@@ -113,6 +113,7 @@
 //! | product | `a, b`: one mapping outside, one inside ([`product`]). Messages call a composite a product that is cut across its axes |
 
 mod constructors;
+pub mod digits;
 mod division;
 mod expr;
 mod factor;

@@ -1,0 +1,117 @@
+//! Transfers between tensors with other mappings: derived once more by the rules, and timed by the clock.
+//!
+//! ```text
+//!   record ──▶ mappings of both sides ──edit──▶ other mappings ──rules──▶ command ──clock──▶ cycles
+//!                                                                  └─ refused: no hint
+//! ```
+
+use furiosa_visa_clock::command_time::CommandClock;
+use furiosa_visa_clock::record::{Record, Timing};
+use furiosa_visa_rules::command::{FillId, MemoryKind};
+use furiosa_visa_rules::lower::{Tensor, to_view};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::spec::{DMA_DM_WRITE_BYTES, HBM_UNIT_BYTES};
+use furiosa_visa_rules::tensor::Shape;
+use std::collections::HashMap;
+
+/// Greatest difference, in percent, between a transfer that has run and the same one that is derived again. Beyond it,
+/// the tensors are tiles whose place the rules do not know here.
+const ALIKE_PERCENT: u64 = 2;
+
+/// A tensor of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Memory, element type and mappings.
+    pub shape: Shape,
+    /// The first byte.
+    pub address: u64,
+}
+
+/// A transfer between HBM and DM, or within one of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// Source and destination.
+    pub ends: [Place; 2],
+}
+
+impl Moved {
+    /// The transfer of a record. `None`: it is no move of one tensor to another one, or its mappings are not known.
+    pub fn of(record: &Record) -> Option<Self> {
+        let (Timing::Dma(_), "to_dm" | "to_hbm") = (&record.timing, record.operation) else { return None };
+        let [source, destination] = &record.accesses[..] else { return None };
+        let place = |access: &furiosa_visa_clock::hazards::Access| {
+            let [chip, cluster, slice, element] = access.tensor.mappings.known()[..] else { return None };
+            let element_type = access.tensor.element;
+            let shape = match access.memory {
+                MemoryKind::Hbm => Shape::hbm(element_type, chip, element),
+                MemoryKind::Dm => Shape::dm(element_type, chip, cluster, slice, element),
+                _ => return None,
+            };
+            Some(Place { shape, address: access.bytes.start })
+        };
+        Some(Self { ends: [place(source)?, place(destination)?] })
+    }
+
+    /// The end in HBM, if there is one: 0 is the source.
+    pub fn hbm(&self) -> Option<usize> {
+        (0..2).find(|end| self.ends[*end].shape.memory == furiosa_visa_rules::command::Memory::Hbm)
+    }
+
+    /// The transfer with another mapping of the elements of an end.
+    pub fn with_element(mut self, end: usize, element: &'static Expr) -> Self {
+        self.ends[end].shape.element = element;
+        self
+    }
+}
+
+/// Mappings of both ends by their places in the program, and the first bytes in their units.
+type Key = ([*const Expr; 8], [u64; 2], bool);
+
+/// Cycles of transfers. Of transfers that differ in their addresses alone, the first one with the same place in a unit
+/// stands for all.
+pub(super) struct Moves {
+    clock: CommandClock,
+    known: HashMap<Key, Option<u64>>,
+}
+
+impl Moves {
+    /// Times by a clock.
+    pub fn new(clock: CommandClock) -> Self {
+        Self { clock, known: HashMap::new() }
+    }
+
+    /// The clock.
+    pub fn clock(&mut self) -> &mut CommandClock {
+        &mut self.clock
+    }
+
+    /// Cycles of a transfer when nothing else runs. `None`: a rule refuses it.
+    pub fn cycles(&mut self, moved: &Moved) -> Option<u64> {
+        let mappings = |place: &Place| {
+            let Shape { chip, cluster, slice, element, .. } = place.shape;
+            [chip, cluster, slice, element].map(core::ptr::from_ref)
+        };
+        let [[a, b, c, d], [e, f, g, h]] = moved.ends.each_ref().map(mappings);
+        let unit = |place: &Place| match place.shape.memory {
+            furiosa_visa_rules::command::Memory::Hbm => place.address % HBM_UNIT_BYTES as u64,
+            _ => place.address % DMA_DM_WRITE_BYTES as u64,
+        };
+        let key = ([a, b, c, d, e, f, g, h], moved.ends.each_ref().map(unit), moved.hbm() == Some(0));
+        let clock = &mut self.clock;
+        *self.known.entry(key).or_insert_with(|| {
+            let tensor = |place: &Place, fill| Tensor::new(place.shape, place.address, FillId(fill)).ok();
+            let operation = to_view(&tensor(&moved.ends[0], 1)?, &tensor(&moved.ends[1], 2)?).ok()?;
+            Some(clock.time(&operation).timing.cycles())
+        })
+    }
+
+    /// Cycles of the transfer of a record between other tensors. `None`: a rule refuses it, or the transfer as it is
+    /// would take another time than it took.
+    pub fn edited(&mut self, record: &Record, moved: &Moved, edited: &Moved) -> Option<u64> {
+        let (took, again) = (record.timing.cycles(), self.cycles(moved)?);
+        if took.abs_diff(again) * 100 > took * ALIKE_PERCENT {
+            return None;
+        }
+        Some((took + self.cycles(edited)?).saturating_sub(again))
+    }
+}

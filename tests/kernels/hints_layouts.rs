@@ -1,0 +1,342 @@
+//! Hints that name mappings: each edit is made as it is printed, and saves what was promised.
+
+use crate::block_on;
+use crate::hints::{hint, promised, report};
+use furiosa_visa_std::clock::{Hint, HintKind, Report};
+use furiosa_visa_std::kernels::{Plain, linear, load_operand, load_weights, softmax};
+use furiosa_visa_std::prelude::*;
+
+fn uploaded<D: Scalar, Element: M>(ctx: &mut Context) -> HbmTensor<D, m![1], Element> {
+    block_on(HostTensor::<D, Element>::zero().to_hbm(&mut ctx.pdma, AUTO))
+}
+
+/// The mappings of a hint, as it is printed.
+fn changes(hint: &Hint) -> Vec<[&str; 2]> {
+    hint.changes.iter().map(|change| [&*change.before, &*change.after]).collect()
+}
+
+#[track_caller]
+fn own(report: &Report, kind: HintKind) -> Hint {
+    let own = hint(report, kind).unwrap_or_else(|| panic!("no {} in\n{report}", kind.name()));
+    // Every mapping is in the text, whole.
+    let text: String = report.to_string().split_whitespace().collect();
+    for [before, after] in changes(&own) {
+        for code in [format!("-{before}"), format!("+{after}")] {
+            let code: String = code.split_whitespace().collect();
+            assert!(text.contains(&code), "{code} in\n{report}");
+        }
+    }
+    own
+}
+
+/// Softmax of rows that are no whole units of HBM, over the first slices of both clusters.
+mod ragged_softmax {
+    use super::*;
+    axes![R = 100, K = 520];
+
+    fn run<In: M, Out: M, Slice: M>() -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, In>(ctx);
+            let x = x.to_dm::<m![R / 50], Slice, m![1, K]>(&mut ctx.tdma, AUTO);
+            let y: DmTensor<f32, _, _, _, _> = softmax(ctx, &x, 1.0);
+            let _y: HbmTensor<f32, m![1], Out> = y.to_hbm(&mut ctx.tdma, AUTO);
+        })
+    }
+
+    #[test]
+    fn rows_of_the_result_are_padded_then_slices_spread() {
+        let before = run::<m![R, K], m![R, K], m![R % 50 # 256]>();
+        let padded = own(&before, HintKind::PartialWrites);
+        assert_eq!(before.hints()[0], padded, "{before}");
+        assert!(padded.cause.ends_with("the last run of each row: 32 of 256 bytes"), "{}", padded.cause);
+        assert_eq!(
+            changes(&padded),
+            [["HbmTensor<f32, m![1], m![R, K]>", "HbmTensor<f32, m![1], m![R, K # 576]>"]]
+        );
+        let after = run::<m![R, K], m![R, K # 576], m![R % 50 # 256]>();
+        promised(HintKind::PartialWrites, &before, &after, 10);
+        // The best that is known of this kernel.
+        let spread = own(&after, HintKind::UnusedSlices);
+        assert_eq!(spread.cause, "the 50 used slices of 256 share 1 of 4 DMA engines of a cluster");
+        assert_eq!(changes(&spread), [["Slice m![R % 50 # 256]", "Slice m![R % 50 # 64, 1 # 4]"]]);
+        let best = run::<m![R, K], m![R, K # 576], m![R % 50 # 64, 1 # 4]>();
+        promised(HintKind::UnusedSlices, &after, &best, 10);
+    }
+}
+
+/// Rows that go from HBM to slices and back.
+mod copied_rows {
+    use super::*;
+    axes![S = 128, T = 4, K = 1024];
+
+    /// Rows of both axes, which lie as `Cluster`, `Slice` and `Element` say.
+    fn run<Cluster: M, Slice: M, Element: M>() -> Report {
+        report(|ctx| {
+            let x = uploaded::<i8, m![S, T, K]>(ctx);
+            let x = x.to_dm::<Cluster, Slice, m![{ Element }, K]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<i8, m![{ Element }, K / 32], m![K % 32]>())
+                .collect::<m![{ Element }, K / 32], m![K % 32]>()
+                .commit::<m![{ Element }, K]>(AUTO);
+            let _y: HbmTensor<i8, m![1], m![S, T, K]> = y.to_hbm(&mut ctx.tdma, AUTO);
+        })
+    }
+
+    #[test]
+    fn unused_slices_and_an_idle_cluster() {
+        let before = run::<m![1 # 2], m![S # 256], m![T]>();
+        let apart = run::<m![1 # 2], m![S, 1 # 2], m![T]>();
+        assert_eq!(
+            changes(&own(&before, HintKind::UnusedSlices)),
+            [["Slice m![S # 256]", "Slice m![S, 1 # 2]"]]
+        );
+        promised(HintKind::UnusedSlices, &before, &apart, 10);
+        // Half of the slices, or half of the elements: the better one.
+        let idle = own(&apart, HintKind::IdleCluster);
+        let elements =
+            [["Cluster m![1 # 2]", "Cluster m![T / 2]"], ["Element m![T, K]", "Element m![T % 2, K]"]];
+        assert_eq!(changes(&idle), elements, "{apart}");
+        promised(HintKind::IdleCluster, &apart, &run::<m![T / 2], m![S, 1 # 2], m![T % 2]>(), 10);
+    }
+
+    /// A row in each slice, and an odd number of slices: no digit can go to the other cluster.
+    #[test]
+    fn no_cluster_for_what_cannot_be_halved() {
+        // 31 flits.
+        axes![R = 197, J = 248];
+        let odd = report(|ctx| {
+            let x = uploaded::<f32, m![R, J]>(ctx);
+            let x = x.to_dm::<m![1 # 2], m![R # 256], m![J]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![J / 8], m![J % 8]>())
+                .collect::<m![J / 8], m![J % 8]>()
+                .commit::<m![J]>(AUTO);
+            let _y: HbmTensor<f32, m![1], m![R, J # 256]> = y.to_hbm(&mut ctx.tdma, AUTO);
+        });
+        assert_eq!(hint(&odd, HintKind::IdleCluster), None, "{odd}");
+        assert_eq!(hint(&odd, HintKind::UnusedSlices), None, "{odd}");
+    }
+
+    /// A switch depends on the order of slices.
+    #[test]
+    fn slices_that_exchange_packets_stay() {
+        axes![A = 64, B = 2, C = 2, E = 4096];
+        let of = |is_switched: bool| {
+            report(|ctx| {
+                let x = uploaded::<i8, m![A, B, E]>(ctx);
+                let x = x.to_dm::<m![1 # 2], m![[A, B] # 256], m![E]>(&mut ctx.tdma, AUTO);
+                let x = ctx.main.begin(x.view()).fetch::<i8, m![E / 32], m![E % 32]>();
+                if is_switched {
+                    let y = x
+                        .switch_to::<m![[A, C] # 256], m![E / 32, B]>()
+                        .collect::<m![E / 32, B], m![E % 32]>()
+                        .commit::<m![B, E]>(AUTO);
+                    let _y: HbmTensor<i8, m![1], m![A, C, B, E]> = y.to_hbm(&mut ctx.tdma, AUTO);
+                } else {
+                    let y = x.collect::<m![E / 32], m![E % 32]>().commit::<m![E]>(AUTO);
+                    let _y: HbmTensor<i8, m![1], m![A, B, E]> = y.to_hbm(&mut ctx.tdma, AUTO);
+                }
+            })
+        };
+        let [alone, switched] = [false, true].map(of);
+        assert!(hint(&alone, HintKind::UnusedSlices).is_some(), "{alone}");
+        for kind in [HintKind::UnusedSlices, HintKind::IdleCluster] {
+            assert_eq!(hint(&switched, kind), None, "{switched}");
+        }
+    }
+}
+
+/// Attention of 64 queries, a query in each slice, from keys and values that all of them share.
+mod attention {
+    use super::*;
+    axes![S = 64, T = 64, D = 64];
+    type Queries = HbmTensor<bf16, m![1], m![S, D]>;
+    type Keys = HbmTensor<bf16, m![1], m![T, D]>;
+    type Cluster = m![1 # 2];
+    type Slice = m![S, 1 # 4];
+
+    fn run(ways: [bool; 2]) -> Report {
+        let [is_switched, streams_parts] = ways;
+        report(|ctx| {
+            let (q, k, v): (Queries, Keys, Keys) = (
+                uploaded::<bf16, m![S, D]>(ctx),
+                uploaded::<bf16, m![T, D]>(ctx),
+                uploaded::<bf16, m![T, D]>(ctx),
+            );
+            let q = q.to_dm::<Cluster, Slice, m![1, D]>(&mut ctx.tdma, AUTO);
+            let w = if is_switched {
+                let k = k.to_dm::<Cluster, m![T % 8, T / 8, D / 16], m![D % 16]>(&mut ctx.tdma, AUTO);
+                (ctx.sub.begin(k.view()).fetch::<bf16, m![1], m![D % 16]>())
+                    .switch_to::<Slice, m![T % 8, T / 8, D / 16]>()
+                    .collect::<m![T % 8, T / 8, D / 16], m![D % 16]>()
+                    .to_trf::<m![T % 8], m![T / 8, D]>(TrfAddress::FirstHalf)
+            } else {
+                let k = k.to_dm::<Cluster, Slice, m![T, D]>(&mut ctx.tdma, AUTO);
+                load_weights(ctx, &k, TrfAddress::FirstHalf)
+            };
+            let scores: DmTensor<f32, _, _, _, m![1, T]> = linear(ctx, &q, &w, None, Plain);
+            let chances: DmTensor<bf16, _, _, _, _> = softmax(ctx, &scores, 0.125);
+            let chances = (ctx.sub.begin(chances.view()).fetch::<bf16, m![1], m![T]>())
+                .collect::<m![T / 16], m![T % 16]>()
+                .to_trf::<m![1], m![T]>(TrfAddress::SecondHalf);
+            macro_rules! sums {
+                ($stream:expr) => {
+                    $stream
+                        .collect::<m![T, D / 16], m![D % 16]>()
+                        .align::<m![T, D / 32], m![D % 32], _, _>(&chances)
+                        .contract::<m![D % 32]>()
+                        .accumulate::<m![D / 8], m![D % 8]>(AccumulationKind::Sequential)
+                        .cast::<bf16, m![D % 8 # 16]>()
+                        .commit::<m![D]>(AUTO)
+                };
+            }
+            let y = if streams_parts {
+                let v = v.to_dm::<Cluster, m![T, D / 16], m![D % 16]>(&mut ctx.tdma, AUTO);
+                let stream = ctx.main.begin(v.view()).fetch::<bf16, m![1], m![D % 16]>();
+                sums!(stream.switch_to::<Slice, m![T, D / 16]>())
+            } else {
+                let v = v.to_dm::<Cluster, Slice, m![T, D]>(&mut ctx.tdma, AUTO);
+                sums!(ctx.main.begin(v.view()).fetch::<bf16, m![T], m![D]>())
+            };
+            let y = y.to_dm::<m![S / 2, 1 # 8], m![S % 2, D]>(&mut ctx.tdma, AUTO);
+            let _y: Queries = y.to_hbm(&mut ctx.tdma, AUTO);
+        })
+    }
+
+    /// Keys come by a switch to the register file, and values into the stream.
+    #[test]
+    fn broadcast_loads() {
+        let [before, between, after] = [[false; 2], [true, false], [true; 2]].map(run);
+        let first = own(&before, HintKind::BroadcastLoad);
+        assert_eq!(before.hints()[0], first, "{before}");
+        assert_eq!(first.cause, "64 slices of a cluster get the same 8 192 bytes, one after another");
+        assert_eq!(
+            changes(&first),
+            [
+                [
+                    "to_dm::<m![1 # 2], m![S, 1 # 4], m![T, D]>",
+                    "to_dm::<m![1 # 2], m![T % 8, T / 8, D / 16], m![D % 16]>"
+                ],
+                [
+                    "fetch::<bf16, m![T % 8, T / 8, D / 16], m![D % 16]>()",
+                    "fetch::<bf16, m![1], m![D % 16]>().switch_to::<m![S, 1 # 4], m![T % 8, T / 8, D / 16]>()"
+                ],
+            ]
+        );
+        let saved = |a: &Report, b: &Report| a.headline().cycles - b.headline().cycles;
+        for (hint, saved) in [
+            (first, saved(&before, &between)),
+            (own(&between, HintKind::BroadcastLoad), saved(&between, &after)),
+        ] {
+            assert!(hint.saving.abs_diff(saved) * 10 <= saved, "promised {}, saved {saved}", hint.saving);
+        }
+        assert_eq!(hint(&after, HintKind::BroadcastLoad), None, "{after}");
+    }
+}
+
+/// Scales of 100 outputs that all slices of both clusters share, with rows over clusters and slices.
+mod scaled {
+    use super::*;
+    axes![R = 512, R0 = 2, R1 = 256, N = 104];
+
+    fn run(is_switched: bool) -> Report {
+        report(|ctx| {
+            macro_rules! scaled {
+                ($cluster:ty, $slice:ty, $rows:ty, $scale:ident) => {{
+                    let x = uploaded::<f32, m![{ $rows }, N # 128]>(ctx);
+                    let x = x.to_dm::<$cluster, $slice, m![N]>(&mut ctx.tdma, AUTO);
+                    let y = (ctx.main.begin(x.view()).fetch::<f32, m![N / 8], m![N % 8]>())
+                        .collect::<m![N / 8], m![N % 8]>()
+                        .vector_init()
+                        .vector_intra_slice_branch(BranchMode::Unconditional)
+                        .vector_split::<m![N / 4], m![N % 4]>()
+                        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$scale)
+                        .vector_concat::<m![N / 8], m![N % 8]>()
+                        .vector_final()
+                        .commit::<m![N]>(AUTO);
+                    let _y: HbmTensor<f32, m![1], m![{ $rows }, N # 128]> = y.to_hbm(&mut ctx.tdma, AUTO);
+                }};
+            }
+            let scale = uploaded::<f32, m![N]>(ctx);
+            if is_switched {
+                let scale = scale.to_dm::<m![R0], m![N / 8 # 16, 1 # 16], m![N % 8]>(&mut ctx.tdma, AUTO);
+                let scale = (ctx.sub.begin(scale.view()).fetch::<f32, m![1], m![N % 8]>())
+                    .switch_to::<m![R1], m![N / 8]>()
+                    .collect::<m![N / 8], m![N % 8]>()
+                    .to_vrf::<m![N]>(AUTO);
+                scaled!(m![R0], m![R1], m![R0, R1], scale);
+            } else {
+                let scale = scale.to_dm::<m![R / 256], m![R % 256], m![N]>(&mut ctx.tdma, AUTO);
+                let scale = load_operand(ctx, &scale);
+                scaled!(m![R / 256], m![R % 256], m![R], scale);
+            }
+        })
+    }
+
+    /// Copies need axes of their own: the axis of clusters and slices becomes two.
+    #[test]
+    fn broadcast_load_with_two_axes() {
+        let before = run(false);
+        let first = own(&before, HintKind::BroadcastLoad);
+        assert_eq!(
+            changes(&first),
+            [
+                ["axes![R = 512]", "axes![R0 = 2, R1 = 256]"],
+                [
+                    "to_dm::<m![R / 256], m![R % 256], m![N]>",
+                    "to_dm::<m![R0], m![N / 8 # 16, 1 # 16], m![N % 8]>"
+                ],
+                [
+                    "fetch::<f32, m![N / 8], m![N % 8]>()",
+                    "fetch::<f32, m![1], m![N % 8]>().switch_to::<m![R1], m![N / 8]>()"
+                ],
+            ],
+            "{before}"
+        );
+        promised(HintKind::BroadcastLoad, &before, &run(true), 10);
+    }
+}
+
+/// A number per slice.
+#[test]
+fn numbers_are_gathered_before_a_store() {
+    axes![R = 256, K = 64];
+    fn run(is_gathered: bool) -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![R, K]>(ctx);
+            let x = x.to_dm::<m![1 # 2], m![R], m![K]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>())
+                .collect::<m![K / 8], m![K % 8]>()
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_split::<m![K / 4], m![K % 4]>()
+                .vector_intra_slice_reduce::<K, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Max)
+                .vector_pad_way8::<m![1 # 8]>()
+                .vector_final()
+                .commit::<m![1 # 2]>(AUTO);
+            let _y: HbmTensor<f32, m![1], m![R]> = if is_gathered {
+                y.to_dm::<m![R / 64, 1 # 64], m![R % 64]>(&mut ctx.tdma, AUTO).to_hbm(&mut ctx.tdma, AUTO)
+            } else {
+                y.to_hbm(&mut ctx.tdma, AUTO)
+            };
+        })
+    }
+    let before = run(false);
+    let own = own(&before, HintKind::ShortRuns);
+    assert_eq!(own.cause, "each slice has 4 bytes of units of 256: HBM reads, changes and writes them");
+    assert_eq!(changes(&own), [["y.to_hbm(…)", "y.to_dm::<m![R / 64, 1 # 64], m![R % 64]>(…).to_hbm(…)"]]);
+    promised(HintKind::ShortRuns, &before, &run(true), 10);
+}
+
+/// Where nothing is to be said, the report says so.
+#[test]
+fn no_hints() {
+    axes![S = 256, K = 4096];
+    let best = report(|ctx| {
+        let x = uploaded::<i8, m![S, K]>(ctx);
+        drop(x.to_dm::<m![K / 2048], m![S], m![K % 2048]>(&mut ctx.tdma, AUTO));
+    });
+    assert_eq!(best.hints(), [], "{best}");
+    assert!(
+        best.to_string().contains("hints     none: no edit that is known saves half a percent"),
+        "{best}"
+    );
+}
