@@ -4,7 +4,6 @@ mod arguments;
 mod calibrate;
 mod diff;
 mod explain;
-mod grid;
 mod help;
 mod html;
 mod map;
@@ -12,7 +11,6 @@ mod plain;
 mod plan;
 mod port;
 mod route;
-mod svg;
 mod table;
 mod traces;
 
