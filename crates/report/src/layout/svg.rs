@@ -77,7 +77,7 @@ pub fn draw(layout: &Layout, row_pixels: usize) -> Result<String, String> {
         let (width, height) = (cell_width - 2, CELL_HEIGHT - 2);
         let _ = writeln!(
             body,
-            "<rect x=\"{cell_x}\" y=\"{cell_y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" fill=\"{fill}\"/>\
+            "<rect class=\"cell\" x=\"{cell_x}\" y=\"{cell_y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" fill=\"{fill}\"/>\
              <text class=\"cell {class}\" x=\"{}\" y=\"{}\">{}</text>",
             cell_x + width / 2,
             cell_y + 15,
