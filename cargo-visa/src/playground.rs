@@ -44,8 +44,8 @@ pub fn run(mut parser: Parser) -> Result<ExitCode, String> {
         ));
     }
     let module = build(Path::new(&folder))?;
-    let bytes = std::fs::read(&module)
-        .map_err(|error| format!("`{}` cannot be read: {error}", module.display()))?;
+    let bytes =
+        std::fs::read(&module).map_err(|error| format!("`{}` cannot be read: {error}", module.display()))?;
     std::fs::write(&file, page(&bytes))
         .map_err(|error| format!("`{}` cannot be written: {error}", file.display()))?;
     println!("wrote {}", file.display());
@@ -75,14 +75,15 @@ fn build(library: &Path) -> Result<PathBuf, String> {
         return Err("the module is not built".into());
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    let files = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).flat_map(
-        |message| match &message["filenames"] {
-            Value::Array(files) => files.clone(),
-            _ => Vec::new(),
-        },
-    );
-    let module = files.filter_map(|file| file.as_str().map(PathBuf::from)).find(|file| {
-        file.extension().is_some_and(|extension| extension == "wasm")
-    });
+    let files =
+        messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).flat_map(|message| {
+            match &message["filenames"] {
+                Value::Array(files) => files.clone(),
+                _ => Vec::new(),
+            }
+        });
+    let module = files
+        .filter_map(|file| file.as_str().map(PathBuf::from))
+        .find(|file| file.extension().is_some_and(|extension| extension == "wasm"));
     module.ok_or_else(|| "cargo names no module".into())
 }

@@ -80,7 +80,9 @@ pub fn derive(form: &Form) -> Vec<Value> {
     let load = load(form, &mut stages.clock);
     stages.add("load", load);
     let begun = tensor.ok_or("the tensor in DM").and_then(|tensor| {
-        Stream::begin(&tensor, form.sub_context).map(|stream| (stream, tensor)).map_err(|_| "the tensor in DM")
+        Stream::begin(&tensor, form.sub_context)
+            .map(|stream| (stream, tensor))
+            .map_err(|_| "the tensor in DM")
     });
     let stream = begun.map(|(stream, _)| stream);
     let stream = stages.step("fetch", stream, fetch);
@@ -154,7 +156,10 @@ fn needed<const N: usize>(form: &Form, fields: [&'static str; N]) -> Result<[&'s
 }
 
 /// As [`needed`]. A stage whose fields are all empty is left out.
-fn optional<const N: usize>(form: &Form, fields: [&'static str; N]) -> Result<[&'static Expr; N], Unfinished> {
+fn optional<const N: usize>(
+    form: &Form,
+    fields: [&'static str; N],
+) -> Result<[&'static Expr; N], Unfinished> {
     let is_empty = |field: &&str| form.mapping(field).is_none() && !form.errors.contains_key(*field);
     if fields.iter().all(is_empty) { Err(Unfinished::Absent) } else { needed(form, fields) }
 }
@@ -249,14 +254,11 @@ fn addresses(verb: &str, field: &str, rows: Vec<Value>, all: usize, element: Ele
 fn switch(form: &Form, stream: Stream) -> Result<(Stream, Stage), Unfinished> {
     let [slice, time] = optional(form, ["switch_slice", "switch_time"])?;
     let [chip, cluster, from, in_time, packet] = stream.mappings();
-    let request = SwitchRequest {
-        others: [chip, cluster, packet],
-        ..SwitchRequest::new(from, in_time, slice, time)
-    };
+    let request =
+        SwitchRequest { others: [chip, cluster, packet], ..SwitchRequest::new(from, in_time, slice, time) };
     let packet_bytes = packet.size() * stream.element().bits() / 8;
     let text = explain_switch(&request, None, packet_bytes)?.to_string();
-    let stage =
-        Stage { call: format!(".switch_to::<m![{slice}], m![{time}]>()"), text, ..Stage::default() };
+    let stage = Stage { call: format!(".switch_to::<m![{slice}], m![{time}]>()"), text, ..Stage::default() };
     Ok((stream.switch(None, slice, time)?, stage))
 }
 

@@ -137,8 +137,7 @@ fn library_folder(path: &Path) -> Result<String, String> {
     if !manifest.lines().any(|line| line.trim() == "name = \"furiosa-visa-std\"") {
         return Err(format!("`{shown}` is not the folder of furiosa-visa-std"));
     }
-    let whole =
-        path.canonicalize().map_err(|error| format!("`{shown}` cannot be resolved: {error}"))?;
+    let whole = path.canonicalize().map_err(|error| format!("`{shown}` cannot be resolved: {error}"))?;
     let whole = whole.to_str().ok_or_else(|| format!("`{shown}` is not UTF-8 text"))?;
     Ok(whole.strip_prefix(r"\\?\").unwrap_or(whole).to_string())
 }

@@ -62,16 +62,17 @@ function fieldOf(field, label, section) {
   input.name = field;
   whole.append(make("span", "", label), input);
   input.addEventListener("input", update);
-  if (!NO_MAPPINGS.includes(field)) input.addEventListener("focus", () => draw(field, section, null));
+  if (!NO_MAPPINGS.includes(field)) input.addEventListener("focus", () => draw(field, section, null, input));
   inputs[field] = input;
   return whole;
 }
 
-/// Shows the layout of a field in a section, with some of its positions marked.
-function draw(field, section, places) {
-  const changed = drawn !== field;
+/// Shows the layout of a field in a section, with some of its positions marked. What was clicked stays where it is.
+function draw(field, section, places, clicked) {
+  const changed = drawn !== field, top = clicked.getBoundingClientRect().top;
   [drawn, marked] = [field, places];
   if (picture.parentElement !== section) section.append(picture);
+  scrollBy(0, clicked.getBoundingClientRect().top - top);
   if (changed) update(); else mark();
 }
 
@@ -182,7 +183,7 @@ function showStage(stage) {
   if (stage.cycles) place.append(...cycles(stage.cycles));
 }
 
-/// The addresses of a fetch or of a commit. One that is pointed at is marked in the layout.
+/// The addresses of a fetch or of a commit. One that is clicked is marked in the layout.
 function accesses({ id, addresses: { verb, field, rows, all, bits, start = 0 } }) {
   const of = rows.length < all ? `the first ${rows.length} of ${grouped(all)}` : `all ${all}`;
   const list = make("div", "places");
@@ -191,22 +192,22 @@ function accesses({ id, addresses: { verb, field, rows, all, bits, start = 0 } }
     const button = make("button", "", `${byte}..${byte + bytes}${times}`);
     button.type = "button";
     button.title = `${verb} ${number}: ${bytes} bytes at byte ${byte} of the slice`;
-    const choose = () => {
+    button.addEventListener("click", () => {
       list.querySelector(".chosen")?.classList.remove("chosen");
       button.classList.add("chosen");
       const first = (byte - start) * 8 / bits;
-      draw(field, sections[id], [Math.floor(first), Math.ceil(first + bytes * 8 / bits)]);
-    };
-    button.addEventListener("mouseenter", choose);
-    button.addEventListener("click", choose);
+      draw(field, sections[id], [Math.floor(first), Math.ceil(first + bytes * 8 / bits)], button);
+    });
     list.append(button);
   });
-  return [make("div", "note", `bytes of DM, one access per cycle, ${of}; point at one to see it in the layout`), list];
+  return [make("div", "note", `bytes of DM, one access per cycle, ${of}; click one to see it in the layout`), list];
 }
 
 function mark() {
   const cells = picture.querySelectorAll("rect.cell");
   cells.forEach((cell, place) => cell.classList.toggle("read", marked !== null && place >= marked[0] && place < marked[1]));
+  const first = picture.querySelector("rect.read");
+  if (first) picture.scrollTop += first.getBoundingClientRect().top - picture.getBoundingClientRect().top - 100;
 }
 
 function cycles({ all, bound, banks, rows }) {

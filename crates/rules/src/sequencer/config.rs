@@ -67,7 +67,12 @@ impl Config {
             position += (rest % entry.size) as isize * entry.stride;
             rest /= entry.size;
         }
-        assert_eq!(rest, 0, "the loops visit {} positions, and none has the number {number}", self.positions());
+        assert_eq!(
+            rest,
+            0,
+            "the loops visit {} positions, and none has the number {number}",
+            self.positions()
+        );
         position
     }
 
