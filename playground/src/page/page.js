@@ -77,9 +77,9 @@ function draw(field, section, places, clicked) {
 }
 
 function typed() {
-  const form = { draw: drawn, width: String(Math.max(240, picture.clientWidth - 110)) };
+  const form = {};
   for (const field in inputs) form[field] = inputs[field].value;
-  return form;
+  return { ...form, draw: drawn, width: String(Math.max(240, picture.clientWidth - 110)) };
 }
 
 /// Fills the form: fields that are missing are empty.
