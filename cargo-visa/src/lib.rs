@@ -3,13 +3,14 @@
 //! * `visa check` shows refusals of the library at the user's line, in the user's notation. Editors use it in the place of
 //!   `cargo check`, which does not see sizes.
 //! * `visa new` makes a crate with a kernel that runs.
+//! * `visa playground` writes a page on which mappings are typed.
 //! * `visa port` rewrites kernels in the spelling of `furiosa-opt-std`, and back.
 //! * `visa plan` finds the mapping of a contraction, and writes it as a kernel.
 //! * `visa route` lists the ways from one layout to another, with their cycles and calls.
 //! * The other commands read mappings as `m![…]` does, show the configurations that follow from them, compare traces, and
 //!   print the guide: [`tool`].
 //!
-//! Exit codes: 0 done; of `check` and `new` 101 refused, as cargo says it; of the others 1 if a file could not be
+//! Exit codes: 0 done; of `check`, `new` and `playground` 101 refused, as cargo says it; of the others 1 if a file could not be
 //! written, or if `port --check` finds a change, 2 if the input is refused, 130 if a search was stopped.
 
 #![deny(clippy::unwrap_used)]
@@ -19,6 +20,7 @@ mod check;
 mod guide;
 mod new;
 mod notation;
+mod playground;
 mod port;
 pub mod tool;
 
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
     }
     let done = match command {
         Some("check") if !is_asked => check::run(&arguments[1..]),
+        Some("playground") if !is_asked => playground::run(lexopt::Parser::from_args(&arguments[1..])),
         Some("new") if !is_asked => new::run(lexopt::Parser::from_args(&arguments[1..])),
         _ => return printed(tool::run(arguments)),
     };

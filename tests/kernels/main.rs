@@ -45,6 +45,8 @@ mod vendor_fetch;
 mod vendor_fetch_adapter;
 mod windows;
 
+#[path = "../browser/mod.rs"]
+mod browser;
 #[path = "../replay/mod.rs"]
 mod replay;
 

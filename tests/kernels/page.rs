@@ -1,40 +1,10 @@
 //! The page of a run, in a browser.
 
+use crate::browser::{BROWSERS, rendered};
 use crate::clock::traced;
 use furiosa_visa_std::clock::page;
 use furiosa_visa_std::clock::trace::Run;
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
-
-/// What browsers that can be told to print a page are called.
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
-/// The page as the browser has it when its scripts have run. `None`: no browser can be started.
-fn rendered(page: &str) -> Option<String> {
-    let starts = |name: &&&str| {
-        let version =
-            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        version.is_ok_and(|status| status.success())
-    };
-    let browser = BROWSERS.iter().find(starts)?;
-    let folder = std::env::temp_dir().join(format!("visa-page-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("is created");
-    let file = folder.join("run.html");
-    std::fs::write(&file, page).expect("is written");
-    // The sandbox wants rights that containers do not give; the page is our own.
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900", "--dump-dom"])
-        .args(["--virtual-time-budget=2000", "--timeout=20000", "--no-first-run"])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .expect("it has just started");
-    // What the browser started may still write to its profile: then the folder stays.
-    let _ = std::fs::remove_dir_all(&folder);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // A browser that may not run here prints nothing. A page whose script fails is printed.
-    text.contains("<html").then_some(text)
-}
 
 /// Clicks on all names: only that of HBM opens something. The box opens what is open, and closes it.
 const OPENS_AND_CLOSES: &str = "
@@ -56,7 +26,7 @@ fn a_page_runs_in_a_browser() {
     assert_eq!(trace["visa"]["at least"]["held_by"].as_str(), Some(limit.name()));
     // The title is a text, whatever is in it.
     let page = page::of_run(&run, "</script> & @data@");
-    let Some(text) = rendered(&page) else {
+    let Some(text) = rendered(&page, "") else {
         println!("skipped: none of {BROWSERS:?} can be started here");
         return;
     };
@@ -93,7 +63,7 @@ fn a_page_runs_in_a_browser() {
     let busy = format!("{:.1} %</b><span>busy while kernels run", 100.0 * busy / headline.cycles as f64);
     let mut cut = run.clone();
     cut.operations.truncate(4);
-    let shown = rendered(&page::of_run(&cut, "cut")).expect("it started before");
+    let shown = rendered(&page::of_run(&cut, "cut"), "").expect("it started before");
     assert!(shown.contains("<b>4 operations are shown</b>") && !text.contains("operations are shown</b>"));
     assert!(text.contains(&busy) && shown.contains(&busy), "{busy}: {shown}");
     // The hints of the report are there, the largest saving first.
@@ -112,11 +82,11 @@ fn a_page_runs_in_a_browser() {
         rest.split_once('"').and_then(|(number, _)| number.parse().ok()).expect("a number")
     };
     let script = format!("<script>{OPENS_AND_CLOSES}</script></body>");
-    let closed = rendered(&page.replace("</body>", &script)).expect("it started before");
+    let closed = rendered(&page.replace("</body>", &script), "").expect("it started before");
     assert!(!closed.contains("data-error="));
     let opened = format!("data-opened=\"{}\"", rows(&text) + channels.len());
     assert!(closed.contains(&opened) && rows(&closed) == rows(&text), "{opened} is not in the page");
     // A script that fails is seen.
-    let broken = rendered(&page.replace("start(JSON", "begin(JSON")).expect("it started before");
+    let broken = rendered(&page.replace("start(JSON", "begin(JSON"), "").expect("it started before");
     assert!(broken.contains("data-error=") && !broken.contains("data-ready"));
 }

@@ -88,7 +88,7 @@ impl Project {
 }
 
 /// The cargo that has started this program.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 

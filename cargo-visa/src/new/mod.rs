@@ -73,11 +73,20 @@ pub fn run(mut parser: Parser) -> Result<ExitCode, String> {
 
 /// The library that this program was built beside or, without one, the version of the program.
 fn own_library() -> Library {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    match library_folder(&beside) {
-        Ok(_) => Library::Path(beside),
+    match own_folder() {
+        Ok(_) => Library::Path(beside()),
         Err(_) => Library::Version(env!("CARGO_PKG_VERSION").into()),
     }
+}
+
+/// The folder that this program was built beside.
+fn beside() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The whole path of the folder of the library that this program was built beside.
+pub fn own_folder() -> Result<String, String> {
+    library_folder(&beside())
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -104,7 +113,10 @@ fn check_name(name: &str) -> Result<(), String> {
 /// The manifest of the new crate.
 fn manifest(name: &str, library: &Library) -> Result<String, String> {
     let source = match library {
-        Library::Path(path) => format!("path = {}", quoted(&library_folder(path)?)),
+        Library::Path(path) => {
+            let folder = library_folder(path).map_err(|error| format!("`--path`: {error}"))?;
+            format!("path = {}", quoted(&folder))
+        }
         Library::Version(version) => {
             let is_version = version.starts_with(|c: char| c.is_ascii_digit() || "=^~*<>".contains(c))
                 && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+=^~*<>, ".contains(c));
@@ -121,13 +133,12 @@ fn manifest(name: &str, library: &Library) -> Result<String, String> {
 fn library_folder(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let manifest = std::fs::read_to_string(path.join("Cargo.toml"))
-        .map_err(|error| format!("`--path`: `{shown}` has no `Cargo.toml` that can be read: {error}"))?;
+        .map_err(|error| format!("`{shown}` has no `Cargo.toml` that can be read: {error}"))?;
     if !manifest.lines().any(|line| line.trim() == "name = \"furiosa-visa-std\"") {
-        return Err(format!("`--path`: `{shown}` is not the folder of furiosa-visa-std"));
+        return Err(format!("`{shown}` is not the folder of furiosa-visa-std"));
     }
-    let whole =
-        path.canonicalize().map_err(|error| format!("`--path`: `{shown}` cannot be resolved: {error}"))?;
-    let whole = whole.to_str().ok_or_else(|| format!("`--path`: `{shown}` is not UTF-8 text"))?;
+    let whole = path.canonicalize().map_err(|error| format!("`{shown}` cannot be resolved: {error}"))?;
+    let whole = whole.to_str().ok_or_else(|| format!("`{shown}` is not UTF-8 text"))?;
     Ok(whole.strip_prefix(r"\\?\").unwrap_or(whole).to_string())
 }
 

@@ -55,7 +55,7 @@ fn unknown(name: &str) -> String {
     let names: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
     format!(
         "there is no help on `{name}`; the nearest topics are {}; `visa help` lists all, and there are `visa help \
-         check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, \
+         check`, `new`, `explain`, `map`, `playground`, `html`, `diff`, `calibrate`, `plan`, \
          `route` and `port`",
         names.join(", ")
     )

@@ -4,7 +4,6 @@ mod arguments;
 mod calibrate;
 mod diff;
 mod explain;
-mod grid;
 mod help;
 mod html;
 mod map;
@@ -12,7 +11,6 @@ mod plain;
 mod plan;
 mod port;
 mod route;
-mod svg;
 mod table;
 mod traces;
 
@@ -71,6 +69,7 @@ Usage: visa COMMAND, or cargo visa COMMAND
   visa explain --axes AXES --buf MAPPING --time MAPPING --packet MAPPING
                [--dtype TYPE] [--to TYPE] [--sub] [--windows WINDOWS]
   visa map MAPPING --axes AXES [--svg FILE] [--columns N]
+  visa playground [-o FILE]       a page on which mappings are typed: layouts, loops, addresses, cycles, refusals
   visa html TRACE [-o FILE]       a trace as a page: timeline, lines, memory, layouts
   visa diff BEFORE AFTER          two traces, line by line
   visa calibrate SPANS [-o FILE]  what a chip took beside what is simulated
@@ -148,6 +147,20 @@ visa map: the coordinates at each position of a mapping
 
 Cells hold the coordinates of the axes, in the order of their first use; `·` is padding.
 Refused input: a message and exit code 2.
+";
+
+const PLAYGROUND_HELP: &str = "\
+visa playground: one page on which axes and mappings are typed, for a browser, without a network
+
+  rustup target add wasm32-unknown-unknown     once
+  visa playground -o playground.html
+
+  -o, --output FILE   the page (default: playground.html)
+
+The page shows the layout of a mapping, and of a load, a fetch, a switch, a collect, a transpose and a commit the derived
+loops, addresses and cycles, or the refusal of the compiler. Its link carries what is typed. It is built from the folder of
+the library that this program was installed from: the rules and the clock as WebAssembly.
+Exit codes: 0 written, 101 refused.
 ";
 
 const HTML_HELP: &str = "\
@@ -290,11 +303,12 @@ none is written.
 ";
 
 /// Help of each command.
-const HELP: [(&str, &str); 10] = [
+const HELP: [(&str, &str); 11] = [
     ("check", CHECK_HELP),
     ("new", NEW_HELP),
     ("explain", EXPLAIN_HELP),
     ("map", MAP_HELP),
+    ("playground", PLAYGROUND_HELP),
     ("html", HTML_HELP),
     ("diff", DIFF_HELP),
     ("calibrate", CALIBRATE_HELP),
@@ -332,9 +346,10 @@ fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             // These commands are run by `main`; here is their help alone.
             Some("check") => Ok(Output::text(CHECK_HELP)),
             Some("new") => Ok(Output::text(NEW_HELP)),
+            Some("playground") => Ok(Output::text(PLAYGROUND_HELP)),
             _ => {
                 let name = arguments::shown(&name);
-                let all = "`check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `route`, `port` and `help`";
+                let all = "`check`, `new`, `explain`, `map`, `playground`, `html`, `diff`, `calibrate`, `plan`, `route`, `port` and `help`";
                 Err(format!("`{name}` is not a command; the commands are {all}").into())
             }
         },

@@ -7,10 +7,14 @@ mod help;
 #[cfg(unix)]
 mod interrupted;
 mod plan;
+mod playground;
 mod port;
 mod refusals;
 mod route;
 mod run;
 mod traces;
+
+#[path = "../../../tests/browser/mod.rs"]
+mod browser;
 
 use run::{check, explain, run, tool};

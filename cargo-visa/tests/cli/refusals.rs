@@ -124,7 +124,7 @@ fn axes() {
 fn arguments() {
     refused(
         &["plot"],
-        "`plot` is not a command; the commands are `check`, `new`, `explain`, `map`, `html`, `diff`, `calibrate`, `plan`, `route`, `port` and `help`",
+        "`plot` is not a command; the commands are `check`, `new`, `explain`, `map`, `playground`, `html`, `diff`, `calibrate`, `plan`, `route`, `port` and `help`",
     );
     refused(&["--plot"], "invalid option '--plot'");
     refused(&["help", "plot"], "there is no help on `plot`; the nearest topics are ");

@@ -6,10 +6,12 @@
 //! | [`hints`] | edits that make a program faster, and the cycles that each saves |
 //! | [`trace`], [`page`] | a run as a timeline for viewers and tools, and as a page |
 //! | [`map`] | tensors in each memory over time |
+//! | [`layout`] | a mapping as a picture |
 
 #![deny(clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 
 pub mod hints;
+pub mod layout;
 pub mod map;
 pub mod page;
 pub mod report;

@@ -169,6 +169,14 @@ impl Expr {
         }
     }
 
+    /// The members of a list, outermost first, with their sizes. Another expression is a list of itself.
+    pub fn members(&'static self) -> Vec<(&'static Expr, usize)> {
+        match self {
+            Expr::Pair(left, right) => [left.members(), right.members()].concat(),
+            _ => vec![(self, self.checked_size().unwrap_or(1))],
+        }
+    }
+
     /// Writes the expression after `text` in `m![…]` notation, without the `m![` and `]`.
     pub const fn notation(&self, text: Text) -> Text {
         match self {

@@ -229,18 +229,6 @@ pub fn index_at(expr: &'static Expr, position: usize) -> Option<Index> {
     Index::at(expr, position)
 }
 
-/// The members of a list, outermost first, with their sizes.
-pub fn members(expr: &'static Expr) -> Vec<(&'static Expr, usize)> {
-    match expr {
-        Expr::Pair(left, right) => {
-            let mut found = members(left);
-            found.extend(members(right));
-            found
-        }
-        _ => vec![(expr, expr.checked_size().unwrap_or(1))],
-    }
-}
-
 type Tree = Mapping<Range<usize>, String>;
 
 /// Builds an expression with known sizes from the tree of the grammar.
@@ -399,7 +387,7 @@ mod tests {
         assert_eq!(read("1"), <m![1]>::EXPR);
         assert_eq!(read("[N, C], W"), <m![[N, C], W]>::EXPR);
         assert_eq!(index_at(read("W / 4, W % 4"), 5).map(|index| index.to_string()), Some("i![W: 5]".into()));
-        let sizes: Vec<usize> = members(read("N, [C, W / 2]")).iter().map(|(_, size)| *size).collect();
+        let sizes: Vec<usize> = read("N, [C, W / 2]").members().iter().map(|(_, size)| *size).collect();
         assert_eq!(sizes, [4, 3, 4]);
     }
 

@@ -57,6 +57,25 @@ impl Config {
         positions
     }
 
+    /// The position with a number, in the order in which the loops visit them.
+    ///
+    /// # Panics
+    /// If the loops visit no position with this number.
+    pub fn position(&self, number: usize) -> isize {
+        let (mut rest, mut position) = (number, self.base);
+        for entry in self.entries.iter().rev() {
+            position += (rest % entry.size) as isize * entry.stride;
+            rest /= entry.size;
+        }
+        assert_eq!(
+            rest,
+            0,
+            "the loops visit {} positions, and none has the number {number}",
+            self.positions()
+        );
+        position
+    }
+
     /// The least position that the loops visit.
     pub const fn first(&self) -> isize {
         self.extreme(false)
@@ -95,6 +114,28 @@ impl core::fmt::Display for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_come_in_the_order_of_nested_loops() {
+        let mut config = Config { base: -3, ..Config::new(2) };
+        [(3, -4), (2, 5), (4, 1)].map(|(size, stride)| config.entries.push(Entry { size, stride }));
+        let mut expected = Vec::new();
+        for outer in 0..3 {
+            for middle in 0..2 {
+                expected.extend((0..4).map(|inner| -3 - 4 * outer + 5 * middle + inner));
+            }
+        }
+        let found: Vec<isize> = (0..config.positions()).map(|number| config.position(number)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "the loops visit 24 positions, and none has the number 24")]
+    fn there_is_no_position_behind_the_last_one() {
+        let mut config = Config::new(1);
+        [(3, 8), (8, 1)].map(|(size, stride)| config.entries.push(Entry { size, stride }));
+        config.position(24);
+    }
 
     #[test]
     fn the_loops_reach_from_where_all_descending_ones_end_to_where_all_ascending_ones_do() {

@@ -31,19 +31,6 @@ pub struct FetchAddresses {
     end: usize,
 }
 
-impl FetchAddresses {
-    /// The element at a position of the stream, counted from the start of the tensor.
-    fn element(&self, position: usize) -> isize {
-        let mut rest = position;
-        let digits = self.config.entries.as_slice().iter().rev().map(|entry| {
-            let index = rest % entry.size;
-            rest /= entry.size;
-            index as isize * entry.stride
-        });
-        self.config.base + digits.sum::<isize>()
-    }
-}
-
 impl Iterator for FetchAddresses {
     type Item = FetchAddress;
 
@@ -54,7 +41,7 @@ impl Iterator for FetchAddresses {
         let fetch = self.next;
         self.next += 1;
         let step = fetch / self.fetches_per_packet;
-        let element = self.element(fetch * self.fetch_size * 8 / self.bits);
+        let element = self.config.position(fetch * self.fetch_size * 8 / self.bits);
         Some(FetchAddress {
             tensor: self.interleave_period.map_or(0, |period| step / period % 2),
             byte: element * self.bits as isize / 8,

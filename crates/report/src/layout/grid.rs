@@ -1,6 +1,6 @@
 //! A layout as text: a row of cells per line, preceded by the position of the first one.
 
-use super::map::Layout;
+use super::Layout;
 use std::fmt::Write;
 
 /// The most cells that are printed. More cells would be unreadable.

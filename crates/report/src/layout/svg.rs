@@ -1,14 +1,11 @@
 //! A layout as a drawing: cells coloured by the outermost digit.
 
-use super::Refusal;
-use super::map::Layout;
+use super::Layout;
 use furiosa_visa_rules::mapping::Expr;
 use std::fmt::Write;
 
 /// The most cells that are drawn. More cells are too small to see, and slow down viewers.
 const MAX_CELLS: usize = 16_384;
-/// Approximate width of a row of cells in pixels.
-const WIDTH: usize = 1920;
 const CELL_HEIGHT: usize = 24;
 const MARGIN: usize = 28;
 /// Pixels between groups.
@@ -32,17 +29,16 @@ text { font: 11px 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: #1f2933;
 /// Draws the layout.
 ///
 /// All text in the drawing is digits, names of axes and `m![…]` notation, without characters that are special in XML.
-pub fn draw(layout: &Layout) -> Result<String, Refusal> {
+pub fn draw(layout: &Layout, row_pixels: usize) -> Result<String, String> {
     if layout.size > MAX_CELLS {
         return Err(format!(
-            "--svg: {} positions are too many to draw; at most {MAX_CELLS} are; cut a part out with `= n`, `/ n` or `% n`",
+            "{} positions are too many to draw; at most {MAX_CELLS} are; cut a part out with `= n`, `/ n` or `% n`",
             layout.size
-        )
-        .into());
+        ));
     }
     let labels: Vec<Option<String>> = (0..layout.size).map(|position| layout.label(position)).collect();
     let cell_width = (layout.label_width() * CHARACTER + 10).max(28);
-    let columns = layout.columns(WIDTH / cell_width).min(layout.size);
+    let columns = layout.columns(row_pixels / cell_width).min(layout.size);
     let rows = layout.size.div_ceil(columns);
     let digit = outermost(layout.expr);
     let inner = layout.innermost();
@@ -81,7 +77,7 @@ pub fn draw(layout: &Layout) -> Result<String, Refusal> {
         let (width, height) = (cell_width - 2, CELL_HEIGHT - 2);
         let _ = writeln!(
             body,
-            "<rect x=\"{cell_x}\" y=\"{cell_y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" fill=\"{fill}\"/>\
+            "<rect class=\"cell\" x=\"{cell_x}\" y=\"{cell_y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" fill=\"{fill}\"/>\
              <text class=\"cell {class}\" x=\"{}\" y=\"{}\">{}</text>",
             cell_x + width / 2,
             cell_y + 15,
