@@ -31,6 +31,8 @@ pub struct TraitError {
     /// The type definition that demands the trait, if it is one: `VrfTensor`. A function otherwise.
     of_type: Option<String>,
     span: Option<Span>,
+    /// The chain of calls up to it, if it is a method that a type would have with other bounds.
+    chain: Option<Span>,
 }
 
 /// A place in a file of the user's.
@@ -70,10 +72,14 @@ impl TraitError {
         let children = message["children"].as_array();
         let of_type =
             children.into_iter().flatten().find_map(|child| type_of_bound(child["message"].as_str()?));
-        let spans = message["spans"].as_array().into_iter().flatten();
-        let span = spans.filter(|span| span["is_primary"] == true).find_map(|span| users_span(sources, span));
-        let span = span.as_ref().and_then(Span::of);
-        Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span })
+        let place = |is_primary: bool| {
+            let mut spans = message["spans"].as_array().into_iter().flatten();
+            let span =
+                spans.find_map(|span| users_span(sources, span).filter(|_| span["is_primary"] == is_primary));
+            span.as_ref().and_then(Span::of)
+        };
+        let (span, chain) = (place(true), place(false).filter(|_| code == LACKS_METHOD));
+        Some(Self { line: line.clone(), code: code.to_string(), words, of_type, span, chain })
     }
 
     /// The type that lacks a trait, which is the first one in the words of the library.
@@ -110,7 +116,10 @@ impl TraitError {
         let names_subject = other.subject().is_some_and(|subject| self.words.contains(subject));
         let is_of_line = (&span.file, span.line) == (&other_span.file, other_span.line) && names_subject;
         let is_alike = without_types(&self.words) == without_types(&other.words);
+        let is_in_chain =
+            self.chain.as_ref().is_some_and(|chain| other_span.is_inside(chain) && names_subject);
         span == other_span
+            || is_in_chain
             || is_alike && (meet || is_of_line)
             || self.code == LACKS_METHOD && (meet || is_of_line)
     }

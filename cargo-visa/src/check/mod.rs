@@ -1,11 +1,15 @@
 //! `cargo visa check`: builds as far as sizes are checked, and shows refusals at the user's lines.
 
+mod advice;
 mod arguments;
+mod chapter;
 mod follow;
+mod launch;
 mod place;
 mod render;
 mod rewrite;
 mod sources;
+mod text;
 pub mod wrapper;
 
 use arguments::{Format, Options};

@@ -3,6 +3,7 @@
 //! Every span has a row of its own below its line, so that labels never meet.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ const MAX_LINES: usize = 8;
 struct Mark<'d> {
     /// In characters, from 1.
     columns: (usize, usize),
-    label: &'d str,
+    label: Cow<'d, str>,
     is_primary: bool,
 }
 
@@ -165,7 +166,7 @@ impl<'d> Snippet<'d> {
             let columns = (number(span, "column_start"), number(span, "column_end"));
             let mark = Mark {
                 columns,
-                label: span["label"].as_str().unwrap_or_default(),
+                label: label(span),
                 is_primary: span["is_primary"].as_bool().unwrap_or(false),
             };
             let lines: Vec<&str> = list(span, "text").map(|line| string(line, "text")).collect();
@@ -183,6 +184,18 @@ impl<'d> Snippet<'d> {
             marks.sort_by_key(|mark| std::cmp::Reverse(mark.columns.0));
         }
         snippet
+    }
+}
+
+/// The words at a span: its label, or the code that the compiler proposes there.
+fn label(span: &Value) -> Cow<'_, str> {
+    let proposed = span["suggested_replacement"].as_str();
+    match (span["label"].as_str(), proposed.map(str::trim)) {
+        (Some(label), _) => label.into(),
+        (None, None) => "".into(),
+        (None, Some("")) => "remove this".into(),
+        (None, Some(code)) if span["byte_start"] == span["byte_end"] => format!("insert `{code}`").into(),
+        (None, Some(code)) => format!("write `{code}`").into(),
     }
 }
 

@@ -17,9 +17,15 @@
 //!
 //! Errors of traits that follow from one another are one error too: see [`super::follow`].
 //!
+//! An upload that is refused because of the argument of a launch is an error of the launch: see [`super::launch`]. A file
+//! without the prelude has one error. What the compiler says in its own words gets an edit: see [`super::advice`].
+//!
 //! In other diagnostics that name the library's types, the words change, and spans in the library are left out.
 
+use super::advice;
+use super::chapter::chapter_of;
 use super::follow::{self, TraitError};
+use super::launch::Upload;
 use super::place::{function_name, is_of_chain, narrowed, users_span};
 use super::render::render;
 use super::sources::Sources;
@@ -44,6 +50,10 @@ pub struct Rewriter {
     held: BTreeMap<String, Vec<Held>>,
     /// Errors of traits that wait for those that follow from them, by target.
     traits: BTreeMap<String, Vec<TraitError>>,
+    /// Files without the prelude, by target and name: their first error, and the number of those behind it.
+    bare: BTreeMap<(String, String), (Value, usize)>,
+    /// Errors with an edit of [`super::advice`], by target and text.
+    advised: BTreeSet<(String, String)>,
 }
 
 /// An error of a constant of the library.
@@ -79,7 +89,14 @@ const CALL: &str = "the above error was encountered while instantiating";
 impl Rewriter {
     /// A rewriter for the files of a workspace.
     pub fn new(sources: Sources, style: Style) -> Self {
-        Self { sources, style, held: BTreeMap::new(), traits: BTreeMap::new() }
+        Self {
+            sources,
+            style,
+            held: BTreeMap::new(),
+            traits: BTreeMap::new(),
+            bare: BTreeMap::new(),
+            advised: BTreeSet::new(),
+        }
     }
 
     /// Takes a line of cargo. Returns the lines that are to be shown now.
@@ -93,7 +110,9 @@ impl Rewriter {
                 vec![line]
             }
             Some("build-finished") => {
-                let targets: BTreeSet<String> = self.held.keys().chain(self.traits.keys()).cloned().collect();
+                let waiting = self.held.keys().chain(self.traits.keys());
+                let bare = self.bare.keys().map(|(target, _)| target);
+                let targets: BTreeSet<String> = waiting.chain(bare).cloned().collect();
                 let mut lines: Vec<Value> = targets.iter().flat_map(|target| self.finish(target)).collect();
                 lines.push(line);
                 lines
@@ -126,7 +145,11 @@ impl Rewriter {
             lines.push(line);
             return lines;
         }
-        if self.is_about_the_library(&line["message"]) {
+        if !self.style.verbose && self.is_of_a_bare_file(&target, &line) {
+            return Vec::new();
+        }
+        let advice = self.advice(&line["message"]);
+        if advice.is_some() || self.is_about_the_library(&line["message"]) {
             let of_trait = TraitError::of(&line, &self.sources).filter(|_| !self.style.verbose);
             if let Some(error) = of_trait {
                 self.traits.entry(target).or_default().push(error);
@@ -134,8 +157,70 @@ impl Rewriter {
             }
             let message = line["message"].take();
             line["message"] = self.in_the_users_words(message);
+            if let Some(advice) = advice {
+                advice::put(advice, &mut line["message"], self.style.verbose);
+                let text = render(&line["message"], self.style.colour);
+                // A signature that a macro repeats has its errors twice.
+                if !self.advised.insert((target, text.clone())) {
+                    return Vec::new();
+                }
+                line["message"]["rendered"] = text.into();
+            }
         }
         vec![line]
+    }
+
+    /// The edit for an error that the compiler has its own words for.
+    fn advice(&self, diagnostic: &Value) -> Option<advice::Advice> {
+        let mut diagnostic = diagnostic.clone();
+        rewrite_texts(&mut diagnostic);
+        self.fold(&mut diagnostic);
+        let spans = diagnostic["spans"].as_array()?;
+        let span = spans.iter().find(|span| span["is_primary"] == true)?;
+        advice::of(&diagnostic, self.sources.text(span["file_name"].as_str()?).as_ref())
+    }
+
+    /// Takes an error of a file that lacks the prelude. The first one is that a macro of the prelude is not there.
+    fn is_of_a_bare_file(&mut self, target: &str, line: &Value) -> bool {
+        let message = &line["message"];
+        let spans = message["spans"].as_array().into_iter().flatten();
+        let place =
+            spans.filter(|span| span["is_primary"] == true).find_map(|span| users_span(&self.sources, span));
+        let Some(file) = place.as_ref().and_then(|place| place["file_name"].as_str()) else { return false };
+        if message["level"] != "error" {
+            return false;
+        }
+        let key = (target.to_string(), file.to_string());
+        if let Some((_, more)) = self.bare.get_mut(&key) {
+            *more += 1;
+            return true;
+        }
+        let names = ["macro `axes`", "macro `m`", "macro `i`", "attribute `device`"];
+        let words = message["message"].as_str().unwrap_or_default();
+        let is_of_the_prelude = names.iter().any(|name| words == format!("cannot find {name} in this scope"));
+        let imports =
+            |text: &str| text.contains("furiosa_visa_std::prelude") || text.contains("furiosa_opt_std");
+        if !is_of_the_prelude || self.sources.text(file).is_none_or(|source| imports(source.text())) {
+            return false;
+        }
+        self.bare.insert(key, (line.clone(), 0));
+        true
+    }
+
+    /// The one error of a file without the prelude.
+    fn bare_file(&self, mut line: Value, more: usize) -> Value {
+        let message = &mut line["message"];
+        message["message"] = "`axes!`, `m!` and `#[device]` are not in scope: the prelude is missing".into();
+        let mut children =
+            vec![child("help", "write `use furiosa_visa_std::prelude::*;` at the top of the file")];
+        if more > 0 {
+            let note = format!("{more} more errors of this file may follow from it; `--verbose` shows all");
+            children.push(child("note", &note));
+        }
+        message["children"] = children.into();
+        self.fold(message);
+        message["rendered"] = render(message, self.style.colour).into();
+        line
     }
 
     /// Tells if a diagnostic points into the library, or names its items.
@@ -171,6 +256,9 @@ impl Rewriter {
                 None => refusals.push(refusal),
             }
         }
+        if !self.style.verbose {
+            self.move_to_launches(&mut refusals);
+        }
         // Errors inside the library follow from those at the user's lines.
         if refusals.iter().any(|refusal| refusal.is_placed) && !self.style.verbose {
             refusals.retain(|refusal| refusal.is_placed);
@@ -192,7 +280,59 @@ impl Rewriter {
             line
         });
         let of_traits = follow::folded(self.traits.remove(target).unwrap_or_default()).into_iter();
-        of_traits.map(|(first, others)| self.trait_error(first, &others)).chain(finished).collect()
+        let of_traits: Vec<Value> =
+            of_traits.map(|(first, others)| self.trait_error(first, &others)).collect();
+        let finished: Vec<Value> = finished.collect();
+        let is_bare = |(key, _): &&((String, String), (Value, usize))| key.0 == target;
+        let (bare, other): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.bare).into_iter().partition(|one| is_bare(&one));
+        self.bare = other.into_iter().collect();
+        let bare = bare.into_iter().map(|(_, (line, more))| self.bare_file(line, more));
+        bare.chain(of_traits).chain(finished).collect()
+    }
+
+    /// Shows uploads that are refused because of an argument of a launch at the launch, with all of its arguments in one
+    /// error.
+    fn move_to_launches(&self, refusals: &mut Vec<Refusal>) {
+        let upload = |refusal: &Refusal| {
+            let place = &refusal.line["message"]["spans"][0];
+            let source = self.sources.text(place["file_name"].as_str()?)?;
+            let words = refusal.line["message"]["message"].as_str()?;
+            Some((Upload::of(words, &refusal.call.as_ref()?.chain, &source)?, source))
+        };
+        let mut moved: Vec<(Upload, usize)> = Vec::new();
+        let mut index = 0;
+        while index < refusals.len() {
+            let Some((upload, source)) = upload(&refusals[index]) else {
+                index += 1;
+                continue;
+            };
+            let file = |at: usize| &refusals[at].line["message"]["spans"][0]["file_name"];
+            let first =
+                moved.iter().find(|(first, at)| first.launch == upload.launch && file(*at) == file(index));
+            let mut argument = source.span(upload.argument.clone());
+            if let Some(&(ref first, at)) = first {
+                argument["is_primary"] = false.into();
+                argument["label"] = upload.label().into();
+                let help = child("help", &first.help(Some(&upload), &source));
+                let message = &mut refusals[at].line["message"];
+                message["children"][0] = help;
+                if let Some(spans) = message["spans"].as_array_mut() {
+                    spans.push(argument);
+                }
+                refusals.remove(index);
+                continue;
+            }
+            let message = &mut refusals[index].line["message"];
+            let mut made = message["spans"][0].clone();
+            made["is_primary"] = false.into();
+            made["label"] = "the upload, which names no mapping".into();
+            message["message"] = upload.message().into();
+            message["spans"] = json!([argument, made]);
+            message["children"] = json!([child("help", &upload.help(None, &source))]);
+            moved.push((upload, index));
+            index += 1;
+        }
     }
 
     /// An error of a trait, with a note of those that follow from it.
@@ -200,6 +340,20 @@ impl Rewriter {
         let lines = follow::lines_beside(&first, others);
         let mut line = first.line;
         let mut diagnostic = self.in_the_users_words(line["message"].take());
+        let words = diagnostic["message"].as_str().unwrap_or_default();
+        let primary =
+            diagnostic["spans"].as_array().into_iter().flatten().find(|span| span["is_primary"] == true);
+        let called = || primary.and_then(marked_call).and_then(chapter_of);
+        if let Some(chapter) = chapter_of(words).or_else(called) {
+            let children = diagnostic["children"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let help = children.iter().rposition(|child| child["level"] == "help");
+            let text = match help {
+                Some(at) => &mut diagnostic["children"][at]["message"],
+                None => &mut diagnostic["message"],
+            };
+            *text = format!("{} (guide: {chapter})", text.as_str().unwrap_or_default()).into();
+            diagnostic["rendered"] = render(&diagnostic, self.style.colour).into();
+        }
         if !others.is_empty() {
             let errors = match others.len() {
                 1 => "1 more error".to_string(),
@@ -225,7 +379,10 @@ impl Rewriter {
             Some((message, help)) => (message, Some(help)),
             None => (words, None),
         };
-        let mut children: Vec<Value> = help.map(|help| child("help", help)).into_iter().collect();
+        let chapter = chapter_of(words).map(|chapter| format!(" (guide: {chapter})")).unwrap_or_default();
+        let message = if help.is_some() { message.to_string() } else { format!("{message}{chapter}") };
+        let help = help.map(|help| child("help", &format!("{help}{chapter}")));
+        let mut children: Vec<Value> = help.into_iter().collect();
         if self.style.verbose {
             children.push(json!({
                 "level": "note", "message": "the constant that is refused", "code": null, "rendered": null,
@@ -367,6 +524,15 @@ fn fold_chains(refusals: &mut Vec<Refusal>) {
     }
 }
 
+/// The name of the call that a span marks.
+fn marked_call(span: &Value) -> Option<&str> {
+    let text = &span["text"][0];
+    let place = |field: &str| usize::try_from(text[field].as_u64()?).ok()?.checked_sub(1);
+    let line = text["text"].as_str().filter(|line| line.is_ascii())?;
+    let (start, end) = (place("highlight_start")?, place("highlight_end")?);
+    line.get(..start)?.ends_with('.').then(|| line.get(start..end))?
+}
+
 /// Tells if a note has the place of the user's call.
 fn is_note_of_the_call(note: &Value) -> bool {
     note["message"].as_str().is_some_and(|message| message.starts_with(CALL))
@@ -404,4 +570,4 @@ fn rewrite_texts(diagnostic: &mut Value) {
 
 #[cfg(test)]
 #[path = "rewrite_tests.rs"]
-mod tests;
+pub mod tests;

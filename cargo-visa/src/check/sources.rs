@@ -1,5 +1,6 @@
 //! Owner of a file that a diagnostic points into: the user, the library, or another crate.
 
+use super::text::Source;
 use std::path::Path;
 
 /// The folders that tell the user's files from those of the library and of other crates.
@@ -9,18 +10,31 @@ pub struct Sources {
     /// Folders with sources of the library.
     library: Vec<String>,
     is_there: fn(&Path) -> bool,
+    read: fn(&Path) -> Option<String>,
 }
 
 impl Sources {
     /// The sources of a workspace.
     pub fn new(root: &str) -> Self {
-        Self { root: with_slashes(root), library: Vec::new(), is_there: Path::exists }
+        Self {
+            root: with_slashes(root),
+            library: Vec::new(),
+            is_there: Path::exists,
+            read: |path| std::fs::read_to_string(path).ok(),
+        }
     }
 
     /// The sources of a workspace that is not on this machine.
     #[cfg(test)]
     pub fn recorded(root: &str) -> Self {
-        Self { is_there: |_| true, ..Self::new(root) }
+        let read = |path: &Path| crate::check::rewrite::tests::program(path.file_stem()?.to_str()?);
+        Self { is_there: |_| true, read, ..Self::new(root) }
+    }
+
+    /// A file of the user's with its text.
+    pub fn text(&self, file: &str) -> Option<Source> {
+        let text = self.is_users(file).then(|| (self.read)(Path::new(&self.absolute(file))))??;
+        Some(Source::new(file, text))
     }
 
     /// Adds a folder with sources of the library.

@@ -1,6 +1,6 @@
 //! The calls: `align`, `contract`, `accumulate`.
 
-use super::accumulate::{OPERATION, derive_kinds, progress};
+use super::accumulate::{OPERATION, derive_kinds, progress, with_other_kind};
 use super::align::align;
 use super::contract::contract;
 use super::{
@@ -209,9 +209,19 @@ impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
 /// The configuration of the requested kind. Stops the call if the mappings fit only the other kind.
 #[track_caller]
 fn of_kind(kinds: &[Option<AccumulateConfig>; 2], request: &AccumulateRequest) -> AccumulateConfig {
+    let other = match request.kind {
+        AccumulationKind::Interleaved => AccumulationKind::Sequential,
+        AccumulationKind::Sequential => AccumulationKind::Interleaved,
+    };
     match kinds[request.kind as usize] {
         Some(config) => config,
-        None => accept(OPERATION, derive_accumulate(request)),
+        None => accept(
+            OPERATION,
+            derive_accumulate(request).map_err(|error| match kinds[other as usize] {
+                Some(_) => with_other_kind(&error, other),
+                None => error,
+            }),
+        ),
     }
 }
 

@@ -300,7 +300,10 @@ const fn check_window(request: &CommitRequest, bytes: usize, window: usize) -> R
         let next = bytes.div_ceil(8) * 8;
         text!("pad the innermost part with `# {}`", next * 8 / request.element.bits())
     } else {
-        text!("give each time step at most one flit of Element")
+        text!(
+            "name in Element what the stream holds, {} in Time and {} in the packet, one flit per time step",
+            (request.time, request.packet)
+        )
     };
     refuse!(
         "commit width",

@@ -76,7 +76,8 @@ pub trait FetchCast<D2: StreamScalar, Kind: ChipType = Rngd>: Cast<D2> {}
     label = "tensors of `{Self}` do not enter a contraction",
     note = "supported: i4, i8, f8e4m3, f8e5m2, bf16; `.contract()` takes streams of i5 and i9, too, which are no types of \
             tensors",
-    note = "help: use the Vector Engine, or cast to a supported type before the tensor is written"
+    note = "help: a fetch converts: `.fetch::<bf16, …>()` multiplies numbers of a tensor of f32 as bf16, both here and where the \
+            weights are loaded; numbers that must stay as they are go to the Vector Engine"
 )]
 pub trait ContractionCast: Scalar {
     /// The type of products and sums: `i32` or `f32`.

@@ -299,11 +299,20 @@ const fn source_is_covered(
         if !piece.matched
             && let Factor::Term { term, resize } = piece.factor
         {
+            let inferred = if crate::text::same(source.name, "HostTensor") {
+                "; or, if the call leaves its mapping to a `launch`, give the launch its arguments in the order of the kernel"
+            } else {
+                ""
+            };
             refuse!(
                 "not covered",
                 "{}: the destination {} has no place for {} of the source {}: a move cannot drop or cut an axis; \
-                 help: add it to the destination, split at the same places",
-                (operation, &placement_text(destination), term(pool, &term, resize), &placement_text(source)),
+                 help: add it to the destination, split at the same places{}",
+                operation,
+                &placement_text(destination),
+                term(pool, &term, resize),
+                &placement_text(source),
+                inferred,
             );
         }
     });

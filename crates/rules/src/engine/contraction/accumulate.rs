@@ -15,6 +15,7 @@ use crate::mapping::{
 };
 use crate::sequencer::{Config, Entry, Request, StreamPart};
 use crate::spec;
+use crate::text::Text;
 
 /// The input of [`derive_accumulate`].
 #[derive(Clone, Copy, Debug)]
@@ -153,29 +154,8 @@ const fn accumulate(
             (kind, request.packet, packet.size, spec::ACCUMULATOR_COLUMNS),
         );
     }
-    if out_packet.size != spec::BEAT_LANES {
-        refuse!(
-            "accumulate lanes",
-            "accumulate, {}: OutPacket {} has {} lanes, but a beat has {}; \
-             help: pad with `# 8`, or split into `/ 8` and `% 8`",
-            (kind, request.out_packet, out_packet.size, spec::BEAT_LANES),
-        );
-    }
-    // The innermost part of OutTime, and OutPacket, must be those that the kind requires.
+    // The innermost part of OutTime, and OutPacket, must be those that the kind requires. A refusal of one names both.
     let lanes = lanes(pool, request.kind, sides);
-    if !lanes.is(out_packet) {
-        refuse!(
-            "accumulate packet",
-            "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it",
-            kind,
-            request.out_packet,
-            factors(pool, &lanes),
-            match request.kind {
-                AccumulationKind::Interleaved => "the rows padded to 8",
-                AccumulationKind::Sequential => "the inner 8 columns of the packet",
-            },
-        );
-    }
     let tail = match request.kind {
         AccumulationKind::Interleaved => columns,
         AccumulationKind::Sequential => {
@@ -183,17 +163,38 @@ const fn accumulate(
             product(pool, row, &groups)
         }
     };
+    let (of_lanes, of_tail) = match request.kind {
+        AccumulationKind::Interleaved => ("the rows padded to 8", "the columns of the packet"),
+        AccumulationKind::Sequential => {
+            ("the inner 8 columns of the packet", "the rows and groups of 8 columns")
+        }
+    };
+    if out_packet.size != spec::BEAT_LANES {
+        refuse!(
+            "accumulate lanes",
+            "accumulate, {}: OutPacket {} has {} lanes, but a beat has {}; \
+             help: write {}, {}{}",
+            kind,
+            request.out_packet,
+            out_packet.size,
+            spec::BEAT_LANES,
+            factors(pool, &lanes),
+            of_lanes,
+            &ending(pool, &tail, of_tail),
+        );
+    }
+    if !lanes.is(out_packet) {
+        refuse!(
+            "accumulate packet",
+            "accumulate, {}: OutPacket is {}, but must be {}, {}; help: use it{}",
+            (kind, request.out_packet, factors(pool, &lanes), of_lanes, &ending(pool, &tail, of_tail)),
+        );
+    }
     if !out_time.size.is_multiple_of(tail.size) || !modulo(pool, out_time, tail.size).is(&tail) {
         refuse!(
             "accumulate time tail",
             "accumulate, {}: OutTime is {}, but must end in {}, {}; help: append it innermost",
-            kind,
-            request.out_time,
-            factors(pool, &tail),
-            match request.kind {
-                AccumulationKind::Interleaved => "the columns of the packet",
-                AccumulationKind::Sequential => "the rows and groups of 8 columns",
-            },
+            (kind, request.out_time, factors(pool, &tail), of_tail),
         );
     }
     let kept = stride(pool, out_time, tail.size);
@@ -245,6 +246,25 @@ const fn accumulate(
         slot_count: kept.size,
         buffer,
     })
+}
+
+/// How `OutTime` must end, for the message about `OutPacket`. Nothing is said of an end that is `m![1]`.
+const fn ending(pool: &Pool, tail: &Factors, of_tail: &str) -> Text {
+    if tail.size == 1 {
+        return Text::new();
+    }
+    text!(", and let OutTime end in {}, {}", (factors(pool, tail), of_tail))
+}
+
+/// The refusal of a kind, with the other kind, which the mappings fit.
+pub const fn with_other_kind(error: &PlanError, other: AccumulationKind) -> PlanError {
+    PlanError::new(
+        error.rule(),
+        text!(
+            "{}; or write `AccumulationKind::{}`, which these mappings fit",
+            (error.message(), kind_name(other))
+        ),
+    )
 }
 
 /// Number of positions of padding without an axis that are innermost; 1 if there is none.

@@ -93,8 +93,9 @@ pub const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Result<Align
     let mut pool = Pool::new();
     let sides = attempt!(Sides::new(&mut pool, request, forms));
     attempt!(check_rows(OPERATION, request.row, sides.row.size()));
-    let stream_adapter = attempt!(stream_adapter(&mut pool, request, &sides));
+    // Before the time of both sides is compared, which would ask for rows in OutTime.
     attempt!(rows_are_separate(&pool, request, &sides));
+    let stream_adapter = attempt!(stream_adapter(&mut pool, request, &sides));
     let trf_sequencer = attempt!(trf_sequencer(&mut pool, request, &sides, stream_adapter.collect_flits));
     Ok(AlignConfig { stream_adapter, trf_sequencer, steps: sides.out_time.size() })
 }
@@ -121,9 +122,12 @@ const fn rows_are_separate(pool: &Pool, request: &AlignRequest, sides: &Sides) -
         if shares_a_digit(&sides.row, others[k]) {
             refuse!(
                 "align row axis",
-                "align: the Row axes {} also occur in {}: each row gets the same data; \
-                 help: keep Row axes in the TRF tensor only, never in the stream, OutTime or OutPacket",
-                (request.row, factors(pool, others[k])),
+                "align: the Row axes {} of the weights also occur in {} {}: each row gets the same data; \
+                 help: leave them out {}: `.accumulate()` brings the rows into the stream",
+                request.row,
+                ["Time", "the packet", "OutTime", "OutPacket"][k],
+                factors(pool, others[k]),
+                if k < 2 { "of `.fetch()` and `.collect()`" } else { "here" },
             );
         }
     });

@@ -51,11 +51,26 @@ pub const fn stream_adapter(
     let bytes =
         attempt!(whole_bytes(OPERATION, request.element, request.out_packet, sides.out_packet.size()));
     if bytes != spec::MAC_BYTES {
+        let packet = 2 * flit;
+        let help = if bytes < spec::MAC_BYTES {
+            text!(
+                "with one flit, pad the packet with `# {}`; with two, take the innermost factor of Time into it",
+                packet
+            )
+        } else if sides.out_packet.size().is_multiple_of(packet) {
+            let (outer, inner) =
+                (stride(pool, &sides.out_packet, packet), modulo(pool, &sides.out_packet, packet));
+            text!(
+                "take {} as OutPacket, and {} innermost into OutTime",
+                (factors(pool, &inner), factors(pool, &outer))
+            )
+        } else {
+            text!("pad it to a multiple of {}, and leave all but `% {}` to OutTime", (packet, packet))
+        };
         refuse!(
             "align packet bytes",
-            "align: OutPacket {} of {} holds {} bytes, but must hold {}; help: with one flit, pad the packet with `# {}`; \
-             with two, take the innermost factor of Time into it",
-            (request.out_packet, request.element.name(), bytes, spec::MAC_BYTES, 2 * flit),
+            "align: OutPacket {} of {} holds {} bytes, but must hold {}; help: {}",
+            (request.out_packet, request.element.name(), bytes, spec::MAC_BYTES, &help),
         );
     }
     let low = modulo(pool, &sides.out_packet, flit);
