@@ -23,7 +23,7 @@ use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
 use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator};
 use furiosa_visa_rules::engine::vector::BranchMode;
-use furiosa_visa_rules::error::PlanError;
+use furiosa_visa_rules::error::{PlanError, refuse};
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::scalar::ElementType;
@@ -131,18 +131,27 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// Tells if all tiles of each tensor start at the same place of a unit of HBM.
+    /// Tells if all tiles of each tensor start at the same place of a unit of HBM. Refuses tiles of operands that DMA does not
+    /// start at.
     fn tiles_are_aligned(&self) -> Result<bool, PlanError> {
+        let mut are_aligned = true;
         for tensor in 0..3 {
             let first = self.tile(tensor, 0)?.region.address;
             for tile in &self.layout.stored[tensor].tiles {
                 let second = self.tile(tensor, tile.counter.inner)?.region.address;
-                if !(second - first).is_multiple_of(spec::HBM_UNIT_BYTES as u64) {
-                    return Ok(false);
+                let (bytes, unit) = (second - first, spec::DMA_HBM_TO_DM_BYTES);
+                are_aligned &= bytes.is_multiple_of(spec::HBM_UNIT_BYTES as u64);
+                if tensor < 2 && !bytes.is_multiple_of(unit as u64) {
+                    refuse!(
+                        "DMA tile",
+                        "DMA: tiles of {} along {} are {} bytes apart, but a transfer from HBM to DM starts at multiples of {}; \
+                         help: pad the innermost axis of the tensor in HBM",
+                        (self.layout.stored[tensor].element.expr, tile.index.expr, bytes as usize, unit),
+                    );
                 }
             }
         }
-        Ok(true)
+        Ok(are_aligned)
     }
 
     fn bring(&mut self, tensor: usize, path: &Path, step: usize, address: u64) -> Result<Tensor, PlanError> {

@@ -9,6 +9,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`problem`] | einsum, sizes and types |
+//! | [`fixed`] | digits of slices and clusters that are fixed |
+//! | [`hbm`] | where tensors lie in HBM, if not as their letters say |
 //! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
 //! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
 //! | [`layout`] | the mappings of all calls of a kernel |
@@ -42,6 +44,8 @@ pub mod chain;
 pub mod choice;
 pub mod commands;
 pub mod epilogue;
+pub mod fixed;
+pub mod hbm;
 pub mod layout;
 pub mod pass;
 pub mod problem;
@@ -51,6 +55,7 @@ pub mod search;
 pub mod source;
 pub mod space;
 
+pub use fixed::Fixed;
 pub use pass::{Progress, Watch};
 pub use problem::{Problem, ProblemError};
 pub use search::{Outcome, Plan, Search, search};

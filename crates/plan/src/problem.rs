@@ -1,6 +1,7 @@
 //! The problem: a contraction of two tensors, its sizes and its types.
 
 use crate::epilogue::{Program, Step};
+use crate::hbm::InHbm;
 use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::mapping::parse::Axes;
@@ -52,7 +53,7 @@ pub struct Axis {
     pub role: Role,
 }
 
-/// A contraction of two tensors in HBM, with a result in HBM. Each tensor lies there as its letters say, outermost first.
+/// A contraction of two tensors in HBM, with a result in HBM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The einsum, as it was given.
@@ -61,6 +62,8 @@ pub struct Problem {
     pub axes: Vec<Axis>,
     /// Axes of both operands and of the result, outermost first.
     pub tensors: [Vec<usize>; 3],
+    /// Layouts in HBM of both operands and of the result. `None`: as the letters say, outermost first.
+    pub hbm: [Option<InHbm>; 3],
     /// Element type of the operands.
     pub element: ElementType,
     /// Element type of the result.
@@ -194,8 +197,16 @@ impl Problem {
                 if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }
-        let mut problem =
-            Self { einsum: text, axes, tensors, element, output, epilogue, has_own_pass: false };
+        let mut problem = Self {
+            einsum: text,
+            axes,
+            tensors,
+            hbm: [None, None, None],
+            element,
+            output,
+            epilogue,
+            has_own_pass: false,
+        };
         problem.has_own_pass = Program::new(&problem, true).is_err();
         match Program::new(&problem, false) {
             Ok(_) => Ok(problem),
@@ -261,7 +272,10 @@ impl Problem {
 
     /// The innermost axis of a tensor in HBM that has several positions.
     pub fn innermost(&self, tensor: usize) -> Option<usize> {
-        self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1)
+        match &self.hbm[tensor] {
+            None => self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1),
+            Some(_) => self.run(tensor).filter(|(_, positions)| *positions > 1).map(|(axis, _)| axis),
+        }
     }
 
     /// Bytes of an operand (0, 1) or of the result (2).

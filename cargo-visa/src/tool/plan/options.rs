@@ -4,8 +4,8 @@ use super::super::Refusal;
 use super::super::arguments::{Once, shown};
 use super::super::table::printable;
 use core::time::Duration;
-use furiosa_visa_plan::Problem;
 use furiosa_visa_plan::chain::Chain;
+use furiosa_visa_plan::{Fixed, Problem, ProblemError};
 use furiosa_visa_rules::scalar::ElementType;
 use std::ffi::OsStr;
 
@@ -15,6 +15,8 @@ pub struct Task {
     pub problem: Problem,
     /// The operand in the register file, if it is fixed.
     pub weights: Option<usize>,
+    /// What is fixed of slices and clusters.
+    pub fixed: Option<Fixed>,
 }
 
 /// The options that say what to plan.
@@ -29,23 +31,41 @@ pub struct Asked {
     out: Once,
     role: Once,
     epilogue: Once,
+    layouts: Once,
+    slice: Once,
+    cluster: Once,
 }
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 7] = ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue"];
+    pub const NAMES: [&str; 10] =
+        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "in", "slice", "cluster"];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue] =
-            ["--einsum", "--axes", "--dtype", "--acc", "--out", "--role", "--epilogue"].map(Once::new);
-        Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue }
+        let names = [
+            "--einsum",
+            "--axes",
+            "--dtype",
+            "--acc",
+            "--out",
+            "--role",
+            "--epilogue",
+            "--in",
+            "--slice",
+            "--cluster",
+        ];
+        Self::of("--", names)
     }
 
     /// Keys of an object.
     pub fn by_keys() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue] = Self::NAMES.map(Once::new);
-        Self { prefix: "", einsum, axes, dtype, acc, out, role, epilogue }
+        Self::of("", Self::NAMES)
+    }
+
+    fn of(prefix: &'static str, names: [&'static str; 10]) -> Self {
+        let [einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster] = names.map(Once::new);
+        Self { prefix, einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster }
     }
 
     /// The option of a name, without `--`.
@@ -58,6 +78,9 @@ impl Asked {
             &mut self.out,
             &mut self.role,
             &mut self.epilogue,
+            &mut self.layouts,
+            &mut self.slice,
+            &mut self.cluster,
         ];
         Self::NAMES.iter().zip(all).find_map(|(own, option)| (*own == name).then_some(option))
     }
@@ -82,15 +105,28 @@ impl Asked {
         let sizes = self.axes.text()?.ok_or_else(|| missing("axes", "M=256,N=64,K=128"))?;
         let element = self.dtype.element_type(true)?.unwrap_or(ElementType::I8);
         let steps = self.epilogue.text()?.unwrap_or_default();
-        let problem = Problem::with_epilogue(einsum, sizes, element, self.out.element_type(true)?, steps)
-            .map_err(|error| Refusal(format!("{prefix}{}", printable(&error.to_string()))))?;
+        let refused = |error: ProblemError| {
+            // A mapping is shown with carets under the line.
+            let lines: Vec<String> = error.to_string().lines().map(printable).collect();
+            Refusal(format!("{prefix}{}", lines.join("\n")))
+        };
+        let mut problem = Problem::with_epilogue(einsum, sizes, element, self.out.element_type(true)?, steps)
+            .map_err(refused)?;
+        if let Some(layouts) = self.layouts.text()? {
+            problem = problem.with_layouts(layouts).map_err(refused)?;
+        }
         if let Some(acc) = self.acc.element_type(true)?
             && acc != problem.sum()
         {
             let sum = problem.sum();
             return Err(format!("{prefix}acc: sums of {element} are {sum}, not {acc}; leave it out").into());
         }
-        Ok(Task { weights: self.weights()?, problem })
+        let (weights, slice, cluster) = (self.weights()?, self.slice.text()?, self.cluster.text()?);
+        let fixed = match (slice, cluster) {
+            (None, None) => None,
+            _ => Some(Fixed::new(&problem, slice, cluster, weights).map_err(refused)?),
+        };
+        Ok(Task { problem, weights, fixed })
     }
 
     /// The chain of contractions `text`.
@@ -100,6 +136,9 @@ impl Asked {
             ("acc", &self.acc),
             ("role", &self.role),
             ("epilogue", &self.epilogue),
+            ("in", &self.layouts),
+            ("slice", &self.slice),
+            ("cluster", &self.cluster),
         ];
         for (name, option) in others {
             if option.is_given() {

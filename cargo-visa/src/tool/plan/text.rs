@@ -2,6 +2,7 @@
 
 use super::super::table::table;
 use super::OPERANDS;
+use super::options::Task;
 use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_plan::choice::{Level, Spread, Sums};
 use furiosa_visa_plan::problem::Role;
@@ -14,9 +15,16 @@ pub fn percent(part: u64, of: u64) -> String {
 }
 
 /// The table of the best plans, with the proof.
-pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
-    let (heads, rows) = plans(problem, outcome);
-    head(problem, outcome) + "\n" + &table(&heads, &rows) + &space(outcome)
+pub fn overview(task: &Task, outcome: &Outcome) -> String {
+    let (heads, rows) = plans(&task.problem, outcome);
+    let mut given = String::new();
+    if !task.problem.layouts_text().is_empty() {
+        given += &format!("in HBM   {}\n", task.problem.layouts_text());
+    }
+    if let Some(fixed) = &task.fixed {
+        given += &format!("fixed    {}\n", fixed.text());
+    }
+    head(&task.problem, outcome) + &given + "\n" + &table(&heads, &rows) + &space(outcome)
 }
 
 /// The problem, its bound, and what was found.

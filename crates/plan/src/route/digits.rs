@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// The end of a digit that reaches to the end of its axis.
-const END: usize = usize::MAX;
+pub(crate) const END: usize = usize::MAX;
 
 /// A digit of an axis: `(axis / stride) % (end / stride)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +23,17 @@ pub struct Digit {
     /// Coordinates per value.
     pub stride: usize,
     /// Coordinates after which the values start again, or [`END`].
-    end: usize,
+    pub(crate) end: usize,
 }
 
 impl Digit {
+    /// `(axis / stride) % (end / stride)`.
+    pub(crate) fn new(axis: Axis, stride: usize, end: usize) -> Self {
+        Self { axis, stride, end: if end >= axis.size { END } else { end } }
+    }
+
     /// Number of values.
-    fn values(&self) -> usize {
+    pub(crate) fn values(&self) -> usize {
         if self.end == END { self.axis.size.div_ceil(self.stride) } else { self.end / self.stride }
     }
 
@@ -122,9 +127,7 @@ fn parts_in(pool: &Pool, factors: &Factors) -> Option<Parts> {
         match *factor {
             Factor::Term { term, resize } => {
                 let Atom::Symbol(axis) = term.atom else { return None };
-                let reaches_end = term.stride * term.modulo >= axis.size;
-                let end = if reaches_end { END } else { term.stride * term.modulo };
-                let digit = Digit { axis, stride: term.stride, end };
+                let digit = Digit::new(axis, term.stride, term.stride * term.modulo);
                 // Values that `=` cuts off.
                 if digit.values() != resize {
                     return None;

@@ -129,7 +129,7 @@ impl Plan {
                     .to_string(),
             );
         }
-        if let (Some(gather), Some(&rows)) = (choice.gather, problem.tensors[2].last()) {
+        if let (Some(gather), Some((rows, _))) = (choice.gather, problem.run(2)) {
             let bytes = choice.splits[rows].at(Level::Local) * problem.output.bits() / 8;
             reasons.push(format!(
                 "{} neighbouring slices exchange sums before they are stored: a run in HBM has {} bytes then, and not {bytes}, \

@@ -99,7 +99,7 @@ impl Plan {
 
     pub(super) fn test(&self, out: &mut String) -> core::fmt::Result {
         let problem = &self.problem;
-        let [x, w, y] = [0, 1, 2].map(|tensor| &self.layout.stored[tensor].element);
+        let [x, w, y] = [0, 1, 2].map(|tensor| format!("m![{}]", problem.letters(tensor)));
         let element = problem.element;
         let is_integer = problem.sum() == ElementType::I32;
         // Small whole numbers: sums of floats are exact in any order.

@@ -5,6 +5,8 @@
 
 mod chain;
 mod epilogue;
+mod fixed;
+mod hbm;
 mod problems;
 mod route;
 mod search;

@@ -7,6 +7,7 @@ use furiosa_visa_plan::choice::{Choice, Split, Sums};
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::command::{Command, HostBuffer};
 use furiosa_visa_rules::lower::{Tensor, download, upload};
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_rules::scalar::{ElementType, bf16, f8e4m3};
 use furiosa_visa_std::chip::{SimOptions, System};
 use furiosa_visa_std::clock::{KernelCall, Profile};
@@ -76,9 +77,13 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
     let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
     let host = |tensor: &Tensor| tensor.shape.element;
-    let tensors = commands.tensors[..2].iter().chain(&commands.bias);
-    for (tensor, bytes) in tensors.zip(operands) {
-        let transfer = upload(host(tensor), tensor).expect("it is the same mapping");
+    let axes = Axes::parse(&plan.problem.axes_text()).expect("they are axes");
+    let letters =
+        |tensor| parse_mapping(&plan.problem.letters(tensor), &axes).expect("they are the axes' names");
+    let hosts = [letters(0), letters(1)].into_iter().chain(commands.bias.as_ref().map(host));
+    let tensors = commands.tensors[..2].iter().chain(&commands.bias).zip(hosts);
+    for ((tensor, host), bytes) in tensors.zip(operands) {
+        let transfer = upload(host, tensor).expect("it has the same elements");
         system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
     }
     system.enter_kernel(KernelCall { number: 1, name: "plan" });
@@ -87,7 +92,7 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     }
     system.enter_kernel(KernelCall::default());
     let result = &commands.tensors[2];
-    let found = system.download(&download(host(result), result).expect("it is the same mapping"), location);
+    let found = system.download(&download(letters(2), result).expect("it has the same elements"), location);
     let found = found.unwrap_or_else(|fault| panic!("{fault}"));
     assert!(found.initialised.is_none_or(|written| written.iter().all(|byte| *byte)), "all is written");
     (found.bytes, system.report().kernels[0].makespan())
