@@ -210,6 +210,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --slice DIGITS   digits that are in Slice: 'N / 8 % 32'. An axis that is named has this digit there, whatever its place;
                    other axes may have what is left of the 256 slices, and nothing if it is padded: '[N / 8 % 32] # 256'
   --cluster DIGITS the same of the 2 clusters: 'M / 64', or '1 # 2' for one cluster
+  --chips N        chips, each with a part of the axes of the result in its HBM, and copies of operands that lack the axis (default
+                   1, up to 8)
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
   --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless
@@ -236,7 +238,7 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   visa plan merge FILE…
 
   --problems FILE  plans all problems of a file, an object a line: `einsum`, `axes`, and the options above from
-                   `dtype` to `cluster`, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
+                   `dtype` to `chips`, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
                    `plans`, `gap`, `space` as --json has them, or `error`), and a trailer with their count and digest
   --shard K/N      only the problems K, K + N, K + 2 N, …
   merge            prints the lines of all shards as one run does, and refuses shards that are missing, given twice, cut,
@@ -247,7 +249,7 @@ The space: which operand is in the register file; the extents of each axis over 
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
 or handed round by the Switch Engine. An operand with another axis inside than the summed one, as `w` of `mk,kn->mn`, is turned
 in DM by the Transpose Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
-best, until the bound of the next one is no better than what was found. Chips: one. Windows are not planned yet; nor is what
+best, until the bound of the next one is no better than what was found. Sums over chips and over clusters are not planned. Windows are not planned yet; nor is what
 follows a contraction of a chain, nor softmax, norms and element-wise parts between them.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";

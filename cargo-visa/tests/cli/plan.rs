@@ -77,6 +77,36 @@ fn what_is_fixed_is_in_the_kernel() {
     );
 }
 
+/// Each chip has a part of an axis, which is an axis of its own in the kernel.
+#[test]
+fn several_chips_have_parts() {
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&plan(&[arguments, &["--json", "--top", "1"]].concat()).stdout)
+            .expect("it is JSON")
+    };
+    let four = json(&["--chips", "4"]);
+    assert_eq!(four["gap"], 0.0);
+    let chip = four["plans"][0]["chip"].as_str().expect("a mapping").to_string();
+    let text = plan(&["--chips", "4"]).stdout;
+    assert!(text.starts_with("problem  `mk,nk->mn` of i8, to i32; M = 16, K = 64, N = 16\n"), "{text}");
+    assert!(text.contains(" cycles for any kernel of a chip's part: products "), "{text}");
+    assert!(text.contains(&format!("\nchips    4, plan 1 with {chip} in Chip\n")), "{text}");
+    let (_, kernel) = plan(&["--chips", "4", "--emit", "folder"]).file.expect("a file");
+    for text in [
+        "#[device(chip = 4)]",
+        &format!("type Chip = {chip};"),
+        "= HbmTensor<i32, Chip, m![M, N]>;",
+        "chips: Some(4)",
+    ] {
+        assert!(kernel.contains(text), "{text}: {kernel}");
+    }
+    let explained = plan(&["--chips", "4", "--explain", "1"]).stdout;
+    assert!(
+        explained.contains("\n* 4 chips have a part of `") && explained.contains("| Chip  "),
+        "{explained}"
+    );
+}
+
 #[test]
 fn json_is_one_object() {
     let output = plan(&["--json", "--top", "2"]);
@@ -181,7 +211,7 @@ fn problems_are_answered_line_by_line() {
         [
             "the line is no object of JSON; write for example {\"einsum\": \"mk,nk->mn\", \"axes\": \"M=256,N=64,K=128\"}",
             "axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`",
-            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue, in, slice, cluster and name",
+            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue, in, slice, cluster, chips and name",
             "dtype: `8` is no text; write it in quotation marks",
         ]
     );
@@ -309,6 +339,16 @@ fn wrong_input_is_refused_with_the_edit() {
         &["--cluster", "K / 32"],
         "--cluster: with `w` in the register file, no mapping has in Cluster what `K / 32` says of `K`; leave it out",
     );
+    of(&["--chips", "9"], "--chips: `9` is not a number from 1 to 8");
+    of(
+        &["--chips", "3"],
+        "--chips: 3 chips do not divide the axes of the result, M = 16, N = 16, and sums over chips are not planned; pad an \
+         axis, or take a number of 1, 2, 4, 8",
+    );
+    of(
+        &["--chips", "2", "--slice", "M"],
+        "`--chips` and `--slice` exclude each other: layouts are not fixed over several chips; give one of them",
+    );
     of(&["--time", "soon"], "--time: `soon` is no time; write for example 60s, 500ms or 2m");
     of(&["--top", "0"], "--top: `0` is not a number from 1 to 100");
     of(&["--threads", "0"], "--threads: `0` is not a number from 1 to 1024");
@@ -417,6 +457,7 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
         ("--in", "w: N, K"),
         ("--slice", "M"),
         ("--cluster", "M"),
+        ("--chips", "2"),
         ("--html", "a.html"),
         ("--explain", "1"),
     ] {

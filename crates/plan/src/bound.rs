@@ -325,7 +325,10 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
             };
             stream.commands.iter().map(ticks).sum()
         };
-        streams.iter().map(work).sum::<u64>() / spec::HBM_CHANNELS as u64
+        // Each chip has an HBM of its own.
+        let of_chip = |chip| streams.iter().filter(|own| own.chip == chip).map(work).sum::<u64>();
+        let chips = streams.iter().map(|stream| stream.chip);
+        chips.map(of_chip).max().unwrap_or(0) / spec::HBM_CHANNELS as u64
     };
     let mut moved = |operation: &Operation| match operation {
         Operation::Dma(dma) => match dma::derive(dma, &DmaOptions::default()) {

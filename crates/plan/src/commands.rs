@@ -71,7 +71,8 @@ impl<'a> Kernel<'a> {
         schedule: &'a Schedule,
     ) -> Result<Self, PlanError> {
         let stored = |tensor: usize| {
-            let shape = Shape::hbm(problem.element_of(tensor), ONE, layout.stored[tensor].element.expr);
+            let element = layout.stored[tensor].element.expr;
+            let shape = Shape::hbm(problem.element_of(tensor), layout.chip.expr, element);
             Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
         };
         Self::between(problem, choice, layout, schedule, ([stored(0)?, stored(1)?, stored(2)?], 3))
@@ -102,13 +103,14 @@ impl<'a> Kernel<'a> {
             (&layout.bias, schedule.bias, problem.bias_element())
         {
             let fill = kernel.fill();
-            kernel.bias = Some(Tensor::new(Shape::hbm(element, ONE, bias.stored.expr), place.hbm, fill)?);
+            let shape = Shape::hbm(element, layout.chip.expr, bias.stored.expr);
+            kernel.bias = Some(Tensor::new(shape, place.hbm, fill)?);
         }
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
             let shape = Shape::dm(
                 problem.sum(),
-                ONE,
+                layout.chip.expr,
                 layout.cluster.expr,
                 layout.sums_slice().expr,
                 finish.element.expr,
@@ -158,7 +160,7 @@ impl<'a> Kernel<'a> {
         if self.schedule.kept.operand == Some(tensor) {
             return Ok(self.tensors[tensor]);
         }
-        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
+        let units = [self.layout.chip.expr, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
         let (tile, fill) = (self.tile(tensor, step)?, self.fill());
         let (operation, made) = to_dm(&tile, units, address, fill)?;
         self.operations.push(operation);

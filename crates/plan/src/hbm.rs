@@ -142,10 +142,9 @@ impl Problem {
         self.einsum.split([',', '>']).nth(tensor).unwrap_or_default().trim_end_matches('-')
     }
 
-    /// The mapping of the elements of a tensor that its letters say: `M, K`.
+    /// The mapping of the elements of a tensor that its letters say, of all chips: `M, K`.
     pub fn letters(&self, tensor: usize) -> String {
-        let names: Vec<&str> =
-            self.tensors[tensor].iter().map(|&axis| self.axes[axis].name.as_str()).collect();
+        let names: Vec<String> = self.tensors[tensor].iter().map(|&axis| self.positions(axis)).collect();
         if names.is_empty() { "1".to_string() } else { names.join(", ") }
     }
 

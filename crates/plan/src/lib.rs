@@ -9,6 +9,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`problem`] | einsum, sizes and types |
+//! | [`chips`] | problems over several chips |
 //! | [`fixed`] | digits of slices and clusters that are fixed |
 //! | [`hbm`] | where tensors lie in HBM, if not as their letters say |
 //! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
@@ -41,6 +42,7 @@
 
 pub mod bound;
 pub mod chain;
+pub mod chips;
 pub mod choice;
 pub mod commands;
 pub mod epilogue;
@@ -55,6 +57,7 @@ pub mod search;
 pub mod source;
 pub mod space;
 
+pub use chips::search_over_chips;
 pub use fixed::Fixed;
 pub use pass::{Progress, Watch};
 pub use problem::{Problem, ProblemError};

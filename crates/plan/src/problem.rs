@@ -64,6 +64,8 @@ pub struct Problem {
     pub tensors: [Vec<usize>; 3],
     /// Layouts in HBM of both operands and of the result. `None`: as the letters say, outermost first.
     pub hbm: [Option<InHbm>; 3],
+    /// Number of chips over which each axis is spread. An axis has the size of its part in a chip.
+    pub chips: Vec<usize>,
     /// Element type of the operands.
     pub element: ElementType,
     /// Element type of the result.
@@ -197,11 +199,13 @@ impl Problem {
                 if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }
+        let chips = vec![1; axes.len()];
         let mut problem = Self {
             einsum: text,
             axes,
             tensors,
             hbm: [None, None, None],
+            chips,
             element,
             output,
             epilogue,
@@ -311,10 +315,11 @@ impl Problem {
         bound::problem(&self.product(), Model::new(profile))
     }
 
-    /// The axes as `axes!` has them: `M = 256, N = 64, K = 128`.
+    /// The axes with their sizes, of all chips: `M = 256, N = 64, K = 128`.
     pub fn axes_text(&self) -> String {
+        let axes = self.axes.iter().zip(&self.chips);
         let axes: Vec<String> =
-            self.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.size)).collect();
+            axes.map(|(axis, chips)| format!("{} = {}", axis.name, axis.size * chips)).collect();
         axes.join(", ")
     }
 }

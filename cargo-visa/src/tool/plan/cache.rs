@@ -121,7 +121,7 @@ fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
     let fixed = search.fixed.map_or(String::new(), Fixed::text);
     format!(
-        "{}, {}, {} of {} to {} then {}, {}, in {}, role {weights}, {fixed}, top {}",
+        "{}, {}, {} of {} to {} then {}, {}, in {}, role {weights}, {fixed}, chips {:?}, top {}",
         program(),
         numbers(search.profile),
         problem.einsum,
@@ -130,6 +130,7 @@ fn key(problem: &Problem, search: &Search<'_>) -> String {
         problem.epilogue_text(),
         problem.axes_text(),
         problem.layouts_text(),
+        problem.chips,
         search.top
     )
 }

@@ -26,6 +26,7 @@ use super::{Output, PLAN_HELP, Refusal};
 use attend::Line;
 use cache::Cache;
 use core::time::Duration;
+use furiosa_visa_plan::chips::best_of;
 use furiosa_visa_plan::{Fixed, Outcome, Problem, Search, Watch, search};
 use furiosa_visa_rules::text::grouped;
 use options::{Asked, Task, duration};
@@ -180,12 +181,13 @@ fn found(task: &Task, means: &Means, what: String) -> Outcome {
         watch: Some(Watch(&watch)),
         ..Search::default()
     };
-    if let Some(known) = means.cache.read(&task.problem, &options) {
-        return known;
-    }
-    let outcome = search(&task.problem, &options);
-    means.cache.write(&task.problem, &options, &outcome);
-    outcome
+    best_of(task.parts.clone(), &options, |problem, options| {
+        means.cache.read(problem, options).unwrap_or_else(|| {
+            let outcome = search(problem, options);
+            means.cache.write(problem, options, &outcome);
+            outcome
+        })
+    })
 }
 
 /// The message of a space without a plan.

@@ -7,6 +7,7 @@ use core::time::Duration;
 use furiosa_visa_plan::chain::Chain;
 use furiosa_visa_plan::{Fixed, Problem, ProblemError};
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::MAX_CHIPS;
 use std::ffi::OsStr;
 
 /// A contraction to plan.
@@ -17,6 +18,10 @@ pub struct Task {
     pub weights: Option<usize>,
     /// What is fixed of slices and clusters.
     pub fixed: Option<Fixed>,
+    /// Number of chips.
+    pub chips: usize,
+    /// The parts that chips may have, one for each way to spread the problem.
+    pub parts: Vec<Problem>,
 }
 
 /// The options that say what to plan.
@@ -34,12 +39,13 @@ pub struct Asked {
     layouts: Once,
     slice: Once,
     cluster: Once,
+    chips: Once,
 }
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 10] =
-        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "in", "slice", "cluster"];
+    pub const NAMES: [&str; 11] =
+        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "in", "slice", "cluster", "chips"];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
@@ -54,6 +60,7 @@ impl Asked {
             "--in",
             "--slice",
             "--cluster",
+            "--chips",
         ];
         Self::of("--", names)
     }
@@ -63,9 +70,10 @@ impl Asked {
         Self::of("", Self::NAMES)
     }
 
-    fn of(prefix: &'static str, names: [&'static str; 10]) -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster] = names.map(Once::new);
-        Self { prefix, einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster }
+    fn of(prefix: &'static str, names: [&'static str; 11]) -> Self {
+        let [einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster, chips] =
+            names.map(Once::new);
+        Self { prefix, einsum, axes, dtype, acc, out, role, epilogue, layouts, slice, cluster, chips }
     }
 
     /// The option of a name, without `--`.
@@ -81,6 +89,7 @@ impl Asked {
             &mut self.layouts,
             &mut self.slice,
             &mut self.cluster,
+            &mut self.chips,
         ];
         Self::NAMES.iter().zip(all).find_map(|(own, option)| (*own == name).then_some(option))
     }
@@ -126,7 +135,17 @@ impl Asked {
             (None, None) => None,
             _ => Some(Fixed::new(&problem, slice, cluster, weights).map_err(refused)?),
         };
-        Ok(Task { problem, weights, fixed })
+        let chips = self.chips.number(MAX_CHIPS)?.unwrap_or(1);
+        let others = [("in", &self.layouts), ("slice", &self.slice), ("cluster", &self.cluster)];
+        if let Some((name, _)) = others.iter().find(|(_, option)| chips > 1 && option.is_given()) {
+            return Err(format!(
+                "`{prefix}chips` and `{prefix}{name}` exclude each other: layouts are not fixed over several chips; give one of \
+                 them"
+            )
+            .into());
+        }
+        let parts = problem.over_chips(chips).map_err(refused)?;
+        Ok(Task { problem, weights, fixed, chips, parts })
     }
 
     /// The chain of contractions `text`.
@@ -139,6 +158,7 @@ impl Asked {
             ("in", &self.layouts),
             ("slice", &self.slice),
             ("cluster", &self.cluster),
+            ("chips", &self.chips),
         ];
         for (name, option) in others {
             if option.is_given() {

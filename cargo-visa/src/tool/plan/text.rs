@@ -21,6 +21,9 @@ pub fn overview(task: &Task, outcome: &Outcome) -> String {
     if !task.problem.layouts_text().is_empty() {
         given += &format!("in HBM   {}\n", task.problem.layouts_text());
     }
+    if let (2.., Some(best)) = (task.chips, outcome.plans.first()) {
+        given += &format!("chips    {}, plan 1 with {} in Chip\n", task.chips, best.layout.chip);
+    }
     if let Some(fixed) = &task.fixed {
         given += &format!("fixed    {}\n", fixed.text());
     }
@@ -41,13 +44,15 @@ pub fn head(problem: &Problem, outcome: &Outcome) -> String {
             grouped(outcome.bound)
         )
     };
+    let chips = outcome.plans.first().map_or(1, |plan| plan.problem.number_of_chips());
+    let part = if chips > 1 { " of a chip's part" } else { "" };
     let followed = match problem.epilogue.is_empty() {
         true => String::new(),
         false => format!(", then `{}`", problem.epilogue_text()),
     };
     format!(
         "problem  `{}` of {}{followed}, to {}; {}\n\
-         bound    {} cycles for any kernel: products {}, HBM {}\n\
+         bound    {} cycles for any kernel{part}: products {}, HBM {}\n\
          found    {} cycles, {} of the bound; {proof}\n",
         problem.einsum,
         problem.element,
@@ -174,7 +179,11 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
 /// The mappings of a plan, with their names.
 pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
-    let mut mappings = vec![("Cluster", &layout.cluster), ("Slice", &layout.slice)];
+    let mut mappings = match plan.problem.number_of_chips() {
+        1 => Vec::new(),
+        _ => vec![("Chip", &layout.chip)],
+    };
+    mappings.extend([("Cluster", &layout.cluster), ("Slice", &layout.slice)]);
     // Where a pass turns an operand, it is in DM in two orders.
     let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
     mappings.extend(

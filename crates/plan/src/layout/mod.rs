@@ -125,6 +125,8 @@ pub struct Finish {
 pub struct Layout {
     /// Both operands and the result in HBM.
     pub stored: [Stored; 3],
+    /// Chips of all tensors.
+    pub chip: Mapping,
     /// Clusters of all tensors in DM.
     pub cluster: Mapping,
     /// Slices of the products.
@@ -391,6 +393,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let stored = |tensor| digits.stored(notation, tensor, &counters);
     Some(Layout {
         stored: [stored(0)?, stored(1)?, stored(2)?],
+        chip: notation.list(&problem.chip_axes())?,
         cluster,
         slice,
         stream,

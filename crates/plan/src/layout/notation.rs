@@ -31,9 +31,7 @@ pub struct Notation {
 impl Notation {
     /// Mappings over the axes of a problem.
     pub fn new(problem: &Problem) -> Self {
-        let axes: Vec<String> =
-            problem.axes.iter().map(|axis| format!("{}={}", axis.name, axis.size)).collect();
-        let axes = Axes::parse(&axes.join(",")).unwrap_or_default();
+        let axes = Axes::parse(&problem.declared()).unwrap_or_default();
         Self { axes, known: RefCell::default() }
     }
 

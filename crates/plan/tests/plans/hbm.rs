@@ -71,7 +71,7 @@ fn random_layouts(random: &mut Random, sizes: &[usize]) -> Problem {
 #[test]
 fn random_choices_read_and_write_their_layouts() {
     let legal = Cell::new(0);
-    let count = for_cases(60, |random| {
+    let count = for_cases(40, |random| {
         let problem = random_layouts(random, &[1, 2, 3, 4, 6, 8, 13, 16, 24]);
         let all = choices(&problem);
         if all.is_empty() {

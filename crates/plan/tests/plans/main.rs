@@ -4,6 +4,7 @@
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
 mod chain;
+mod chips;
 mod epilogue;
 mod fixed;
 mod hbm;

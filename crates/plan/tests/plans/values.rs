@@ -74,10 +74,12 @@ pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
 
 /// Runs a plan on the chip with both operands, and with the bias if there is one: the bytes of the result, and the cycles of the kernel.
 pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
-    let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
+    let chips = Some(plan.problem.number_of_chips());
+    let (mut system, location) =
+        (System::new(SimOptions { chips, ..SimOptions::default() }), Location::caller());
     let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
     let host = |tensor: &Tensor| tensor.shape.element;
-    let axes = Axes::parse(&plan.problem.axes_text()).expect("they are axes");
+    let axes = Axes::parse(&plan.problem.declared()).expect("they are axes");
     let letters =
         |tensor| parse_mapping(&plan.problem.letters(tensor), &axes).expect("they are the axes' names");
     let hosts = [letters(0), letters(1)].into_iter().chain(commands.bias.as_ref().map(host));
@@ -100,7 +102,7 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
 
 /// Compares a plan with the host, with what was predicted, and with its bounds.
 pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
-    let problem = &plan.problem;
+    let problem = &plan.problem.whole();
     let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
     let sums = expected(problem, [&operands[0].0, &operands[1].0]);
     let (bytes, cycles) = run(plan, operands.map(|(_, bytes)| bytes).to_vec());
@@ -116,7 +118,7 @@ pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
     if cycles != plan.cycles {
         return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
     }
-    let least = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
+    let least = plan.work.cycles().max(plan.problem.bounds(Profile::default()).cycles());
     if least > cycles {
         return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
     }
