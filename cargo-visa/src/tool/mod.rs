@@ -218,7 +218,13 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --epilogue STEPS what follows the sums, in this order, in one pass of the Vector Engine: bias,silu for example.
                    bias (a vector in HBM over the last axis of the result, of the type of the sums; bias:N names another
                    axis), relu, silu, gelu (as x * sigmoid(1.702 * x)), sigmoid, tanh, exp, scale=0.125
+  --in LAYOUTS     where tensors lie in HBM, if not as their letters say: 'w: N / 256, K, N % 256; x: M, K # 512; out: N, M'
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
+  --slice DIGITS   digits that are in Slice: 'N / 8 % 32'. An axis that is named has this digit there, whatever its place;
+                   other axes may have what is left of the 256 slices, and nothing if it is padded: '[N / 8 % 32] # 256'
+  --cluster DIGITS the same of the 2 clusters: 'M / 64', or '1 # 2' for one cluster
+  --chips N        chips, each with a part of the axes of the result in its HBM, and copies of operands that lack the axis (default
+                   1, up to 8)
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
   --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless
@@ -248,8 +254,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   visa plan --problems FILE.jsonl [--shard K/N] [--top N] [--time TIME] [--threads N] > shard-K.jsonl
   visa plan merge FILE…
 
-  --problems FILE  plans all problems of a file, an object a line: `einsum`, `axes`, and `dtype`, `acc`, `out`, `role` as
-                   above, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
+  --problems FILE  plans all problems of a file, an object a line: `einsum`, `axes`, and the options above from
+                   `dtype` to `chips`, and `name`. Prints lines as they come: a header, one for each problem (`index`, `problem`, and
                    `plans`, `gap`, `space` as --json has them, or `error`), and a trailer with their count and digest
   --shard K/N      only the problems K, K + N, K + 2 N, …
   merge            prints the lines of all shards as one run does, and refuses shards that are missing, given twice, cut,
@@ -260,8 +266,8 @@ The space: which operand is in the register file; the extents of each axis over 
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
 or handed round by the Switch Engine. An operand with another axis inside than the summed one, as `w` of `mk,kn->mn`, is turned
 in DM by the Transpose Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
-best, until the bound of the next one is no better than what was found. Chips: one. Windows are not planned yet, nor sums and
-products of two tensors in a chain.
+best, until the bound of the next one is no better than what was found. Sums over chips and over clusters are not planned, nor sums
+and products of two tensors in a chain.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";
 

@@ -43,6 +43,70 @@ fn an_explanation_has_both_orders_of_what_is_turned() {
     assert!(text.contains("weights as brought") && !text.contains("stream as brought"), "{text}");
 }
 
+/// Layouts in HBM and digits of units are parts of the question: the answer says them, and the kernel has them.
+#[test]
+fn what_is_fixed_is_in_the_kernel() {
+    let fixed = ["--in", "w: K, N; out: N, M # 32", "--slice", "[M / 4] # 256", "--cluster", "1 # 2"];
+    let text = plan(&fixed).stdout;
+    assert!(text.contains("\nin HBM   w: K, N; out: N, M # 32\n"), "{text}");
+    assert!(text.contains("\nfixed    m![1 # 2] in Cluster and m![[M / 4] # 256] in Slice\n"), "{text}");
+    let (_, kernel) = plan(&[&fixed[..], &["--emit", "folder"]].concat()).file.expect("a file");
+    for part in [
+        "type HbmX = HbmTensor<i8, m![1], m![M, K]>;",
+        "type HbmW = HbmTensor<i8, m![1], m![K, N]>;",
+        "type HbmY = HbmTensor<i32, m![1], m![N, M # 32]>;",
+        "type Cluster = m![1 # 2];",
+        "type Slice = m![M / 4 # 256];",
+        "HostTensor::<i8, m![N, K]>::from_slice(&made(&w)).to_hbm(",
+        "dy.to_host::<m![M, N]>(",
+    ] {
+        assert!(kernel.contains(part), "{part}: {kernel}");
+    }
+    // Runs of 4 bytes.
+    let none = plan(&["--in", "w: K / 4, N, K % 4", "--slice", "M"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr.starts_with("error: no mapping of `mk,nk->mn` with m![M] in Slice is left: "),
+        "{}",
+        none.stderr
+    );
+    assert!(
+        none.stdout.contains("\nDMA run: to_dm: `HbmTensor<m![1], m![K / 4, N, K % 4]>` to "),
+        "{}",
+        none.stdout
+    );
+}
+
+/// Each chip has a part of an axis, which is an axis of its own in the kernel.
+#[test]
+fn several_chips_have_parts() {
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&plan(&[arguments, &["--json", "--top", "1"]].concat()).stdout)
+            .expect("it is JSON")
+    };
+    let four = json(&["--chips", "4"]);
+    assert_eq!(four["gap"], 0.0);
+    let chip = four["plans"][0]["chip"].as_str().expect("a mapping").to_string();
+    let text = plan(&["--chips", "4"]).stdout;
+    assert!(text.starts_with("problem  `mk,nk->mn` of i8, to i32; M = 16, K = 64, N = 16\n"), "{text}");
+    assert!(text.contains(" cycles for any kernel of a chip's part: products "), "{text}");
+    assert!(text.contains(&format!("\nchips    4, plan 1 with {chip} in Chip\n")), "{text}");
+    let (_, kernel) = plan(&["--chips", "4", "--emit", "folder"]).file.expect("a file");
+    for text in [
+        "#[device(chip = 4)]",
+        &format!("type Chip = {chip};"),
+        "= HbmTensor<i32, Chip, m![M, N]>;",
+        "chips: Some(4)",
+    ] {
+        assert!(kernel.contains(text), "{text}: {kernel}");
+    }
+    let explained = plan(&["--chips", "4", "--explain", "1"]).stdout;
+    assert!(
+        explained.contains("\n* 4 chips have a part of `") && explained.contains("| Chip  "),
+        "{explained}"
+    );
+}
+
 #[test]
 fn json_is_one_object() {
     let output = plan(&["--json", "--top", "2"]);
@@ -147,7 +211,7 @@ fn problems_are_answered_line_by_line() {
         [
             "the line is no object of JSON; write for example {\"einsum\": \"mk,nk->mn\", \"axes\": \"M=256,N=64,K=128\"}",
             "axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`",
-            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue and name",
+            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue, in, slice, cluster, chips and name",
             "dtype: `8` is no text; write it in quotation marks",
         ]
     );
@@ -264,6 +328,26 @@ fn wrong_input_is_refused_with_the_edit() {
     of(
         &["--role", "w"],
         "--role: `w` is no role; the operands are `x` and `w`: write `w=trf`, `x=trf`, `w=stream` or `x=stream`",
+    );
+    of(&["--in", "w: N, Q"], "--in: w: no axis is called `Q`; the axes are `M`, `K`, `N`\n\n  N, Q\n     ^");
+    of(
+        &["--slice", "N / 3 # 256"],
+        "--slice: mapping `m![N / 3]`: Stride size must divide the original size, but 3 does not divide 16; help: pad the \
+         operand with `#` first\n\n  N / 3 # 256\n    ^^^",
+    );
+    of(
+        &["--cluster", "K / 32"],
+        "--cluster: with `w` in the register file, no mapping has in Cluster what `K / 32` says of `K`; leave it out",
+    );
+    of(&["--chips", "9"], "--chips: `9` is not a number from 1 to 8");
+    of(
+        &["--chips", "3"],
+        "--chips: 3 chips do not divide the axes of the result, M = 16, N = 16, and sums over chips are not planned; pad an \
+         axis, or take a number of 1, 2, 4, 8",
+    );
+    of(
+        &["--chips", "2", "--slice", "M"],
+        "`--chips` and `--slice` exclude each other: layouts are not fixed over several chips; give one of them",
     );
     of(&["--time", "soon"], "--time: `soon` is no time; write for example 60s, 500ms or 2m");
     of(&["--top", "0"], "--top: `0` is not a number from 1 to 100");
@@ -408,6 +492,10 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
         ("--einsum", "mk,nk->mn"),
         ("--role", "w=trf"),
         ("--epilogue", "relu"),
+        ("--in", "w: N, K"),
+        ("--slice", "M"),
+        ("--cluster", "M"),
+        ("--chips", "2"),
         ("--html", "a.html"),
         ("--explain", "1"),
     ] {

@@ -269,14 +269,13 @@ fn cycles_of_units(units: u64) -> u64 {
 fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let (bytes, unit) = (problem.bytes(tensor), spec::HBM_UNIT_BYTES as u64);
     let whole = bytes / unit;
-    let Some(&axis) = problem.tensors[tensor].last() else { return whole };
-    let own = &problem.axes[axis];
+    let Some((axis, positions)) = problem.run(tensor) else { return whole };
     let parts = choice.splits[axis].at(Level::Blocks);
     let is_whole = tensor == choice.stream() && choice.stream_spread.is_none_or(|spread| spread.axis != axis);
     let local = choice.splits[axis].at(Level::Local) * if is_whole { parts } else { 1 };
     // Rows of weights are innermost in DM, so that an element of another axis is a run by itself.
-    let is_apart = tensor == 2 && own.size > 1 && own.role != Role::Of(choice.weights);
-    if local >= own.size && !is_apart {
+    let is_apart = tensor == 2 && positions > 1 && problem.axes[axis].role != Role::Of(choice.weights);
+    if local >= positions && !is_apart {
         // The run may go on in the next axis.
         return whole;
     }
@@ -291,6 +290,10 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
         (_, Some(gather)) if tensor == 2 => local * gather.count,
         _ => local / spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count),
     };
+    if problem.hbm[tensor].is_some() && !positions.is_multiple_of(elements) {
+        // A run that ends with the digit is shorter than others.
+        return whole;
+    }
     let run = ((elements * problem.element_of(tensor).bits()).div_ceil(8) as u64).max(1);
     let runs = bytes / run;
     let is_partial = tensor == 2 && !run.is_multiple_of(unit);
@@ -323,7 +326,10 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
             };
             stream.commands.iter().map(ticks).sum()
         };
-        streams.iter().map(work).sum::<u64>() / spec::HBM_CHANNELS as u64
+        // Each chip has an HBM of its own.
+        let of_chip = |chip| streams.iter().filter(|own| own.chip == chip).map(work).sum::<u64>();
+        let chips = streams.iter().map(|stream| stream.chip);
+        chips.map(of_chip).max().unwrap_or(0) / spec::HBM_CHANNELS as u64
     };
     let mut moved = |operation: &Operation| match operation {
         Operation::Dma(dma) => match dma::derive(dma, &DmaOptions::default()) {

@@ -23,7 +23,7 @@ use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
 use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator};
 use furiosa_visa_rules::engine::vector::BranchMode;
-use furiosa_visa_rules::error::PlanError;
+use furiosa_visa_rules::error::{PlanError, refuse};
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::scalar::ElementType;
@@ -71,7 +71,8 @@ impl<'a> Kernel<'a> {
         schedule: &'a Schedule,
     ) -> Result<Self, PlanError> {
         let stored = |tensor: usize| {
-            let shape = Shape::hbm(problem.element_of(tensor), ONE, layout.stored[tensor].element.expr);
+            let element = layout.stored[tensor].element.expr;
+            let shape = Shape::hbm(problem.element_of(tensor), layout.chip.expr, element);
             Tensor::new(shape, schedule.hbm[tensor], FillId(1 + tensor as u64))
         };
         Self::between(problem, choice, layout, schedule, ([stored(0)?, stored(1)?, stored(2)?], 3))
@@ -102,13 +103,14 @@ impl<'a> Kernel<'a> {
             (&layout.bias, schedule.bias, problem.bias_element())
         {
             let fill = kernel.fill();
-            kernel.bias = Some(Tensor::new(Shape::hbm(element, ONE, bias.stored.expr), place.hbm, fill)?);
+            let shape = Shape::hbm(element, layout.chip.expr, bias.stored.expr);
+            kernel.bias = Some(Tensor::new(shape, place.hbm, fill)?);
         }
         if let Some(finish) = &layout.finish {
             let fill = kernel.fill();
             let shape = Shape::dm(
                 problem.sum(),
-                ONE,
+                layout.chip.expr,
                 layout.cluster.expr,
                 layout.sums_slice().expr,
                 finish.element.expr,
@@ -138,25 +140,34 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// Tells if all tiles of each tensor start at the same place of a unit of HBM.
+    /// Tells if all tiles of each tensor start at the same place of a unit of HBM. Refuses tiles of operands that DMA does not
+    /// start at.
     fn tiles_are_aligned(&self) -> Result<bool, PlanError> {
+        let mut are_aligned = true;
         for tensor in 0..3 {
             let first = self.tile(tensor, 0)?.region.address;
             for tile in &self.layout.stored[tensor].tiles {
                 let second = self.tile(tensor, tile.counter.inner)?.region.address;
-                if !(second - first).is_multiple_of(spec::HBM_UNIT_BYTES as u64) {
-                    return Ok(false);
+                let (bytes, unit) = (second - first, spec::DMA_HBM_TO_DM_BYTES);
+                are_aligned &= bytes.is_multiple_of(spec::HBM_UNIT_BYTES as u64);
+                if tensor < 2 && !bytes.is_multiple_of(unit as u64) {
+                    refuse!(
+                        "DMA tile",
+                        "DMA: tiles of {} along {} are {} bytes apart, but a transfer from HBM to DM starts at multiples of {}; \
+                         help: pad the innermost axis of the tensor in HBM",
+                        (self.layout.stored[tensor].element.expr, tile.index.expr, bytes as usize, unit),
+                    );
                 }
             }
         }
-        Ok(true)
+        Ok(are_aligned)
     }
 
     fn bring(&mut self, tensor: usize, path: &Path, step: usize, address: u64) -> Result<Tensor, PlanError> {
         if self.schedule.kept.operand == Some(tensor) {
             return Ok(self.tensors[tensor]);
         }
-        let units = [ONE, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
+        let units = [self.layout.chip.expr, self.layout.cluster.expr, path.slice.expr, path.brought().expr];
         let (tile, fill) = (self.tile(tensor, step)?, self.fill());
         let (operation, made) = to_dm(&tile, units, address, fill)?;
         self.operations.push(operation);
@@ -178,11 +189,8 @@ impl<'a> Kernel<'a> {
         let (stream, path, fill) = (self.choice.stream(), &self.layout.stream, self.fill());
         let units = [&room.cluster, &room.slice, &room.element].map(|mapping| mapping.expr);
         let [cluster, slice, element] = units;
-        let whole = Tensor::new(
-            Shape::dm(self.problem.element, ONE, cluster, slice, element),
-            address,
-            fill,
-        )?;
+        let whole =
+            Tensor::new(Shape::dm(self.problem.element, ONE, cluster, slice, element), address, fill)?;
         let cut = |of: Tensor, cut: &Cut| of.tile_of(cut.index.expr, cut.len, cut.element.expr, cut.start);
         let own = to_view(&self.tile(stream, step)?, &cut(whole, &room.own)?)?;
         let source = self.tile_ahead(stream, step, room.ahead)?;

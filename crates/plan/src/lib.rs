@@ -10,6 +10,9 @@
 //! |---|---|
 //! | [`problem`] | einsum, sizes and types |
 //! | [`windows`] | axes that an operand has in windows, for convolutions |
+//! | [`chips`] | problems over several chips |
+//! | [`fixed`] | digits of slices and clusters that are fixed |
+//! | [`hbm`] | where tensors lie in HBM, if not as their letters say |
 //! | [`epilogue`] | what follows the sums: a bias, activations, a factor |
 //! | [`choice`] | where the digits of each axis are, and how operands reach slices that share them |
 //! | [`layout`] | the mappings of all calls of a kernel |
@@ -40,9 +43,12 @@
 
 pub mod bound;
 pub mod chain;
+pub mod chips;
 pub mod choice;
 pub mod commands;
 pub mod epilogue;
+pub mod fixed;
+pub mod hbm;
 pub mod layout;
 pub mod pass;
 pub mod problem;
@@ -53,6 +59,8 @@ pub mod source;
 pub mod space;
 pub mod windows;
 
+pub use chips::search_over_chips;
+pub use fixed::Fixed;
 pub use pass::{Progress, Watch};
 pub use problem::{Problem, ProblemError};
 pub use search::{Outcome, Plan, Search, search};

@@ -161,7 +161,7 @@ pub fn pass<T: Send>(
             own.skipped += u64::from(!is_kept);
             is_kept
         };
-        for_each_of(problem, search.weights, &mut is_kept, &mut |choice| {
+        for_each_of(problem, (search.weights, search.fixed), &mut is_kept, &mut |choice| {
             let own = &mut *own.borrow_mut();
             own.choices += 1;
             let Some(schedule) = Schedule::new(problem, choice) else { return };

@@ -1,6 +1,7 @@
 //! The problem: a contraction of two tensors, its sizes and its types.
 
 use crate::epilogue::{Program, Step};
+use crate::hbm::InHbm;
 use crate::windows::{self, Window};
 use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
@@ -53,7 +54,7 @@ pub struct Axis {
     pub role: Role,
 }
 
-/// A contraction of two tensors in HBM, with a result in HBM. Each tensor lies there as its letters say, outermost first.
+/// A contraction of two tensors in HBM, with a result in HBM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The einsum, as it was given.
@@ -64,6 +65,10 @@ pub struct Problem {
     pub tensors: [Vec<usize>; 3],
     /// Axes that an operand has in windows.
     pub windows: Vec<Window>,
+    /// Layouts in HBM of both operands and of the result. `None`: as the letters say, outermost first.
+    pub hbm: [Option<InHbm>; 3],
+    /// Number of chips over which each axis is spread. An axis has the size of its part in a chip.
+    pub chips: Vec<usize>,
     /// Element type of the operands.
     pub element: ElementType,
     /// Element type of the result.
@@ -161,7 +166,9 @@ impl Problem {
                 (true, true, false) => Role::Summed,
                 (true, false, true) => Role::Of(0),
                 (false, true, true) => Role::Of(1),
-                (true, false, false) | (false, true, false) if given.iter().any(|own| name.starts_with(own.tap)) => {
+                (true, false, false) | (false, true, false)
+                    if given.iter().any(|own| name.starts_with(own.tap)) =>
+                {
                     Role::Summed
                 }
                 (false, false, _) => {
@@ -220,8 +227,19 @@ impl Problem {
                 if epilogue.is_empty() { ", or an epilogue, which converts them" } else { "" }
             ));
         }
-        let mut problem =
-            Self { einsum: text, axes, tensors, windows, element, output, epilogue, has_own_pass: false };
+        let chips = vec![1; axes.len()];
+        let mut problem = Self {
+            einsum: text,
+            axes,
+            tensors,
+            windows,
+            hbm: [None, None, None],
+            chips,
+            element,
+            output,
+            epilogue,
+            has_own_pass: false,
+        };
         problem.has_own_pass = Program::new(&problem, true).is_err();
         match Program::new(&problem, false) {
             Ok(_) => Ok(problem),
@@ -287,7 +305,10 @@ impl Problem {
 
     /// The innermost axis of a tensor in HBM that has several positions.
     pub fn innermost(&self, tensor: usize) -> Option<usize> {
-        self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1)
+        match &self.hbm[tensor] {
+            None => self.tensors[tensor].iter().copied().rfind(|&axis| self.axes[axis].size > 1),
+            Some(_) => self.run(tensor).filter(|(_, positions)| *positions > 1).map(|(axis, _)| axis),
+        }
     }
 
     /// Bytes of an operand (0, 1) or of the result (2).
@@ -326,24 +347,11 @@ impl Problem {
         }
     }
 
-    /// The axes as `axes!` has them: `M = 256, N = 64, K = 128`.
+    /// The axes with their sizes, of all chips: `M = 256, N = 64, K = 128`.
     pub fn axes_text(&self) -> String {
+        let axes = self.axes.iter().zip(&self.chips);
         let axes: Vec<String> =
-            self.axes.iter().map(|axis| format!("{} = {}", axis.name, axis.size)).collect();
+            axes.map(|(axis, chips)| format!("{} = {}", axis.name, axis.size * chips)).collect();
         axes.join(", ")
-    }
-
-    /// The axes of all mappings: those that operands have in windows, too. `in_units`: and those of a window whose axis is in
-    /// several slices.
-    pub(crate) fn mapping_axes(&self, in_units: Option<&Window>) -> String {
-        let mut text = self.axes_text();
-        for window in &self.windows {
-            let size = window.positions(self.axes[window.output].size, &self.axes);
-            text += &format!(", {} = {size}", window.input);
-            if in_units == Some(window) {
-                text += &format!(", {} = {size}, {} = 2", window.room_name(), window.side_name());
-            }
-        }
-        text
     }
 }

@@ -148,9 +148,9 @@ impl Schedule {
         }
         let mut hbm = [0; 3];
         for tensor in 1..3 {
-            hbm[tensor] = (hbm[tensor - 1] + problem.bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
+            hbm[tensor] = (hbm[tensor - 1] + problem.hbm_bytes(tensor - 1)).next_multiple_of(HBM_ALIGN_BYTES);
         }
-        let mut end = hbm[2] + problem.bytes(2);
+        let mut end = hbm[2] + problem.hbm_bytes(2);
         if let Some(place) = &mut bias {
             place.hbm = end.next_multiple_of(HBM_ALIGN_BYTES);
             end = place.hbm + problem.bias_bytes();
@@ -180,7 +180,21 @@ impl Schedule {
             [first, automatic_address(spec::DM_BYTES as u64 - DM_LAST_BYTES - first + own)]
         });
         let kept = Kept::default();
-        Some(Self { ends, hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full, kept })
+        Some(Self {
+            ends,
+            hbm,
+            dm,
+            bytes,
+            buffers,
+            tiles,
+            blocks,
+            parts,
+            bias,
+            whole,
+            is_resident,
+            is_full,
+            kept,
+        })
     }
 
     /// Number of passes with products per tile of the stream.

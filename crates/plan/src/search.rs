@@ -9,6 +9,7 @@
 use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
 use crate::choice::Choice;
 use crate::commands::{Commands, commands, cycles, first_commands};
+use crate::fixed::Fixed;
 use crate::layout::{Layout, Notation, layout};
 use crate::pass::{Progress, Watch, Watched, each_in_threads, pass};
 use crate::problem::Problem;
@@ -51,6 +52,8 @@ pub struct Search<'a> {
     pub limit: Option<Duration>,
     /// The operand in the register file: 0 or 1. `None`: either.
     pub weights: Option<usize>,
+    /// Digits that are fixed in slices and clusters.
+    pub fixed: Option<&'a Fixed>,
     /// The model of time.
     pub profile: Profile,
     /// Number of threads. The answer is the same for any number of them, if no time is over.
@@ -62,7 +65,15 @@ pub struct Search<'a> {
 impl Default for Search<'_> {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, |threads| threads.get());
-        Self { top: 1, limit: None, weights: None, profile: Profile::default(), threads, watch: None }
+        Self {
+            top: 1,
+            limit: None,
+            weights: None,
+            fixed: None,
+            profile: Profile::default(),
+            threads,
+            watch: None,
+        }
     }
 }
 

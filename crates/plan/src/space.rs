@@ -3,31 +3,33 @@
 use crate::choice::{
     Choice, Gather, Level, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
 };
+use crate::fixed::Fixed;
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
 /// Calls `each` with every choice. `only`: the operand in the register file, or either.
 pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&Choice)) {
-    for_each_of(problem, only, &mut |_| true, each);
+    for_each_of(problem, (only, None), &mut |_| true, each);
 }
 
-/// Calls `each` with every choice whose extents `keep` says to look at. The choices of the same extents differ in their
+/// Calls `each` with every choice that has what is fixed, and whose extents `keep` says to look at. The choices of the same extents differ in their
 /// ways to bring operands and in the places of sums.
 pub fn for_each_of(
     problem: &Problem,
-    only: Option<usize>,
+    (only, fixed): (Option<usize>, Option<&Fixed>),
     keep: &mut impl FnMut(&Choice) -> bool,
     each: &mut impl FnMut(&Choice),
 ) {
-    let allowed = |operand: &usize| {
-        only.is_none_or(|only| only == *operand) && problem.windowed() != Some(*operand)
-    };
+    let allowed =
+        |operand: &usize| only.is_none_or(|only| only == *operand) && problem.windowed() != Some(*operand);
     for weights in [1, 0].into_iter().filter(allowed) {
         let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
         let options: Vec<Vec<Split>> = (problem.axes.iter().enumerate())
             .map(|(number, axis)| {
                 let mut own = splits(axis.size, axis.role, weights, Some(number) == last);
-                own.retain(|split| problem.allows(number, split));
+                own.retain(|split| {
+                    problem.allows(number, split) && fixed.is_none_or(|fixed| fixed.allows(number, split))
+                });
                 own
             })
             .collect();
@@ -170,7 +172,7 @@ fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
 
 /// The fewest slices that gather whole units of HBM, along the first streamed axis that they can share.
 fn gather(problem: &Problem, choice: &Choice) -> Option<Gather> {
-    let rows = *problem.tensors[2].last()?;
+    let (rows, positions) = problem.run(2)?;
     if problem.axes[rows].role != Role::Of(choice.weights)
         || problem.axes.iter().rposition(|axis| axis.role == Role::Of(choice.weights)) != Some(rows)
         || choice.sums == Sums::Shared(rows)
@@ -186,7 +188,9 @@ fn gather(problem: &Problem, choice: &Choice) -> Option<Gather> {
         return None;
     }
     let whole = |count: &usize| {
-        split.at(Level::Slice).is_multiple_of(*count) && (bytes * count).is_multiple_of(spec::HBM_UNIT_BYTES)
+        split.at(Level::Slice).is_multiple_of(*count)
+            && positions >= split.at(Level::Local) * count
+            && (bytes * count).is_multiple_of(spec::HBM_UNIT_BYTES)
     };
     let count = (2..=split.at(Level::Slice)).find(whole)?;
     let team = |axis| match choice.sums == Sums::Shared(axis) {

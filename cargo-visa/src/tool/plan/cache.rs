@@ -9,7 +9,7 @@ use core::cell::Cell;
 use furiosa_visa_plan::choice::Choice;
 use furiosa_visa_plan::search::Space;
 use furiosa_visa_plan::space::for_each_of;
-use furiosa_visa_plan::{Outcome, Plan, Problem, Search};
+use furiosa_visa_plan::{Fixed, Outcome, Plan, Problem, Search};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Cache {
         let places: Vec<Place> = extents.into_iter().zip(numbers).collect();
         let mut choices = BTreeMap::new();
         let is_kept = |place: Place, _: &Choice| places.iter().any(|own| own.0 == place.0);
-        over_places(problem, search.weights, is_kept, |place, choice| {
+        over_places(problem, search, is_kept, |place, choice| {
             if places.contains(&place) {
                 choices.insert(place, choice.clone());
             }
@@ -82,7 +82,7 @@ impl Cache {
         let is_kept = |_: Place, extents: &Choice| {
             chosen().any(|own| (own.weights, &own.splits) == (extents.weights, &extents.splits))
         };
-        over_places(problem, search.weights, is_kept, |place, choice| {
+        over_places(problem, search, is_kept, |place, choice| {
             if let Some(number) = chosen().position(|own| own == choice) {
                 places[number] = place;
             }
@@ -119,8 +119,9 @@ impl Cache {
 /// What an answer depends on: the program, the numbers of the hardware, the problem and its options.
 fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
+    let fixed = search.fixed.map_or(String::new(), Fixed::text);
     format!(
-        "{}, {}, {} in {} of {} to {} then {}, {}, role {weights}, top {}",
+        "{}, {}, {} in {} of {} to {} then {}, {}, in {}, role {weights}, {fixed}, chips {:?}, top {}",
         program(),
         numbers(search.profile),
         problem.einsum,
@@ -129,6 +130,8 @@ fn key(problem: &Problem, search: &Search<'_>) -> String {
         problem.output,
         problem.epilogue_text(),
         problem.axes_text(),
+        problem.layouts_text(),
+        problem.chips,
         search.top
     )
 }
@@ -139,7 +142,7 @@ type Place = (u64, u64);
 /// Gives the choices of the extents that `is_kept` says, each with its place. Those of other extents are not made.
 fn over_places(
     problem: &Problem,
-    weights: Option<usize>,
+    search: &Search<'_>,
     is_kept: impl Fn(Place, &Choice) -> bool,
     mut take: impl FnMut(Place, &Choice),
 ) {
@@ -148,7 +151,7 @@ fn over_places(
         next.set((next.get().0 + 1, 0));
         is_kept(next.get(), extents)
     };
-    for_each_of(problem, weights, &mut keep, &mut |choice| {
+    for_each_of(problem, (search.weights, search.fixed), &mut keep, &mut |choice| {
         take(next.get(), choice);
         next.set((next.get().0, next.get().1 + 1));
     });
@@ -185,6 +188,10 @@ mod tests {
         assert!(cache.read(&other, &options).is_none());
         assert!(cache.read(&first, &Search { top: 2, ..options }).is_none());
         assert!(cache.read(&first, &Search { weights: Some(1), ..options }).is_none());
+        let fixed = Fixed::new(&first, Some("M / 4"), None, None).expect("is possible");
+        assert!(cache.read(&first, &Search { fixed: Some(&fixed), ..options }).is_none());
+        let turned = first.clone().with_layouts("w: K, N").expect("is a layout");
+        assert!(cache.read(&turned, &options).is_none());
         // A search that was cut proves nothing.
         let cut = Outcome { is_whole: false, ..outcome.clone() };
         cache.write(&other, &options, &cut);

@@ -38,7 +38,7 @@ pub fn command(
         return Ok(match outcome.without_plan() {
             Some(number) => {
                 let (problem, searched) = (&chain.problems[number], &outcome.searches[number]);
-                Output::text(super::text::emptied(searched)).refused(&nothing_left(problem, searched))
+                Output::text(super::text::emptied(searched)).refused(&nothing_left(problem, None, searched))
             }
             None => Output::default().refused(
                 "--chain: the tensors of the contractions do not fit together; plan them one by one",

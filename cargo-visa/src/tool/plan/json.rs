@@ -20,6 +20,7 @@ pub fn answer(outcome: &Outcome) -> Map<String, Value> {
                 "trf": OPERANDS[plan.choice.weights],
                 "slice": plan.layout.slice.to_string(),
                 "cluster": plan.layout.cluster.to_string(),
+                "chip": plan.layout.chip.to_string(),
             })
         })
         .collect();

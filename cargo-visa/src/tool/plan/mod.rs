@@ -26,7 +26,8 @@ use super::{Output, PLAN_HELP, Refusal};
 use attend::Line;
 use cache::Cache;
 use core::time::Duration;
-use furiosa_visa_plan::{Outcome, Problem, Search, Watch, search};
+use furiosa_visa_plan::chips::best_of;
+use furiosa_visa_plan::{Fixed, Outcome, Problem, Search, Watch, search};
 use furiosa_visa_rules::text::grouped;
 use options::{Asked, Task, duration};
 use std::path::PathBuf;
@@ -132,11 +133,15 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             let message = "it was stopped before the first plan was found; give it more time";
             return Ok(Output { code: attend::STOPPED, ..Output::default().refused(message) });
         }
-        return Ok(Output::text(text::emptied(&outcome)).refused(&nothing_left(&task.problem, &outcome)));
+        return Ok(Output::text(text::emptied(&outcome)).refused(&nothing_left(
+            &task.problem,
+            task.fixed.as_ref(),
+            &outcome,
+        )));
     };
     let stdout = match (as_json, explained) {
         (true, _) => format!("{:#}\n", serde_json::Value::from(json::answer(&outcome))),
-        (false, None) => text::overview(&task.problem, &outcome),
+        (false, None) => text::overview(&task, &outcome),
         (false, Some(number)) => match outcome.plans.get(number - 1) {
             Some(plan) => text::explanation(plan, &outcome),
             None => {
@@ -171,22 +176,25 @@ fn found(task: &Task, means: &Means, what: String) -> Outcome {
         top: means.top,
         limit: Some(means.time),
         weights: task.weights,
+        fixed: task.fixed.as_ref(),
         threads: means.threads,
         watch: Some(Watch(&watch)),
         ..Search::default()
     };
-    if let Some(known) = means.cache.read(&task.problem, &options) {
-        return known;
-    }
-    let outcome = search(&task.problem, &options);
-    means.cache.write(&task.problem, &options, &outcome);
-    outcome
+    best_of(task.parts.clone(), &options, |problem, options| {
+        means.cache.read(problem, options).unwrap_or_else(|| {
+            let outcome = search(problem, options);
+            means.cache.write(problem, options, &outcome);
+            outcome
+        })
+    })
 }
 
 /// The message of a space without a plan.
-fn nothing_left(problem: &Problem, outcome: &Outcome) -> String {
+fn nothing_left(problem: &Problem, fixed: Option<&Fixed>, outcome: &Outcome) -> String {
+    let fixed = fixed.map_or(String::new(), |fixed| format!(" with {}", fixed.text()));
     format!(
-        "no mapping of `{}` is left: {} choices, {} fit the memories, and rules refuse the others",
+        "no mapping of `{}`{fixed} is left: {} choices, {} fit the memories, and rules refuse the others",
         problem.einsum,
         grouped(outcome.space.choices),
         grouped(outcome.space.fitting)
@@ -216,6 +224,6 @@ pub fn test_of(text: &str) -> Result<String, String> {
     let outcome = found(&task, &means, String::new());
     match outcome.plans.first() {
         Some(best) => Ok(best.source()),
-        None => Err(format!("`--plan`: {}", nothing_left(&task.problem, &outcome))),
+        None => Err(format!("`--plan`: {}", nothing_left(&task.problem, None, &outcome))),
     }
 }

@@ -5,9 +5,10 @@ use super::super::arguments::{Once, shown};
 use super::super::table::printable;
 use super::OPERANDS;
 use core::time::Duration;
-use furiosa_visa_plan::Problem;
 use furiosa_visa_plan::chain::Chain;
+use furiosa_visa_plan::{Fixed, Problem, ProblemError};
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::MAX_CHIPS;
 use std::ffi::OsStr;
 
 /// A contraction to plan.
@@ -16,6 +17,12 @@ pub struct Task {
     pub problem: Problem,
     /// The operand in the register file, if it is fixed.
     pub weights: Option<usize>,
+    /// What is fixed of slices and clusters.
+    pub fixed: Option<Fixed>,
+    /// Number of chips.
+    pub chips: usize,
+    /// The parts that chips may have, one for each way to spread the problem.
+    pub parts: Vec<Problem>,
 }
 
 /// The options that say what to plan.
@@ -31,16 +38,22 @@ pub struct Asked {
     role: Once,
     epilogue: Once,
     windows: Once,
+    layouts: Once,
+    slice: Once,
+    cluster: Once,
+    chips: Once,
 }
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 8] =
-        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "windows"];
+    pub const NAMES: [&str; 12] = [
+        "einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "windows", "in", "slice", "cluster",
+        "chips",
+    ];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue, windows] = [
+        let names = [
             "--einsum",
             "--axes",
             "--dtype",
@@ -49,15 +62,37 @@ impl Asked {
             "--role",
             "--epilogue",
             "--windows",
-        ]
-        .map(Once::new);
-        Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue, windows }
+            "--in",
+            "--slice",
+            "--cluster",
+            "--chips",
+        ];
+        Self::of("--", names)
     }
 
     /// Keys of an object.
     pub fn by_keys() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue, windows] = Self::NAMES.map(Once::new);
-        Self { prefix: "", einsum, axes, dtype, acc, out, role, epilogue, windows }
+        Self::of("", Self::NAMES)
+    }
+
+    fn of(prefix: &'static str, names: [&'static str; 12]) -> Self {
+        let [einsum, axes, dtype, acc, out, role, epilogue, windows, layouts, slice, cluster, chips] =
+            names.map(Once::new);
+        Self {
+            prefix,
+            einsum,
+            axes,
+            dtype,
+            acc,
+            out,
+            role,
+            epilogue,
+            windows,
+            layouts,
+            slice,
+            cluster,
+            chips,
+        }
     }
 
     /// The option of a name, without `--`.
@@ -71,6 +106,10 @@ impl Asked {
             &mut self.role,
             &mut self.epilogue,
             &mut self.windows,
+            &mut self.layouts,
+            &mut self.slice,
+            &mut self.cluster,
+            &mut self.chips,
         ];
         Self::NAMES.iter().zip(all).find_map(|(own, option)| (*own == name).then_some(option))
     }
@@ -95,16 +134,24 @@ impl Asked {
         let sizes = self.axes.text()?.ok_or_else(|| missing("axes", "M=256,N=64,K=128"))?;
         let element = self.dtype.element_type(true)?.unwrap_or(ElementType::I8);
         let steps = self.epilogue.text()?.unwrap_or_default();
+        let refused = |error: ProblemError| {
+            // A mapping is shown with carets under the line.
+            let lines: Vec<String> = error.to_string().lines().map(printable).collect();
+            Refusal(format!("{prefix}{}", lines.join("\n")))
+        };
         let (out, windows) = (self.out.element_type(true)?, self.windows.text()?.unwrap_or_default());
-        let problem = Problem::with_windows(einsum, windows, sizes, element, out, steps)
-            .map_err(|error| Refusal(format!("{prefix}{}", printable(&error.to_string()))))?;
+        let mut problem =
+            Problem::with_windows(einsum, windows, sizes, element, out, steps).map_err(refused)?;
+        if let Some(layouts) = self.layouts.text()? {
+            problem = problem.with_layouts(layouts).map_err(refused)?;
+        }
         if let Some(acc) = self.acc.element_type(true)?
             && acc != problem.sum()
         {
             let sum = problem.sum();
             return Err(format!("{prefix}acc: sums of {element} are {sum}, not {acc}; leave it out").into());
         }
-        let weights = self.weights()?;
+        let (weights, slice, cluster) = (self.weights()?, self.slice.text()?, self.cluster.text()?);
         if let Some(operand) = weights
             && problem.windowed() == Some(operand)
         {
@@ -113,7 +160,21 @@ impl Asked {
                 "{prefix}role: `{name}` is read in windows, so that it is streamed; write `{name}=stream`, or leave it out"
             )));
         }
-        Ok(Task { weights, problem })
+        let fixed = match (slice, cluster) {
+            (None, None) => None,
+            _ => Some(Fixed::new(&problem, slice, cluster, weights).map_err(refused)?),
+        };
+        let chips = self.chips.number(MAX_CHIPS)?.unwrap_or(1);
+        let others = [("in", &self.layouts), ("slice", &self.slice), ("cluster", &self.cluster)];
+        if let Some((name, _)) = others.iter().find(|(_, option)| chips > 1 && option.is_given()) {
+            return Err(format!(
+                "`{prefix}chips` and `{prefix}{name}` exclude each other: layouts are not fixed over several chips; give one of \
+                 them"
+            )
+            .into());
+        }
+        let parts = problem.over_chips(chips).map_err(refused)?;
+        Ok(Task { problem, weights, fixed, chips, parts })
     }
 
     /// The chain of contractions `text`.
@@ -124,6 +185,10 @@ impl Asked {
             ("role", &self.role),
             ("epilogue", &self.epilogue),
             ("windows", &self.windows),
+            ("in", &self.layouts),
+            ("slice", &self.slice),
+            ("cluster", &self.cluster),
+            ("chips", &self.chips),
         ];
         for (name, option) in others {
             if option.is_given() {

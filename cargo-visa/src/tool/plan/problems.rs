@@ -152,7 +152,7 @@ fn answered(index: usize, line: &str, means: &Means, what: String) -> Option<Str
                 return None;
             }
             match outcome.plans.is_empty() {
-                true => error(nothing_left(&task.problem, &outcome)),
+                true => error(nothing_left(&task.problem, task.fixed.as_ref(), &outcome)),
                 false => json::answer(&outcome),
             }
         }

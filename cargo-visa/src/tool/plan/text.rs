@@ -2,6 +2,7 @@
 
 use super::super::table::table;
 use super::OPERANDS;
+use super::options::Task;
 use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_plan::choice::{Level, Spread, Sums};
 use furiosa_visa_plan::problem::Role;
@@ -14,9 +15,19 @@ pub fn percent(part: u64, of: u64) -> String {
 }
 
 /// The table of the best plans, with the proof.
-pub fn overview(problem: &Problem, outcome: &Outcome) -> String {
-    let (heads, rows) = plans(problem, outcome);
-    head(problem, outcome) + "\n" + &table(&heads, &rows) + &space(outcome)
+pub fn overview(task: &Task, outcome: &Outcome) -> String {
+    let (heads, rows) = plans(&task.problem, outcome);
+    let mut given = String::new();
+    if !task.problem.layouts_text().is_empty() {
+        given += &format!("in HBM   {}\n", task.problem.layouts_text());
+    }
+    if let (2.., Some(best)) = (task.chips, outcome.plans.first()) {
+        given += &format!("chips    {}, plan 1 with {} in Chip\n", task.chips, best.layout.chip);
+    }
+    if let Some(fixed) = &task.fixed {
+        given += &format!("fixed    {}\n", fixed.text());
+    }
+    head(&task.problem, outcome) + &given + "\n" + &table(&heads, &rows) + &space(outcome)
 }
 
 /// The problem, its bound, and what was found.
@@ -33,6 +44,8 @@ pub fn head(problem: &Problem, outcome: &Outcome) -> String {
             grouped(outcome.bound)
         )
     };
+    let chips = outcome.plans.first().map_or(1, |plan| plan.problem.number_of_chips());
+    let part = if chips > 1 { " of a chip's part" } else { "" };
     let followed = match problem.epilogue.is_empty() {
         true => String::new(),
         false => format!(", then `{}`", problem.epilogue_text()),
@@ -43,7 +56,7 @@ pub fn head(problem: &Problem, outcome: &Outcome) -> String {
     };
     format!(
         "problem  `{}`{windows} of {}{followed}, to {}; {}\n\
-         bound    {} cycles for any kernel: products {}, HBM {}\n\
+         bound    {} cycles for any kernel{part}: products {}, HBM {}\n\
          found    {} cycles, {} of the bound; {proof}\n",
         problem.einsum,
         problem.element,
@@ -170,7 +183,11 @@ pub fn explanation(plan: &Plan, outcome: &Outcome) -> String {
 /// The mappings of a plan, with their names.
 pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
-    let mut mappings = vec![("Cluster", &layout.cluster), ("Slice", &layout.slice)];
+    let mut mappings = match plan.problem.number_of_chips() {
+        1 => Vec::new(),
+        _ => vec![("Chip", &layout.chip)],
+    };
+    mappings.extend([("Cluster", &layout.cluster), ("Slice", &layout.slice)]);
     // Where a pass turns an operand, it is in DM in two orders.
     let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
     mappings.extend(

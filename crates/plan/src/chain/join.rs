@@ -232,7 +232,7 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     let mut searches: Vec<Outcome> = Vec::new();
     for (number, problem) in chain.problems.iter().enumerate() {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()) / (count - number) as u32);
-        let own = Search { top: PLANS.max(options.top), limit: left, weights: None, ..*options };
+        let own = Search { top: PLANS.max(options.top), limit: left, weights: None, fixed: None, ..*options };
         searches.push(search(problem, &own));
     }
     let mut outcome = ChainOutcome {

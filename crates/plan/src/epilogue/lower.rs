@@ -7,9 +7,6 @@ use furiosa_visa_rules::command::{Address, BinaryArgMode, BinaryInput, FillId, O
 use furiosa_visa_rules::command::{ValidBranchIds, VectorStep};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::lower::{Call, Stream, Tensor, to_dm};
-use furiosa_visa_rules::mapping::Expr;
-
-const ONE: &Expr = &Expr::Identity;
 
 /// Bits before the binary point of an integer.
 pub(super) const INTEGER_WIDTH: u32 = 31;
@@ -72,7 +69,7 @@ pub fn bring_bias(
     address: Address,
     fill: FillId,
 ) -> Result<(Operation, Tensor), PlanError> {
-    to_dm(source, [ONE, cluster.expr, slice.expr, bias.element.expr], address, fill)
+    to_dm(source, [source.shape.chip, cluster.expr, slice.expr, bias.element.expr], address, fill)
 }
 
 /// Loads the part of a bias that the tile with this number takes to the vector register file.

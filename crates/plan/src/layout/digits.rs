@@ -113,6 +113,21 @@ impl Digits<'_> {
         counters: &[(usize, Counter)],
     ) -> Option<Stored> {
         let axes = &self.problem.tensors[tensor];
+        // A tile of the stream has all parts of the sums.
+        let is_part = |axis: usize| self.problem.axes[axis].role == Role::Summed;
+        let has_all = |axis: usize| is_part(axis) && tensor == self.choice.stream();
+        let own = counters.iter().filter(|(axis, _)| axes.contains(axis) && !has_all(*axis));
+        let level = |axis: usize| {
+            let split = &self.choice.splits[axis];
+            if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks }
+        };
+        if let Some(given) = &self.problem.hbm[tensor] {
+            let digits = own.map(|&(axis, counter)| {
+                let stride = self.choice.splits[axis].stride(level(axis));
+                (self.problem.axes[axis].name.as_str(), stride, counter)
+            });
+            return given.stored(notation, digits);
+        }
         let name = |axis: usize| self.problem.positions(tensor, axis).0.to_string();
         let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
         let mut parts: Vec<Vec<String>> = axes.iter().map(|&axis| vec![name(axis)]).collect();
@@ -121,12 +136,7 @@ impl Digits<'_> {
         let in_units = self.problem.in_units(self.choice).filter(|_| self.problem.windowed() == Some(tensor));
         let only = in_units.filter(|window| self.choice.splits[window.output].at(Level::Loops) == 1);
         let only = only.map(|window| (window.output, Counter { inner: 1, count: 1 }));
-        for (axis, counter) in counters.iter().copied().chain(only) {
-            let is_part = self.problem.axes[axis].role == Role::Summed;
-            if is_part && tensor == self.choice.stream() {
-                // A tile of the stream has all parts.
-                continue;
-            }
+        for (axis, counter) in own.copied().chain(only) {
             let Some(place) = axes.iter().position(|own| *own == axis) else { continue };
             if let Some((index, len, step, rest)) = self.tile_in_windows(tensor, axis, counter) {
                 parts[place] = vec![rest];
@@ -134,8 +144,7 @@ impl Digits<'_> {
                 tiles.push(Tile { index, len, step, element, counter });
                 continue;
             }
-            let split = &self.choice.splits[axis];
-            let level = if split.at(Level::Loops) > 1 { Level::Loops } else { Level::Blocks };
+            let (split, level) = (&self.choice.splits[axis], level(axis));
             let (stride, count) = (split.stride(level), split.at(level));
             let outside = self.digit(axis, stride * count, split.padded / stride / count);
             let inside = self.digit(axis, 1, stride);

@@ -134,6 +134,8 @@ pub struct Finish {
 pub struct Layout {
     /// Both operands and the result in HBM.
     pub stored: [Stored; 3],
+    /// Chips of all tensors.
+    pub chip: Mapping,
     /// Clusters of all tensors in DM.
     pub cluster: Mapping,
     /// Slices of the products.
@@ -424,6 +426,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     Some(Layout {
         stored,
         room,
+        chip: notation.list(&problem.chip_axes())?,
         cluster,
         slice,
         stream,

@@ -1,8 +1,8 @@
 //! Mappings as text and as values.
 
 use crate::problem::Problem;
-use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
-use furiosa_visa_rules::mapping::{Expr, Ident};
+use furiosa_visa_rules::mapping::parse::{Axes, ParseError, parse_mapping};
+use furiosa_visa_rules::mapping::{Axis, Expr, Ident};
 use furiosa_visa_rules::sequencer::Window;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -33,13 +33,23 @@ pub struct Notation {
 impl Notation {
     /// Mappings over the axes of a problem.
     pub fn new(problem: &Problem) -> Self {
-        let axes = Axes::parse(&problem.mapping_axes(problem.windows.first())).unwrap_or_default();
+        let axes = Axes::parse(&problem.declared(problem.windows.first())).unwrap_or_default();
         Self { axes, known: RefCell::default(), windows: RefCell::new(vec![&[]]) }
+    }
+
+    /// The axis with a name, and its size.
+    pub(crate) fn symbol(&self, name: &str) -> Option<Axis> {
+        self.axes.as_slice().iter().copied().find(|axis| axis.name.as_str() == name)
     }
 
     /// The axis with a name.
     pub(super) fn axis(&self, name: &str) -> Option<Ident> {
-        self.axes.as_slice().iter().map(|axis| axis.name).find(|axis| axis.as_str() == name)
+        self.symbol(name).map(|axis| axis.name)
+    }
+
+    /// Reads a mapping that somebody has written.
+    pub(crate) fn read(&self, text: &str) -> Result<&'static Expr, ParseError> {
+        parse_mapping(text, &self.axes)
     }
 
     /// A list of digits. `None`: no mapping has so many.

@@ -10,11 +10,12 @@ impl Plan {
         let (Some(bias), Some(element)) = (&self.layout.bias, self.problem.bias_element()) else {
             return Ok(());
         };
+        let chip = self.chip();
         writeln!(out, "/// The bias in DM.")?;
-        writeln!(out, "type WholeBias = DmTensor<{element}, m![1], Cluster, {slice}, {}>;", bias.element)?;
+        writeln!(out, "type WholeBias = DmTensor<{element}, {chip}, Cluster, {slice}, {}>;", bias.element)?;
         let what = if bias.tile.is_some() { "A part of the bias" } else { "The bias" };
         writeln!(out, "/// {what} in the vector register file.")?;
-        writeln!(out, "type Bias = VrfTensor<{element}, m![1], Cluster, {slice}, {}>;", bias.part)
+        writeln!(out, "type Bias = VrfTensor<{element}, {chip}, Cluster, {slice}, {}>;", bias.part)
     }
 
     /// The functions that bring and load it.

@@ -7,7 +7,7 @@ use core::fmt::Write as _;
 impl Plan {
     fn signature(&self, out: &mut String) -> core::fmt::Result {
         writeln!(out, "/// `{}`, a step after another.", self.problem.einsum)?;
-        writeln!(out, "#[device(chip = 1)]")?;
+        writeln!(out, "#[device(chip = {})]", self.problem.number_of_chips())?;
         let [x, w, y] = [0, 1, 2].map(|tensor| self.parameter(tensor));
         let bias = if self.layout.bias.is_some() { "b: &HbmBias, " } else { "" };
         writeln!(out, "fn contraction(ctx: &mut Context, {x}, {w}, {bias}{y}) {{")?;

@@ -21,6 +21,11 @@ fn hbm(tensor: usize) -> String {
 }
 
 impl Plan {
+    /// The name of the chips' mapping in types.
+    fn chip(&self) -> &'static str {
+        if self.problem.number_of_chips() > 1 { "Chip" } else { "m![1]" }
+    }
+
     /// The parameter of a tensor: in HBM, or kept in DM.
     fn parameter(&self, tensor: usize) -> String {
         let (name, kept) = (NAMES[tensor], self.schedule.kept);
@@ -87,7 +92,7 @@ impl Plan {
         )?;
         writeln!(out)?;
         writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
-        writeln!(out, "axes![{}];\n", problem.mapping_axes(problem.in_units(choice)))
+        writeln!(out, "axes![{}];\n", problem.declared(problem.in_units(choice)))
     }
 
     /// The reasons of the mapping, a sentence each.
@@ -96,6 +101,16 @@ impl Plan {
         let (stream, weights) = (NAMES[choice.stream()], NAMES[choice.weights]);
         let slices = |role| choice.extent(problem, role, Level::Slice);
         let mut reasons = Vec::new();
+        if problem.number_of_chips() > 1 {
+            let axes = (0..problem.axes.len()).filter(|&axis| problem.chips[axis] > 1);
+            let names: Vec<String> = axes.map(|axis| format!("`{}`", problem.axes[axis].name)).collect();
+            reasons.push(format!(
+                "{} chips have a part of {} each, with all else that it needs in their HBM, and compute it at once: what follows \
+                 is said of one chip",
+                problem.number_of_chips(),
+                names.join(" and ")
+            ));
+        }
         let bytes = |operand: usize| problem.bytes(operand);
         reasons.push(format!(
             "`{weights}` ({} bytes) is in the register file, and `{stream}` ({} bytes) is streamed: {} {} of weights for {} {} \
@@ -133,7 +148,7 @@ impl Plan {
                     .to_string(),
             );
         }
-        if let (Some(gather), Some(&rows)) = (choice.gather, problem.tensors[2].last()) {
+        if let (Some(gather), Some((rows, _))) = (choice.gather, problem.run(2)) {
             let bytes = choice.splits[rows].at(Level::Local) * problem.output.bits() / 8;
             reasons.push(format!(
                 "{} neighbouring slices exchange sums before they are stored: a run in HBM has {} bytes then, and not {bytes}, \
@@ -182,19 +197,23 @@ impl Plan {
     pub(crate) fn types(&self, out: &mut String) -> core::fmt::Result {
         let (problem, choice, layout) = (&self.problem, &self.choice, &self.layout);
         let element_type = problem.element;
+        let chip = self.chip();
+        if problem.number_of_chips() > 1 {
+            writeln!(out, "/// The part of a chip.\ntype {chip} = {};", layout.chip)?;
+        }
         let kept = self.schedule.kept;
         let in_hbm = |tensor: &usize| kept.operand != Some(*tensor) && !(kept.result && *tensor == 2);
         for tensor in (0..3).filter(in_hbm) {
             let stored = &layout.stored[tensor].element;
             writeln!(
                 out,
-                "type {} = HbmTensor<{}, m![1], {stored}>;",
+                "type {} = HbmTensor<{}, {chip}, {stored}>;",
                 hbm(tensor),
                 problem.element_of(tensor)
             )?;
         }
         if let (Some(bias), Some(element)) = (&layout.bias, problem.bias_element()) {
-            writeln!(out, "type HbmBias = HbmTensor<{element}, m![1], {}>;", bias.stored)?;
+            writeln!(out, "type HbmBias = HbmTensor<{element}, {chip}, {}>;", bias.stored)?;
         }
         writeln!(out, "\ntype Cluster = {};", layout.cluster)?;
         writeln!(out, "/// Where products are made.\ntype Slice = {};", layout.slice)?;
@@ -210,7 +229,7 @@ impl Plan {
             let mut tensor = |name: String, order: &str, element: &Mapping| {
                 writeln!(out, "/// {what} of `{operand}` in DM{order}.")?;
                 let slice = &path.slice;
-                writeln!(out, "type {name} = DmTensor<{element_type}, m![1], Cluster, {slice}, {element}>;")
+                writeln!(out, "type {name} = DmTensor<{element_type}, {chip}, Cluster, {slice}, {element}>;")
             };
             let order = match &path.turn {
                 Some(turn) => {
@@ -223,7 +242,7 @@ impl Plan {
         }
         let [row, file] = &layout.file;
         writeln!(out, "/// A block of `{}` in the register file.", names[1])?;
-        writeln!(out, "type Weights = TrfTensor<{element_type}, m![1], Cluster, Slice, {row}, {file}>;")?;
+        writeln!(out, "type Weights = TrfTensor<{element_type}, {chip}, Cluster, Slice, {row}, {file}>;")?;
         let named = |slice: &Mapping| match slice == &layout.slice {
             true => "Slice".to_string(),
             false => slice.to_string(),
@@ -233,7 +252,7 @@ impl Plan {
             writeln!(out, "/// {what} in DM, as products leave them.")?;
             writeln!(
                 out,
-                "type Unfinished = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                "type Unfinished = DmTensor<{}, {chip}, Cluster, {}, {}>;",
                 problem.sum(),
                 named(layout.sums_slice()),
                 finish.element
@@ -243,7 +262,7 @@ impl Plan {
             writeln!(out, "/// Sums in DM, before what follows them.")?;
             writeln!(
                 out,
-                "type Whole = DmTensor<{}, m![1], Cluster, {}, {}>;",
+                "type Whole = DmTensor<{}, {chip}, Cluster, {}, {}>;",
                 problem.sum(),
                 named(layout.result_slice()),
                 layout.result
@@ -254,7 +273,7 @@ impl Plan {
             writeln!(out, "/// All sums in DM, where they stay.")?;
             return writeln!(
                 out,
-                "type Kept = DmTensor<{}, m![1], Cluster, {}, {}>;\n",
+                "type Kept = DmTensor<{}, {chip}, Cluster, {}, {}>;\n",
                 problem.output,
                 named(layout.result_slice()),
                 layout.stored[2].element
@@ -263,7 +282,7 @@ impl Plan {
         writeln!(out, "/// The sums of a step in DM, as they are stored.")?;
         writeln!(
             out,
-            "type Sums = DmTensor<{}, m![1], Cluster, {}, {}>;\n",
+            "type Sums = DmTensor<{}, {chip}, Cluster, {}, {}>;\n",
             problem.output,
             named(layout.result_slice()),
             layout.result

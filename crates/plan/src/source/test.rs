@@ -107,8 +107,8 @@ impl Plan {
     }
 
     pub(super) fn test(&self, out: &mut String) -> core::fmt::Result {
-        let problem = &self.problem;
-        let [x, w, y] = [0, 1, 2].map(|tensor| &self.layout.stored[tensor].element);
+        let problem = &self.problem.whole();
+        let [x, w, y] = [0, 1, 2].map(|tensor| format!("m![{}]", self.problem.letters(tensor)));
         let element = problem.element;
         let is_integer = problem.sum() == ElementType::I32;
         // Small whole numbers: sums of floats are exact in any order.
@@ -143,7 +143,8 @@ impl Plan {
         writeln!(out, "    let (y, cycles) = pollster::block_on(async {{")?;
         writeln!(
             out,
-            "        let mut ctx = Context::with(SimOptions {{ chips: Some(1), ..SimOptions::default() }});"
+            "        let mut ctx = Context::with(SimOptions {{ chips: Some({}), ..SimOptions::default() }});",
+            self.problem.number_of_chips()
         )?;
         let [at_x, at_w, at_y] = self.schedule.hbm;
         writeln!(
@@ -159,8 +160,8 @@ impl Plan {
             "        let mut dy: HbmY = HostTensor::<{}, {y}>::zero().to_hbm(&mut ctx.pdma, {at_y}).await;",
             problem.output
         )?;
-        let bias = match (&self.layout.bias, problem.bias_element(), self.schedule.bias) {
-            (Some(bias), Some(element), Some(place)) => {
+        let bias = match (problem.bias_axis(), problem.bias_element(), self.schedule.bias) {
+            (Some(axis), Some(element), Some(place)) => {
                 let as_float = if element == ElementType::F32 { " as f32" } else { "" };
                 writeln!(
                     out,
@@ -168,8 +169,9 @@ impl Plan {
                 )?;
                 writeln!(
                     out,
-                    "        let db: HbmBias = HostTensor::<{element}, {}>::from_slice(&values).to_hbm(&mut ctx.pdma, {}).await;",
-                    bias.stored, place.hbm
+                    "        let db: HbmBias = HostTensor::<{element}, m![{}]>::from_slice(&values).to_hbm(&mut ctx.pdma, {}).await;",
+                    self.problem.over_all_chips(axis),
+                    place.hbm
                 )?;
                 "&db, "
             }

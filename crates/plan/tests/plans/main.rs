@@ -4,7 +4,10 @@
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
 mod chain;
+mod chips;
 mod epilogue;
+mod fixed;
+mod hbm;
 mod parts;
 mod problems;
 mod route;

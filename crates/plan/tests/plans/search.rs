@@ -14,7 +14,7 @@ use reference::random::Random;
 pub const FEW: usize = 1500;
 
 /// Cycles of the best choices, by running the clock for every one.
-fn brute_force(problem: &Problem, profile: Profile, top: usize) -> Vec<u64> {
+pub fn brute_force(problem: &Problem, profile: Profile, top: usize) -> Vec<u64> {
     let all = choices(problem);
     let mut cycles: Vec<u64> = (all.into_iter())
         .filter_map(|choice| Plan::of(problem, choice, profile).ok())

@@ -7,6 +7,7 @@ use furiosa_visa_plan::choice::{Choice, Split, Sums};
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::command::{Command, HostBuffer};
 use furiosa_visa_rules::lower::{Tensor, download, upload};
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_rules::scalar::{ElementType, bf16, f8e4m3};
 use furiosa_visa_std::chip::{SimOptions, System};
 use furiosa_visa_std::clock::{KernelCall, Profile};
@@ -77,12 +78,18 @@ pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
 
 /// Runs a plan on the chip with both operands, and with the bias if there is one: the bytes of the result, and the cycles of the kernel.
 pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
-    let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
+    let chips = Some(plan.problem.number_of_chips());
+    let (mut system, location) =
+        (System::new(SimOptions { chips, ..SimOptions::default() }), Location::caller());
     let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
     let host = |tensor: &Tensor| tensor.shape.element;
-    let tensors = commands.tensors[..2].iter().chain(&commands.bias);
-    for (tensor, bytes) in tensors.zip(operands) {
-        let transfer = upload(host(tensor), tensor).expect("it is the same mapping");
+    let axes = Axes::parse(&plan.problem.declared()).expect("they are axes");
+    let letters =
+        |tensor| parse_mapping(&plan.problem.letters(tensor), &axes).expect("they are the axes' names");
+    let hosts = [letters(0), letters(1)].into_iter().chain(commands.bias.as_ref().map(host));
+    let tensors = commands.tensors[..2].iter().chain(&commands.bias).zip(hosts);
+    for ((tensor, host), bytes) in tensors.zip(operands) {
+        let transfer = upload(host, tensor).expect("it has the same elements");
         system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
     }
     system.enter_kernel(KernelCall { number: 1, name: "plan" });
@@ -91,7 +98,7 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     }
     system.enter_kernel(KernelCall::default());
     let result = &commands.tensors[2];
-    let found = system.download(&download(host(result), result).expect("it is the same mapping"), location);
+    let found = system.download(&download(letters(2), result).expect("it has the same elements"), location);
     let found = found.unwrap_or_else(|fault| panic!("{fault}"));
     assert!(found.initialised.is_none_or(|written| written.iter().all(|byte| *byte)), "all is written");
     (found.bytes, system.report().kernels[0].makespan())
@@ -99,7 +106,7 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
 
 /// Compares a plan with the host, with what was predicted, and with its bounds.
 pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
-    let problem = &plan.problem;
+    let problem = &plan.problem.whole();
     let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
     let sums = expected(problem, [&operands[0].0, &operands[1].0]);
     let (bytes, cycles) = run(plan, operands.map(|(_, bytes)| bytes).to_vec());
@@ -115,7 +122,7 @@ pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
     if cycles != plan.cycles {
         return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
     }
-    let least = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
+    let least = plan.work.cycles().max(plan.problem.bounds(Profile::default()).cycles());
     if least > cycles {
         return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
     }

@@ -62,7 +62,8 @@ fn the_best_of_all_convolutions_is_found() {
 
 #[track_caller]
 fn refused(einsum: &str, windows: &str, message: &str) {
-    let error = Problem::with_windows(einsum, windows, "H=4,W=4,Y=3,X=3,C=32,F=8,N=2", ElementType::I8, None, "");
+    let error =
+        Problem::with_windows(einsum, windows, "H=4,W=4,Y=3,X=3,C=32,F=8,N=2", ElementType::I8, None, "");
     assert_eq!(error.expect_err("it is wrong").to_string(), message);
 }
 
@@ -93,31 +94,65 @@ fn dbg_units() {
     for_cases(40, |random| {
         let problem = random_convolution(random, &[1, 2, 3, 4, 8]);
         let mut all = choices(&problem);
-        all.retain(|c| { let i = problem.windows[0].output; let e = c.splits[i].extents; e[1] * e[2] > 1 });
-        if all.is_empty() { return Ok(()); }
+        all.retain(|c| {
+            let i = problem.windows[0].output;
+            let e = c.splits[i].extents;
+            e[1] * e[2] > 1
+        });
+        if all.is_empty() {
+            return Ok(());
+        }
         for _ in 0..20 {
             let c = random.pick(&all);
-            let key = match Plan::of(&problem, c, Profile::default()) { Ok(p) => { compare(random, &p)?; "ok".to_string() }, Err(e) => e.chars().take(300).collect() };
+            let key = match Plan::of(&problem, c, Profile::default()) {
+                Ok(p) => {
+                    compare(random, &p)?;
+                    "ok".to_string()
+                }
+                Err(e) => e.chars().take(300).collect(),
+            };
             *map.entry(key).or_default() += 1;
         }
         Ok(())
     });
-    for (k, v) in map { println!("{v} {k}"); }
+    for (k, v) in map {
+        println!("{v} {k}");
+    }
 }
 
 #[test]
 fn dbg_tile() {
-    use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
-    use furiosa_visa_rules::mapping::Expr;
-    use furiosa_visa_rules::lower::Tensor;
-    use furiosa_visa_rules::tensor::Shape;
     use furiosa_visa_rules::command::FillId;
+    use furiosa_visa_rules::lower::Tensor;
+    use furiosa_visa_rules::mapping::Expr;
+    use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
+    use furiosa_visa_rules::tensor::Shape;
     let axes = Axes::parse("N=3,InH=11,C=32,P=12").unwrap();
     let m = |t: &str| parse_mapping(t, &axes).unwrap();
-    for from in ["N, InH = 10 # 11, C", "N, [InH = 10 / 2, InH = 10 % 2] # 11, C", "N, InH = 10, C", "N, InH, C", "N, P, C", "N, P = 10 # 12, C", "N, InH = 10 / 2, InH = 10 % 2, C"] {
+    for from in [
+        "N, InH = 10 # 11, C",
+        "N, [InH = 10 / 2, InH = 10 % 2] # 11, C",
+        "N, InH = 10, C",
+        "N, InH, C",
+        "N, P, C",
+        "N, P = 10 # 12, C",
+        "N, InH = 10 / 2, InH = 10 % 2, C",
+    ] {
         for index in ["InH = 10 % 2", "InH % 2", "P % 2", "P = 10 % 2", "InH = 10"] {
-            let t = match parse_mapping(from, &axes).ok().and_then(|f| Tensor::new(Shape::hbm(I8, &Expr::Identity, f), 0, FillId(1)).ok()) { Some(t) => t, None => { println!("{from} | no tensor"); continue } };
-            let Ok(i) = parse_mapping(index, &axes) else { println!("{index} | no index"); continue };
+            let t = match parse_mapping(from, &axes)
+                .ok()
+                .and_then(|f| Tensor::new(Shape::hbm(I8, &Expr::Identity, f), 0, FillId(1)).ok())
+            {
+                Some(t) => t,
+                None => {
+                    println!("{from} | no tensor");
+                    continue;
+                }
+            };
+            let Ok(i) = parse_mapping(index, &axes) else {
+                println!("{index} | no index");
+                continue;
+            };
             let r = t.tile_of(i, 1, m("N, C"), 1);
             println!("{from} | {index} | {}", r.err().map_or("ok".into(), |e| e.to_string()));
         }

@@ -25,6 +25,11 @@ pub struct Digit {
 }
 
 impl Digit {
+    /// `(axis / stride) % (end / stride)`.
+    pub const fn new(axis: Axis, stride: usize, end: usize) -> Self {
+        Self { axis, stride, end: if end >= axis.size { END } else { end } }
+    }
+
     /// The digit of an axis from a number of coordinates on.
     pub const fn above(axis: Axis, coordinates: usize) -> Self {
         Self { axis, stride: coordinates, end: END }
@@ -43,7 +48,7 @@ impl Digit {
     }
 
     /// Number of values.
-    fn values(&self) -> usize {
+    pub fn values(&self) -> usize {
         if self.end == END { self.axis.size.div_ceil(self.stride) } else { self.end / self.stride }
     }
 
@@ -144,9 +149,7 @@ fn parts_in(pool: &Pool, factors: &Factors) -> Option<Parts> {
         match *factor {
             Factor::Term { term, resize } => {
                 let Atom::Symbol(axis) = term.atom else { return None };
-                let reaches_end = term.stride * term.modulo >= axis.size;
-                let end = if reaches_end { END } else { term.stride * term.modulo };
-                let digit = Digit { axis, stride: term.stride, end };
+                let digit = Digit::new(axis, term.stride, term.stride * term.modulo);
                 // Values that `=` cuts off.
                 if digit.values() != resize {
                     return None;
