@@ -88,7 +88,7 @@ impl Problem {
 
     /// The axes as `axes!` has them: `M = 256, ChipN = 4, N = 16, K = 128`. Chips have an axis of their own; so has an operand that
     /// is read in windows, and the slices of `in_units`, a window whose axis is in several slices.
-    pub(crate) fn declared(&self, in_units: Option<&Window>) -> String {
+    pub fn declared(&self, in_units: Option<&Window>) -> String {
         let mut axes: Vec<String> = (0..self.axes.len())
             .map(|axis| {
                 let (own, chips) = (&self.axes[axis], self.chips[axis]);
@@ -110,10 +110,10 @@ impl Problem {
         axes.join(", ")
     }
 
-    /// All positions of an axis: `N`, or `ChipN, N` if chips share it.
-    pub(crate) fn over_all_chips(&self, axis: usize) -> String {
-        let name = &self.axes[axis].name;
-        if self.chips[axis] > 1 { format!("{}, {name}", self.chip_axis(axis)) } else { name.clone() }
+    /// All positions of an axis of a tensor: `N`, or `ChipN, N` if chips share it.
+    pub(crate) fn over_all_chips(&self, tensor: usize, axis: usize) -> String {
+        let (name, _) = self.positions(tensor, axis);
+        if self.chips[axis] > 1 { format!("{}, {name}", self.chip_axis(axis)) } else { name.to_string() }
     }
 
     /// The axes of the chips.

@@ -170,7 +170,7 @@ impl Plan {
                 writeln!(
                     out,
                     "        let db: HbmBias = HostTensor::<{element}, m![{}]>::from_slice(&values).to_hbm(&mut ctx.pdma, {}).await;",
-                    self.problem.over_all_chips(axis),
+                    self.problem.over_all_chips(2, axis),
                     place.hbm
                 )?;
                 "&db, "

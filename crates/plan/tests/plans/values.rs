@@ -83,7 +83,7 @@ pub fn run(plan: &Plan, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
         (System::new(SimOptions { chips, ..SimOptions::default() }), Location::caller());
     let commands = plan.commands().unwrap_or_else(|error| panic!("{error}"));
     let host = |tensor: &Tensor| tensor.shape.element;
-    let axes = Axes::parse(&plan.problem.declared()).expect("they are axes");
+    let axes = Axes::parse(&plan.problem.declared(plan.problem.windows.first())).expect("they are axes");
     let letters =
         |tensor| parse_mapping(&plan.problem.letters(tensor), &axes).expect("they are the axes' names");
     let hosts = [letters(0), letters(1)].into_iter().chain(commands.bias.as_ref().map(host));
