@@ -30,7 +30,7 @@ impl Plan {
             }
             let next = match step {
                 Step::Bias(axis) => {
-                    let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
+                    let own = format!("bias[{}]", host::variable(problem, *axis));
                     if is_integer {
                         format!("value.wrapping_add({own})")
                     } else {
