@@ -205,6 +205,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --epilogue STEPS what follows the sums, in this order, in one pass of the Vector Engine: bias,silu for example.
                    bias (a vector in HBM over the last axis of the result, of the type of the sums; bias:N names another
                    axis), relu, silu, gelu (as x * sigmoid(1.702 * x)), sigmoid, tanh, exp, scale=0.125
+  --windows LIST   axes that an operand has in windows, for convolutions: 'H+Y, W*2+X' reads x at h + y and 2 w + x. That
+                   operand lies in HBM with its border of zeros, and has a summed axis innermost: nhwc,fyxc->nhwf
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m

@@ -178,11 +178,8 @@ impl<'a> Kernel<'a> {
         let (stream, path, fill) = (self.choice.stream(), &self.layout.stream, self.fill());
         let units = [&room.cluster, &room.slice, &room.element].map(|mapping| mapping.expr);
         let [cluster, slice, element] = units;
-        let whole = Tensor::new(
-            Shape::dm(self.problem.element, ONE, cluster, slice, element),
-            address,
-            fill,
-        )?;
+        let whole =
+            Tensor::new(Shape::dm(self.problem.element, ONE, cluster, slice, element), address, fill)?;
         let cut = |of: Tensor, cut: &Cut| of.tile_of(cut.index.expr, cut.len, cut.element.expr, cut.start);
         let own = to_view(&self.tile(stream, step)?, &cut(whole, &room.own)?)?;
         let source = self.tile_ahead(stream, step, room.ahead)?;

@@ -161,7 +161,9 @@ impl Problem {
                 (true, true, false) => Role::Summed,
                 (true, false, true) => Role::Of(0),
                 (false, true, true) => Role::Of(1),
-                (true, false, false) | (false, true, false) if given.iter().any(|own| name.starts_with(own.tap)) => {
+                (true, false, false) | (false, true, false)
+                    if given.iter().any(|own| name.starts_with(own.tap)) =>
+                {
                     Role::Summed
                 }
                 (false, false, _) => {

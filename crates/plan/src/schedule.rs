@@ -180,7 +180,21 @@ impl Schedule {
             [first, automatic_address(spec::DM_BYTES as u64 - DM_LAST_BYTES - first + own)]
         });
         let kept = Kept::default();
-        Some(Self { ends, hbm, dm, bytes, buffers, tiles, blocks, parts, bias, whole, is_resident, is_full, kept })
+        Some(Self {
+            ends,
+            hbm,
+            dm,
+            bytes,
+            buffers,
+            tiles,
+            blocks,
+            parts,
+            bias,
+            whole,
+            is_resident,
+            is_full,
+            kept,
+        })
     }
 
     /// Number of passes with products per tile of the stream.

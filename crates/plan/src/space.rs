@@ -19,9 +19,8 @@ pub fn for_each_of(
     keep: &mut impl FnMut(&Choice) -> bool,
     each: &mut impl FnMut(&Choice),
 ) {
-    let allowed = |operand: &usize| {
-        only.is_none_or(|only| only == *operand) && problem.windowed() != Some(*operand)
-    };
+    let allowed =
+        |operand: &usize| only.is_none_or(|only| only == *operand) && problem.windowed() != Some(*operand);
     for weights in [1, 0].into_iter().filter(allowed) {
         let last = problem.axes.iter().rposition(|axis| axis.role == Role::Of(weights));
         let options: Vec<Vec<Split>> = (problem.axes.iter().enumerate())

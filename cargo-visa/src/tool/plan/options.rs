@@ -35,22 +35,13 @@ pub struct Asked {
 
 impl Asked {
     /// Names of all options.
-    pub const NAMES: [&str; 8] =
-        ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "windows"];
+    pub const NAMES: [&str; 8] = ["einsum", "axes", "dtype", "acc", "out", "role", "epilogue", "windows"];
 
     /// Options of the command line.
     pub fn by_arguments() -> Self {
-        let [einsum, axes, dtype, acc, out, role, epilogue, windows] = [
-            "--einsum",
-            "--axes",
-            "--dtype",
-            "--acc",
-            "--out",
-            "--role",
-            "--epilogue",
-            "--windows",
-        ]
-        .map(Once::new);
+        let [einsum, axes, dtype, acc, out, role, epilogue, windows] =
+            ["--einsum", "--axes", "--dtype", "--acc", "--out", "--role", "--epilogue", "--windows"]
+                .map(Once::new);
         Self { prefix: "--", einsum, axes, dtype, acc, out, role, epilogue, windows }
     }
 

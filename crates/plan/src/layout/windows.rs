@@ -121,13 +121,14 @@ impl Digits<'_> {
         let own = split.at(Level::Local) * window.stride;
         let reached = window.neighbours(split, &self.problem.axes)?;
         let element = |digits: &[String]| {
-            let all = self.axes(Role::Of(self.choice.stream())).flat_map(|axis| match axis == window.output {
-                true => digits.to_vec(),
-                false => match self.problem.window(self.choice.stream(), axis) {
-                    Some(_) => self.in_slice(axis).into_iter().collect(),
-                    None => self.local_of(axis, spread).into_iter().collect(),
-                },
-            });
+            let all =
+                self.axes(Role::Of(self.choice.stream())).flat_map(|axis| match axis == window.output {
+                    true => digits.to_vec(),
+                    false => match self.problem.window(self.choice.stream(), axis) {
+                        Some(_) => self.in_slice(axis).into_iter().collect(),
+                        None => self.local_of(axis, spread).into_iter().collect(),
+                    },
+                });
             notation.list(&all.chain(behind.iter().cloned()).collect::<Vec<_>>())
         };
         let (side, inside) = (window.side_name(), self.part(window, 1, own));
@@ -139,16 +140,19 @@ impl Digits<'_> {
         let mut next = vec![side_of(1)?];
         let mut further = None;
         if let Some(inside) = inside.as_ref().filter(|_| reached < own) {
-            let (index, left) = (notation.list(std::slice::from_ref(inside))?, format!("{inside} = {reached} # {own}"));
+            let (index, left) =
+                (notation.list(std::slice::from_ref(inside))?, format!("{inside} = {reached} # {own}"));
             let left_of_room = element(&["1 # 2".to_string(), left.clone()])?;
             next.push(Cut { index: index.clone(), len: reached, start: 0, element: left_of_room });
             // The same digit in the tile of HBM.
             let tile = stored.tiles.last()?;
             let all = split.stride(Level::Loops) * window.stride;
             let size = self.problem.positions(self.choice.stream(), window.output).1;
-            let (whole, outside) = (format!("{} = {all} # {size}", window.input), self.part(window, own, all / own)?);
+            let (whole, outside) =
+                (format!("{} = {all} # {size}", window.input), self.part(window, own, all / own)?);
             let text = tile.element.text.replace(&whole, &format!("[{outside}, {left}] # {size}"));
-            further = Some(Cut { index, len: reached, start: own - reached, element: notation.list(&[text])? });
+            further =
+                Some(Cut { index, len: reached, start: own - reached, element: notation.list(&[text])? });
         }
         Some(Room {
             cluster,

@@ -20,7 +20,11 @@ pub(crate) fn place(problem: &Problem, tensor: usize) -> String {
                 let [output, tap] = [axis, window.tap].map(|axis| variable(problem, axis));
                 let times = if window.stride == 1 { String::new() } else { format!(" * {}", window.stride) };
                 // The outermost axis needs no brackets.
-                if text.is_empty() { format!("{output}{times} + {tap}") } else { format!("({output}{times} + {tap})") }
+                if text.is_empty() {
+                    format!("{output}{times} + {tap}")
+                } else {
+                    format!("({output}{times} + {tap})")
+                }
             }
             None => variable(problem, axis),
         };

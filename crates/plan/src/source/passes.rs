@@ -108,7 +108,8 @@ impl Plan {
         self.tiles(out, name, &others, per, number)?;
         writeln!(out, "    let mut room = Room::new(ctx);")?;
         let (Tile { index, len, element, .. }, start) = (last, start(last, per, number));
-        let cut = |Cut { index, len, start, element }: &Cut| format!(".tile::<{index}, {len}, {element}>({start})");
+        let cut =
+            |Cut { index, len, start, element }: &Cut| format!(".tile::<{index}, {len}, {element}>({start})");
         let mut moved = |source: &str, cuts: &[Cut]| {
             writeln!(out, "    let mut part = room.view_mut();")?;
             for (number, own) in cuts.iter().enumerate() {
@@ -117,7 +118,10 @@ impl Plan {
             }
             writeln!(out, "    {source}.to_dm_view(&mut ctx.tdma, part);")
         };
-        moved(&format!("{name}.tile::<{index}, {len}, {element}>({start})"), core::slice::from_ref(&room.own))?;
+        moved(
+            &format!("{name}.tile::<{index}, {len}, {element}>({start})"),
+            core::slice::from_ref(&room.own),
+        )?;
         let ahead = match start.as_str() {
             "0" => room.ahead.to_string(),
             _ => format!("{start} + {}", room.ahead),
