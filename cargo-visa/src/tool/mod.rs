@@ -218,6 +218,8 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
   --epilogue STEPS what follows the sums, in this order, in one pass of the Vector Engine: bias,silu for example.
                    bias (a vector in HBM over the last axis of the result, of the type of the sums; bias:N names another
                    axis), relu, silu, gelu (as x * sigmoid(1.702 * x)), sigmoid, tanh, exp, scale=0.125
+  --windows LIST   axes that an operand has in windows, for convolutions: 'H+Y, W*2+X' reads x at h + y and 2 w + x. That
+                   operand lies in HBM with its border of zeros, and has a summed axis innermost: nhwc,fyxc->nhwf
   --in LAYOUTS     where tensors lie in HBM, if not as their letters say: 'w: N / 256, K, N % 256; x: M, K # 512; out: N, M'
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
   --slice DIGITS   digits that are in Slice: 'N / 8 % 32'. An axis that is named has this digit there, whatever its place;

@@ -211,7 +211,7 @@ fn problems_are_answered_line_by_line() {
         [
             "the line is no object of JSON; write for example {\"einsum\": \"mk,nk->mn\", \"axes\": \"M=256,N=64,K=128\"}",
             "axes: the axis `k` of `mk,nk->mn` has no size; add `K=…`",
-            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue, in, slice, cluster, chips and name",
+            "`size` is no key of a problem; the keys are einsum, axes, dtype, acc, out, role, epilogue, windows, in, slice, cluster, chips and name",
             "dtype: `8` is no text; write it in quotation marks",
         ]
     );

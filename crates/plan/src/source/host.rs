@@ -1,11 +1,13 @@
 //! Pieces of tests that compute on the host.
 
+use super::NAMES;
 use crate::problem::{Problem, Role};
 use core::fmt::Write as _;
 
-/// An axis as a variable.
+/// An axis as a variable, which has another name than the tensors.
 pub(crate) fn variable(problem: &Problem, axis: usize) -> String {
-    problem.axes[axis].name.to_lowercase()
+    let name = problem.axes[axis].name.to_lowercase();
+    if NAMES.contains(&name.as_str()) { format!("at_{name}") } else { name }
 }
 
 /// The place of an element in a tensor, from the variables of its axes.

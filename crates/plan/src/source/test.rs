@@ -14,7 +14,7 @@ const CHECKED_PRODUCTS: u64 = 1 << 24;
 pub(crate) fn next_value(problem: &Problem, step: &Step, is_integer: bool) -> String {
     match step {
         Step::Bias(axis) => {
-            let own = format!("bias[{}]", problem.axes[*axis].name.to_lowercase());
+            let own = format!("bias[{}]", host::variable(problem, *axis));
             if is_integer { format!("value.wrapping_add({own})") } else { format!("value + {own} as f32") }
         }
         Step::Relu if is_integer => "value.max(0)".to_string(),

@@ -3,9 +3,11 @@
 use crate::choices;
 use crate::search::is_the_best;
 use crate::values::compare;
+use furiosa_visa_plan::choice::Level;
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, I4, I8};
 use furiosa_visa_std::clock::Profile;
+use furiosa_visa_std::clock::bound::Limit;
 use reference::cases::for_cases;
 use reference::random::Random;
 use std::cell::Cell;
@@ -85,76 +87,57 @@ fn what_is_no_convolution_is_refused() {
         "H+Y, H+X",
         "windows: `H` is in two places of `H+Y, H+X`; each window has two axes of its own",
     );
+    refused(einsum, "H+Y, W+X, P+Q", "windows: `nhwc,fyxc->nhwf` has no axis `P`; name those of the einsum");
+    refused(
+        einsum,
+        "C+Y, W+X",
+        "windows: `c` of `nhwc,fyxc->nhwf` is not in one operand and the result, as an axis of places is",
+    );
+    refused(
+        "nhwyc,fyxc->nhwf",
+        "H+Y, W+X",
+        "windows: `y` of `nhwyc,fyxc->nhwf` is not in the filter alone: the operand without `h`, which sums over it",
+    );
+    refused(
+        "nchw,fcyx->nhwf",
+        "H+Y, W+X",
+        "windows: the innermost axis of the operand that `nchw,fcyx->nhwf` reads in windows is not summed over; store channels \
+         innermost, as in `nhwc,fyxc->nhwf`",
+    );
+    refused(
+        "nhyc,fwxc->nhfw",
+        "H+X, W+Y",
+        "windows: `w` of `nhyc,fwxc->nhfw` is in the other operand; only one of them is read in windows",
+    );
 }
 
+/// Positions of neighbours: a slice takes them from the next one alone, up to all of its own.
 #[test]
-fn dbg_units() {
-    use std::collections::BTreeMap;
-    let mut map: BTreeMap<String, usize> = BTreeMap::new();
-    for_cases(40, |random| {
-        let problem = random_convolution(random, &[1, 2, 3, 4, 8]);
-        let mut all = choices(&problem);
-        all.retain(|c| {
-            let i = problem.windows[0].output;
-            let e = c.splits[i].extents;
-            e[1] * e[2] > 1
-        });
-        if all.is_empty() {
-            return Ok(());
-        }
-        for _ in 0..20 {
-            let c = random.pick(&all);
-            let key = match Plan::of(&problem, c, Profile::default()) {
-                Ok(p) => {
-                    compare(random, &p)?;
-                    "ok".to_string()
-                }
-                Err(e) => e.chars().take(300).collect(),
-            };
-            *map.entry(key).or_default() += 1;
-        }
-        Ok(())
-    });
-    for (k, v) in map {
-        println!("{v} {k}");
-    }
+fn slices_have_parts_of_rows() {
+    let has_rows = |windows: &str, sizes: &str, local: usize| {
+        let problem = Problem::with_windows("hc,fyc->hf", windows, sizes, I8, None, "")
+            .unwrap_or_else(|error| panic!("{error}"));
+        let all = choices(&problem);
+        let mut splits = all.iter().map(|choice| &choice.splits[problem.windows[0].output]);
+        splits.any(|split| split.at(Level::Slice) > 1 && split.at(Level::Local) == local)
+    };
+    // Two positions of the next slice, which has 2 and 1.
+    assert!(has_rows("H+Y", "H=8,Y=3,F=8,C=32", 2) && !has_rows("H+Y", "H=8,Y=3,F=8,C=32", 1));
+    // One, with strides of 2; and none, so that one slice has them all.
+    assert!(has_rows("H*2+Y", "H=8,Y=3,F=8,C=32", 1) && !has_rows("H*2+Y", "H=8,Y=2,F=8,C=32", 1));
 }
 
+/// Bounds by hand: multipliers as for any product, and each position of an operand once.
 #[test]
-fn dbg_tile() {
-    use furiosa_visa_rules::command::FillId;
-    use furiosa_visa_rules::lower::Tensor;
-    use furiosa_visa_rules::mapping::Expr;
-    use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
-    use furiosa_visa_rules::tensor::Shape;
-    let axes = Axes::parse("N=3,InH=11,C=32,P=12").unwrap();
-    let m = |t: &str| parse_mapping(t, &axes).unwrap();
-    for from in [
-        "N, InH = 10 # 11, C",
-        "N, [InH = 10 / 2, InH = 10 % 2] # 11, C",
-        "N, InH = 10, C",
-        "N, InH, C",
-        "N, P, C",
-        "N, P = 10 # 12, C",
-        "N, InH = 10 / 2, InH = 10 % 2, C",
-    ] {
-        for index in ["InH = 10 % 2", "InH % 2", "P % 2", "P = 10 % 2", "InH = 10"] {
-            let t = match parse_mapping(from, &axes)
-                .ok()
-                .and_then(|f| Tensor::new(Shape::hbm(I8, &Expr::Identity, f), 0, FillId(1)).ok())
-            {
-                Some(t) => t,
-                None => {
-                    println!("{from} | no tensor");
-                    continue;
-                }
-            };
-            let Ok(i) = parse_mapping(index, &axes) else {
-                println!("{index} | no index");
-                continue;
-            };
-            let r = t.tile_of(i, 1, m("N, C"), 1);
-            println!("{from} | {index} | {}", r.err().map_or("ok".into(), |e| e.to_string()));
-        }
-    }
+fn bounds_of_convolutions() {
+    let cycles = |windows: &str, limit: Limit| {
+        let sizes = "N=64,H=28,W=28,C=128,F=128,Y=3,X=3";
+        let problem = Problem::with_windows("nhwc,fyxc->nhwf", windows, sizes, Bf16, Some(Bf16), "")
+            .unwrap_or_else(|error| panic!("{error}"));
+        problem.bounds(Profile::Book).of(limit)
+    };
+    let moved = |rows: u64| 1000 + 2 * (64 * rows * rows * 128 + 128 * 128 * 9 + 64 * 28 * 28 * 128) / 1536;
+    assert_eq!(cycles("H+Y, W+X", Limit::Multipliers), 1000 + 64 * 28 * 28 * 128 * 128 * 9 / (512 * 8 * 32));
+    assert_eq!(cycles("H+Y, W+X", Limit::Hbm), moved(30));
+    assert_eq!(cycles("H*2+Y, W*2+X", Limit::Hbm), moved(57));
 }
