@@ -29,7 +29,7 @@ fn random_chain(random: &mut Random) -> Chain {
         ("FRONT:k; mk,nk->mn", "MN", "K"),
         ("FRONT:k; mk,fk->mf; STEP; mf,nf->mn", "MN", "KF"),
         ("mk,fk->mf; STEP; mf,nf->mn; STEP", "MN", "KF"),
-        ("mk,fk->mf; STEP, ROWS; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
+        ("mk,fk->mf; STEP, FRONT:f; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
         ("mk,fk->mf; ROWS; mf,nf->mn; mn,mf->nf", "M", "KFN"),
         ("mk,fk->mf; STEP; mk,fk->mf; PAIR; mf,nf->mn", "MN", "KF"),
         ("mk,fk->mf; PAIR; mf,nf->mn; PAIR, softmax; mn,pn->mp", "MP", "KFN"),
@@ -462,14 +462,13 @@ fn other_tensors_of_a_stream_are_refused() {
         assert!(error.message().contains(part), "{error}");
     };
     assert!(Stream::begin_interleaved(of("TURN"), [&floats, &in_dm(ElementType::F32, "K")]).is_ok());
-    let part =
-        "one tensor has elements m![K] of f32 in slice m![S], but the other one m![K] of bf16 in slice m![S]";
+    let part = "one tensor has elements `m![K]` of f32 in slice `m![S]`, but the other one `m![K]` of bf16 in slice `m![S]`";
     refused("TURN", &in_dm(ElementType::Bf16, "K"), "interleaved tensors", part);
     refused(
         "TURN",
         &in_dm(ElementType::F32, "K % 32"),
         "interleaved tensors",
-        "but the other one m![K % 32] of f32",
+        "but the other one `m![K % 32]` of f32",
     );
     refused(
         "K",
