@@ -248,7 +248,9 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
                    Between contractions, and behind the last one: steps, as of --epilogue. Behind them, in front of a
                    contraction: softmax, rmsnorm or layernorm, along the last axis or a named one, as softmax:k; rmsnorm=1e-6
                    has another epsilon than 1e-5. In front of all, it is of the first operand:
-                   'rmsnorm; mk,nk->mn' or 'hqd,hkd->hqk; scale=0.125, softmax; hqk,hkd->hqd'.
+                   'rmsnorm; mk,nk->mn' or 'hqd,hkd->hqk; scale=0.125, softmax; hqk,hkd->hqd'. In front of that, add or mul of the
+                   last earlier result with the same letters, or else of a tensor in HBM:
+                   'mk,fk->mf; silu; mk,fk->mf; mul; mf,nf->mn'.
                    --dtype is that of all operands and of the results between (default, and the only type: bf16), --out that
                    of the last result. Plans of each contraction are joined: the table has the best kernels, and the best one
                    part by part. --json: one object: `kernels` (best first), `gap`, `apart`, `through_hbm`, `search_gaps`
@@ -268,8 +270,8 @@ The space: which operand is in the register file; the extents of each axis over 
 positions of a slice, with padding; sums in a slice or between slices; operands that slices share, by copies of the DMA engines
 or handed round by the Switch Engine. An operand with another axis inside than the summed one, as `w` of `mk,kn->mn`, is turned
 in DM by the Transpose Engine. Choices go by lower bounds, the best one first, and the clock runs those that may be the
-best, until the bound of the next one is no better than what was found. Sums over chips and over clusters are not planned, nor sums
-and products of two tensors in a chain.
+best, until the bound of the next one is no better than what was found. Sums over chips and over clusters are not planned, nor what
+follows the last contraction of a chain but steps.
 Exit codes: 0 found, 1 the file cannot be written, 2 refused, or no mapping is left: then the rules are listed; 130 stopped.
 ";
 

@@ -443,7 +443,7 @@ fn a_chain_with_softmax_and_norms() {
     assert!(text.starts_with(told), "{text}");
     assert!(
         text.contains(
-            " cycles: the best kernels of all contractions and functions of rows, one after another;"
+            " cycles: the best kernels of all contractions and of what is between, one after another;"
         ),
         "{text}"
     );
@@ -464,9 +464,12 @@ fn a_chain_with_softmax_and_norms() {
     let json: Value =
         serde_json::from_str(&run(&[&arguments[..], &["--json"]].concat()).stdout).expect("it is JSON");
     let parts = &json["kernels"][0]["parts"];
-    assert_eq!((&parts[0]["rows"], &parts[1]["rows"]), (&"rmsnorm:k".into(), &"scale=0.5, softmax:f".into()));
+    assert_eq!(
+        (&parts[0]["function"], &parts[1]["function"]),
+        (&"rmsnorm:k".into(), &"scale=0.5, softmax:f".into())
+    );
     assert_eq!((&parts[0]["epilogue"], &parts[1]["epilogue"]), (&"bias:F".into(), &"silu".into()));
-    assert!(parts[1]["rows_cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json:#}");
+    assert!(parts[1]["function_cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json:#}");
 }
 
 #[test]
@@ -481,7 +484,8 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
     refused(
         &["--chain", "mk,fk->mf; relu(mf); mf,nf->mn", "--axes", axes],
         "--chain: `relu(mf)` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, \
-         relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one",
+         relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), add and mul of two tensors, and softmax, rmsnorm and \
+         layernorm in front of one",
     );
     refused(
         &["--chain", text, "--axes", axes, "--dtype", "f8e4m3"],

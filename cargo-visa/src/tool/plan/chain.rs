@@ -62,7 +62,7 @@ fn passed(kernel: &ChainKernel, number: usize) -> String {
         None => "to HBM".to_string(),
         Some(None) => "through HBM".to_string(),
         Some(Some(passage)) if passage.steps.is_empty() => "stays in DM".to_string(),
-        Some(Some(passage)) if kernel.chain.rows[number].is_some() => format!(
+        Some(Some(passage)) if kernel.chain.has_function(number) => format!(
             "{} to {}, {}: {} cycles",
             place(passage.starts_in_dm()),
             place(passage.arrives_in_dm()),
@@ -75,7 +75,7 @@ fn passed(kernel: &ChainKernel, number: usize) -> String {
 
 /// The contractions that have something in front of them.
 fn followers(chain: &Chain) -> Vec<usize> {
-    (0..chain.problems.len()).filter(|&number| number > 0 || chain.rows[number].is_some()).collect()
+    (0..chain.problems.len()).filter(|&number| number > 0 || chain.has_function(number)).collect()
 }
 
 /// The tables of the best kernels, and of the parts of the best one.
@@ -96,13 +96,13 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
         }
         Some(apart) => format!(", {} fewer than apart", percent(apart - best.cycles, apart)),
     };
-    let has_rows = chain.rows.iter().any(Option::is_some);
+    let has_rows = (0..chain.problems.len()).any(|number| chain.has_function(number));
     let apart = match outcome.apart {
-        None => "a function of rows has no way from HBM to HBM".to_string(),
+        None => "what is between contractions has no way from HBM to HBM".to_string(),
         Some(apart) => format!(
             "{} cycles: the best kernels of all contractions{}, one after another{}",
             grouped(apart),
-            if has_rows { " and functions of rows" } else { "" },
+            if has_rows { " and of what is between" } else { "" },
             match (is_proven, has_rows) {
                 (true, true) => "; those of contractions are proven",
                 (true, false) => ", each of them proven",
@@ -174,7 +174,8 @@ fn answer(outcome: &ChainOutcome) -> Value {
             let parts: Vec<Value> = (kernel.parts.iter().zip(&kernel.placed).enumerate())
                 .map(|(number, (part, plan))| {
                     let next = kernel.parts.get(number + 1).and_then(|next| next.passage.as_deref());
-                    let own = kernel.chain.rows[number].as_ref().zip(part.passage.as_deref());
+                    let function = kernel.chain.function(number);
+                    let own = part.passage.as_deref().filter(|_| kernel.chain.has_function(number));
                     let stays = next.is_some_and(|passage| passage.starts_in_dm());
                     json!({
                         "einsum": plan.problem.einsum,
@@ -184,8 +185,8 @@ fn answer(outcome: &ChainOutcome) -> Value {
                         "slice": plan.layout.slice.to_string(),
                         "dm_bytes": plan.schedule.dm_bytes(),
                         "result": if stays { "dm" } else { "hbm" },
-                        "rows": own.map(|(rows, _)| rows.text()),
-                        "rows_cycles": own.map(|(_, passage)| passage.cycles),
+                        "function": own.map(|_| function),
+                        "function_cycles": own.map(|passage| passage.cycles),
                         "epilogue": plan.problem.epilogue_text(),
                         "way": next.map(|passage| passage.name.clone()),
                         "way_cycles": next.map(|passage| passage.cycles),

@@ -2,6 +2,7 @@
 
 use super::Chain;
 use super::kernel::alone_of_passage;
+use super::pair::{self, PairStep, with_turn};
 use super::rows::RowStep;
 use super::rows::passes::MADE;
 use super::rows::place::{RowLayout, places};
@@ -61,6 +62,8 @@ pub enum Move {
     Step(Step),
     /// A function of rows, where they are.
     Rows(Box<RowStep>),
+    /// A sum or a product with another tensor, where the result is.
+    Pair(Box<PairStep>),
 }
 
 impl Move {
@@ -69,6 +72,7 @@ impl Move {
         match self {
             Move::Step(step) => step.name(),
             Move::Rows(step) => step.rows.name(),
+            Move::Pair(step) => step.op.name(),
         }
     }
 }
@@ -112,7 +116,7 @@ fn is_same(from: &Place, to: &Place) -> bool {
 }
 
 /// A way, with the places behind its steps.
-type Way = Vec<(Move, Place)>;
+pub type Way = Vec<(Move, Place)>;
 
 /// Two places in words.
 type Ends = (String, String);
@@ -130,7 +134,7 @@ pub struct Passages<'a> {
 impl<'a> Passages<'a> {
     /// Ways between layouts of a chain.
     pub fn new(chain: &'a Chain, profile: Profile) -> Self {
-        let values = Values::new(&chain.axes);
+        let values = Values::new(&with_turn(&chain.axes));
         Self { chain, profile, values, known: HashMap::new(), ways: HashMap::new() }
     }
 
@@ -165,24 +169,48 @@ impl<'a> Passages<'a> {
         let chain = self.chain;
         let (contraction, tensor) = chain.before(number);
         let element = chain.problems[contraction].element_of(tensor);
-        let Some(rows) = &chain.rows[number] else {
-            let (way, cycles) = self.way(element, from, to)?;
-            return Some(self.passage(from, to, way, cycles));
+        let (pair, rows) = (chain.pairs[number].as_ref(), chain.rows[number].as_ref());
+        let middle = match (pair, rows) {
+            (None, None) => {
+                let (way, cycles) = self.way(element, from, to)?;
+                return Some(self.passage(from, to, way, cycles));
+            }
+            (_, Some(rows)) => places(rows, [from, to], &self.values),
+            (Some(pair), None) => pair::places(pair, [from, to], &self.values),
         };
         let mut best: Option<Passage> = None;
-        for place in places(rows, [from, to], &self.values) {
-            let Some(layout) = RowLayout::new(rows, &place, &self.values) else { continue };
-            let step = Move::Rows(Box::new(RowStep { rows: rows.clone(), layout }));
-            let ways = (self.way(element, from, &place), self.way(MADE, &place, to));
-            let (Some((first, _)), Some((last, _))) = ways else { continue };
-            let steps: Way = first.into_iter().chain([(step, place)]).chain(last).collect();
+        for place in middle {
+            let Some(steps) = self.through(number, [from, &place, to], element) else { continue };
             let passage = self.passage(from, to, steps, 0);
-            let Ok(cycles) = alone_of_passage(element, &passage, self.profile) else { continue };
+            let others = self.hbm(number).filter(|_| pair.is_some());
+            let Ok(cycles) = alone_of_passage(element, &passage, others, self.profile) else { continue };
             if best.as_ref().is_none_or(|known| cycles < known.cycles) {
                 best = Some(Passage { cycles, ..passage });
             }
         }
         best
+    }
+
+    /// The way to a contraction by a place in which its functions are. `None`: there is none, or they are not done there.
+    fn through(
+        &mut self,
+        number: usize,
+        [from, place, to]: [&Place; 3],
+        element: ElementType,
+    ) -> Option<Way> {
+        let chain = self.chain;
+        let (mut steps, _) = self.way(element, from, place)?;
+        if let Some(pair) = &chain.pairs[number] {
+            let hbm = self.hbm(number)?;
+            let (way, _) = self.way(MADE, &hbm, place)?;
+            steps.push((Move::Pair(Box::new(PairStep::new(pair, place, way, &self.values)?)), *place));
+        }
+        if let Some(rows) = &chain.rows[number] {
+            let layout = RowLayout::new(rows, place, &self.values)?;
+            steps.push((Move::Rows(Box::new(RowStep { rows: rows.clone(), layout })), *place));
+        }
+        steps.extend(self.way(MADE, place, to)?.0);
+        Some(steps)
     }
 
     fn passage(&self, from: &Place, to: &Place, steps: Way, cycles: u64) -> Passage {

@@ -170,7 +170,7 @@ type Edge = Option<Arc<Passage>>;
 
 /// The cheapest way to a contraction, between places in DM or, without one, in HBM. `None`: there is none.
 fn edge(passages: &mut Passages<'_>, number: usize, [from, to]: [Option<Place>; 2]) -> Option<Edge> {
-    let has_rows = passages.chain.rows[number].is_some();
+    let has_rows = passages.chain.has_function(number);
     match (from, to) {
         (None, None) if !has_rows => Some(None),
         // Without a function of rows, what is in HBM is loaded, and what stays in DM is taken there.

@@ -80,6 +80,8 @@ pub struct ChainCommands {
     pub operands: Vec<Tensor>,
     /// The biases, in the order of the contractions that add them.
     pub biases: Vec<Tensor>,
+    /// The other tensors of sums and products, in their order.
+    pub others: Vec<Tensor>,
     /// The result.
     pub result: Tensor,
     /// The commands.
@@ -163,11 +165,26 @@ impl Assembly {
         handles.release(tensor.region.address);
     }
 
-    /// Brings a result to the layout of an operand.
-    fn bring(&mut self, made: Tensor, passage: &Passage) -> Result<Tensor, String> {
+    /// Brings a result to the layout of an operand. `other`: the other tensor of a sum or a product.
+    fn bring(&mut self, made: Tensor, passage: &Passage, other: Option<Tensor>) -> Result<Tensor, String> {
+        let mut gone = Vec::new();
+        let made = self.moved(made, &passage.steps, other, &mut gone)?;
+        gone.iter().for_each(|tensor| self.release(tensor));
+        Ok(made)
+    }
+
+    /// Moves a tensor, and keeps those that are not needed behind the last step.
+    fn moved(
+        &mut self,
+        made: Tensor,
+        steps: &[(Move, Place)],
+        other: Option<Tensor>,
+        gone: &mut Vec<Tensor>,
+    ) -> Result<Tensor, String> {
         let told = |error: PlanError| error.to_string();
-        let (mut source, mut gone) = (made, Vec::new());
-        for (own, place) in &passage.steps {
+        let mut source = made;
+        for (own, place) in steps {
+            let before = source;
             source = match own {
                 Move::Step(step) => {
                     let there = self.held(place.shape(source.shape.element_type))?;
@@ -175,7 +192,6 @@ impl Assembly {
                         derive_at(step, &source, place, there.region.address, there.region.fill)
                             .map_err(told)?;
                     self.operations.push(operation);
-                    gone.push(source);
                     made
                 }
                 Move::Rows(step) => {
@@ -185,12 +201,22 @@ impl Assembly {
                     let fill = || self.fill();
                     let operations = step.operations(&source, &numbers, &made, fill).map_err(told)?;
                     self.operations.extend(operations);
-                    gone.extend(numbers.into_iter().chain([source]));
+                    gone.extend(numbers);
+                    made
+                }
+                Move::Pair(step) => {
+                    let other = other.ok_or("a pair has another tensor")?;
+                    let mut brought = Vec::new();
+                    let there = self.moved(other, &step.way, None, &mut brought)?;
+                    // The other tensor in HBM stays.
+                    gone.extend(brought.into_iter().skip(1).chain([there]));
+                    let made = self.held(place.shape(MADE))?;
+                    self.operations.push(step.operation([&source, &there], &made).map_err(told)?);
                     made
                 }
             };
+            gone.push(before);
         }
-        gone.iter().for_each(|tensor| self.release(tensor));
         Ok(source)
     }
 
@@ -303,6 +329,13 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         }
     }
     let result = external(&mut assembly, &parts[last].plan, 2)?;
+    let mut others: Vec<Tensor> = Vec::new();
+    for (number, pair) in chain.pairs.iter().enumerate() {
+        if pair.as_ref().is_some_and(|pair| pair.source.is_none()) {
+            // It has the mapping and the type of the result before it.
+            others.push(external(&mut assembly, &parts[number - 1].plan, 2)?);
+        }
+    }
     let mut parts: Vec<Part> = parts.to_vec();
     for Part { plan, .. } in &mut parts {
         if let Some(place) = &mut plan.schedule.bias {
@@ -311,7 +344,7 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
         }
     }
 
-    let mut of_hbm = operands.iter();
+    let (mut of_hbm, mut of_pairs) = (operands.iter(), others.iter());
     let (mut results, mut placed, mut biases) = (Vec::<Tensor>::new(), Vec::<Plan>::new(), Vec::new());
     for (number, part) in parts.iter().enumerate() {
         let mut arrived = None;
@@ -320,7 +353,11 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
                 0 => *operands.first().ok_or("an operand is in HBM")?,
                 _ => results[number - 1],
             };
-            let there = assembly.bring(before, passage)?;
+            let other = chain.pairs[number].as_ref().map(|pair| match pair.source {
+                Some(source) => Ok(results[source]),
+                None => of_pairs.next().copied().ok_or("the other tensor of a pair is in HBM"),
+            });
+            let there = assembly.bring(before, passage, other.transpose()?)?;
             arrived = Some(there);
             if let Some(result) = results.last_mut() {
                 *result = there;
@@ -351,7 +388,7 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
     if assembly.hbm.lowest().is_some_and(|lowest| lowest < next) || next > spec::HBM_BYTES {
         return Err("the operands and the results of the chain do not fit HBM together".to_string());
     }
-    Ok((placed, ChainCommands { operands, biases, result, operations: assembly.operations }))
+    Ok((placed, ChainCommands { operands, biases, others, result, operations: assembly.operations }))
 }
 
 /// Cycles of a contraction as a kernel of its own, if what arrives and what leaves is in DM.
@@ -379,14 +416,20 @@ pub fn alone(part: &Part, arriving: Option<(usize, Place)>, profile: Profile) ->
     Ok(cycles(assembly.operations, new_times(profile)).0)
 }
 
-/// Cycles of a passage as a kernel of its own.
+/// Cycles of a passage as a kernel of its own. `other`: where the other tensor of a sum or a product is.
 ///
 /// # Errors
 /// Tensors that do not fit DM together, and the refusal of the first call that has one.
-pub fn alone_of_passage(element: ElementType, passage: &Passage, profile: Profile) -> Result<u64, String> {
+pub fn alone_of_passage(
+    element: ElementType,
+    passage: &Passage,
+    other: Option<Place>,
+    profile: Profile,
+) -> Result<u64, String> {
     let mut assembly = Assembly::new();
     let source = assembly.held(passage.from.shape(element))?;
-    assembly.bring(source, passage)?;
+    let other = other.map(|place| assembly.held(place.shape(MADE))).transpose()?;
+    assembly.bring(source, passage, other)?;
     Ok(cycles(assembly.operations, new_times(profile)).0)
 }
 

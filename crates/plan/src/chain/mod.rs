@@ -8,13 +8,17 @@
 //! | module | content |
 //! |---|---|
 //! | [`boundary`] | layouts of what arrives and of what leaves, and ways between them |
+//! | [`rows`] | softmax and norms between contractions |
+//! | [`pair`] | a sum or a product with another tensor between contractions |
 //! | [`kernel`] | one list of commands, with addresses that do not collide |
 //! | [`join`] | the plans that are best together |
 //! | [`source`] | the kernel as text |
 //!
 //! A result stays in DM if the contraction behind it is the only one that uses it, if all of it fits DM at once, and if that
 //! contraction has the operand in one tile, or in one block of weights. It is brought to the layout of the operand by one of
-//! the [ways](crate::route) between them: by nothing at all, if both are equal.
+//! the [ways](crate::route) between them: by nothing at all, if both are equal. What follows sums is in the pass that makes
+//! them. Functions of rows, and sums and products with another tensor, have passes of their own on the way, in a layout that fits
+//! them.
 //!
 //! What is proven: each contraction's plans are those of its search. The join is the best over these sets by the sum of the
 //! parts, and the clock runs the best few of them: another plan of a contraction, which is slow alone, may be better in a
@@ -34,6 +38,7 @@
 pub mod boundary;
 pub mod join;
 pub mod kernel;
+pub mod pair;
 mod parse;
 pub mod rows;
 pub mod source;
@@ -46,6 +51,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec;
 pub use join::{ChainOutcome, plan_chain};
 pub use kernel::ChainKernel;
+pub use pair::Pair;
 use parse::Stage;
 use rows::RowKind;
 pub use rows::Rows;
@@ -63,6 +69,8 @@ pub struct Chain {
     /// The function of rows in front of each contraction: of the result of the one before, which has its letters behind it,
     /// or of the first operand of the first contraction.
     pub rows: Vec<Option<Rows>>,
+    /// The sum or the product with another tensor in front of each function of rows, or where that would be.
+    pub pairs: Vec<Option<Pair>>,
     /// All axes.
     pub axes: Axes,
 }
@@ -71,7 +79,7 @@ impl Chain {
     /// Reads a chain: `mk,fk->mf; silu; mf,nf->mn` with the sizes `M=128, K=1024, F=4096, N=1024`. An operand with the letters
     /// of an earlier result is that result; of several ones, the last. Between two contractions may be what follows the sums of
     /// the first one, and then a [function of rows](Rows): `scale=0.125, softmax:k`. In front of the first contraction, a
-    /// function of rows is of its first operand. `output` is the type of the last result. `None`: the type of the sums. Other
+    /// function of rows is of its first operand. `add` or `mul` in front of it is of another tensor, see [`Pair`]. `output` is the type of the last result. `None`: the type of the sums. Other
     /// results have the type of operands, but for those that a function of rows takes: they stay sums.
     ///
     /// # Errors
@@ -99,7 +107,7 @@ impl Chain {
         }
         let mut problems: Vec<Problem> = Vec::new();
         let mut sources: Vec<[Option<usize>; 2]> = Vec::new();
-        let mut rows: Vec<Option<Rows>> = Vec::new();
+        let (mut rows, mut pairs): (Vec<Option<Rows>>, Vec<Option<Pair>>) = (Vec::new(), Vec::new());
         for (number, stage) in stages.iter().enumerate() {
             let part = stage.einsum;
             let own = axes.as_slice().iter().filter(|axis| has(stage, axis.name.as_str()));
@@ -136,8 +144,14 @@ impl Chain {
                     })
                 }
             });
+            pairs.push(stage.pair.map(|op| {
+                let tensor = problems.last().map_or_else(Vec::new, |before| names_of(before, 2));
+                let earlier = &problems[..number.saturating_sub(1)];
+                Pair { op, source: earlier.iter().rposition(|own| names_of(own, 2) == tensor), tensor }
+            }));
             let stored = match next {
                 None => output,
+                Some(Stage { pair: Some(_), .. }) => Some(element),
                 Some(Stage { rows: Some(_), .. }) => Some(ElementType::F32),
                 Some(_) => Some(element),
             };
@@ -145,9 +159,10 @@ impl Chain {
             sources.push(of_operands(&problem, &problems)?);
             problems.push(problem);
         }
-        let chain = Self { problems, sources, rows, axes };
+        let chain = Self { problems, sources, rows, pairs, axes };
         for (number, problem) in chain.problems.iter().enumerate() {
-            if number > 0 && chain.sources[number] == [None, None] {
+            let is_paired = chain.pairs.get(number + 1).and_then(Option::as_ref).and_then(|pair| pair.source);
+            if number > 0 && chain.sources[number] == [None, None] && is_paired.is_none() {
                 return refuse(format!(
                     "chain: no operand of `{}` is the result of a contraction before it; give an operand the letters of one: {}",
                     problem.einsum,
@@ -174,9 +189,22 @@ impl Chain {
         names.join(", ")
     }
 
-    /// Number of operands that are the result of a contraction.
+    /// Number of operands that are the result of a contraction, and of sums and products with it.
     fn uses(&self, number: usize) -> usize {
-        self.sources.iter().flatten().filter(|source| **source == Some(number)).count()
+        let pairs = self.pairs.iter().flatten().filter(|pair| pair.source == Some(number)).count();
+        pairs + self.sources.iter().flatten().filter(|source| **source == Some(number)).count()
+    }
+
+    /// Tells if something is between a contraction and the result that it takes.
+    pub fn has_function(&self, number: usize) -> bool {
+        self.rows[number].is_some() || self.pairs[number].is_some()
+    }
+
+    /// What is between a contraction and the result that it takes, as it is given.
+    pub fn function(&self, number: usize) -> String {
+        let pair = self.pairs[number].as_ref().map(|pair| pair.name().to_string());
+        let parts: Vec<String> = pair.into_iter().chain(self.rows[number].as_ref().map(Rows::text)).collect();
+        parts.join(", ")
     }
 
     /// The operand of a contraction that may arrive in DM: the result of the one before, which nobody else uses, or what a
@@ -190,7 +218,7 @@ impl Chain {
     /// Tells if the result of a contraction may stay in DM: until a function of rows, or the next contraction.
     pub fn may_stay(&self, number: usize) -> bool {
         let next = number + 1;
-        next < self.problems.len() && (self.rows[next].is_some() || self.arriving(next).is_some())
+        next < self.problems.len() && (self.has_function(next) || self.arriving(next).is_some())
     }
 
     /// What a function of rows in front of a contraction takes, or the result of the one before: the contraction and its
@@ -211,8 +239,8 @@ impl Chain {
             let steps =
                 number.checked_sub(1).map_or(String::new(), |before| self.problems[before].epilogue_text());
             let steps = (!steps.is_empty()).then(|| steps.replace(',', ", "));
-            let between: Vec<String> =
-                steps.into_iter().chain(self.rows[number].as_ref().map(Rows::text)).collect();
+            let function = Some(self.function(number)).filter(|function| !function.is_empty());
+            let between: Vec<String> = steps.into_iter().chain(function).collect();
             if !between.is_empty() {
                 parts.push(between.join(", "));
             }
@@ -240,6 +268,12 @@ impl Chain {
             self.problems.iter().map(|problem| problem.bounds(profile).of(Limit::Multipliers) - starts);
         let mut bytes = self.problems.last().map_or(0, |problem| problem.bytes(2));
         bytes += self.problems.iter().map(Problem::bias_bytes).sum::<u64>();
+        let others = self
+            .pairs
+            .iter()
+            .enumerate()
+            .filter(|(_, pair)| pair.as_ref().is_some_and(|pair| pair.source.is_none()));
+        bytes += others.map(|(number, _)| self.problems[number - 1].bytes(2)).sum::<u64>();
         for (problem, sources) in self.problems.iter().zip(&self.sources) {
             bytes += (0..2).filter(|&k| sources[k].is_none()).map(|k| problem.bytes(k)).sum::<u64>();
         }

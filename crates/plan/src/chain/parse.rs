@@ -1,6 +1,7 @@
 //! The text of a chain: contractions, what follows their sums, and functions of rows between them.
 
 use super::MOST;
+use super::pair::{Pair, PairOp};
 use super::rows::Rows;
 use crate::epilogue::Step;
 use crate::problem::ProblemError;
@@ -12,6 +13,8 @@ pub(super) struct Stage<'a> {
     pub einsum: &'a str,
     /// The function of rows in front of it.
     pub rows: Option<&'a str>,
+    /// The sum or the product in front of that.
+    pub pair: Option<PairOp>,
     /// The factor of that function, if it is a softmax with one.
     pub scale: Option<f32>,
     /// What follows the sums.
@@ -22,15 +25,16 @@ pub(super) struct Stage<'a> {
 #[derive(Debug, Default)]
 struct Between<'a> {
     steps: Vec<&'a str>,
+    pair: Option<(&'a str, PairOp)>,
     rows: Option<&'a str>,
 }
 
 impl<'a> Between<'a> {
     fn add(&mut self, word: &'a str) -> Result<(), ProblemError> {
         let refuse = |text: String| Err(ProblemError(text));
-        let is_of_rows = Rows::is_named(word);
-        match self.rows {
-            Some(before) if is_of_rows => refuse(format!(
+        let (is_of_rows, pair) = (Rows::is_named(word), Pair::op(word));
+        match self.rows.or(self.pair.filter(|_| !is_of_rows).map(|(word, _)| word)) {
+            Some(before) if is_of_rows || pair.is_some() => refuse(format!(
                 "chain: `{word}` follows `{before}` without a contraction between them; leave one of them out"
             )),
             Some(before) => refuse(format!(
@@ -41,13 +45,18 @@ impl<'a> Between<'a> {
                 self.rows = Some(word);
                 Ok(())
             }
+            None if pair.is_some() => {
+                self.pair = pair.map(|op| (word, op));
+                Ok(())
+            }
             None if Step::is_named(word) => {
                 self.steps.push(word);
                 Ok(())
             }
             None => refuse(format!(
                 "chain: `{word}` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, \
-                 relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one"
+                 relu, silu, gelu, sigmoid, tanh, exp, scale=0.125), add and mul of two tensors, and softmax, rmsnorm and layernorm in \
+                 front of one"
             )),
         }
     }
@@ -55,7 +64,8 @@ impl<'a> Between<'a> {
     /// Takes the factor of a softmax out of the steps.
     fn scale(&mut self) -> Option<f32> {
         let is_softmax = self.rows.is_some_and(|word| word.starts_with("softmax"));
-        let factor = self.steps.last().filter(|_| is_softmax)?.strip_prefix("scale=")?;
+        let factor =
+            self.steps.last().filter(|_| is_softmax && self.pair.is_none())?.strip_prefix("scale=")?;
         let factor = factor.parse().ok().filter(|factor: &f32| factor.is_finite() && *factor > 0.0)?;
         self.steps.pop();
         Some(factor)
@@ -76,8 +86,9 @@ pub(super) fn stages(text: &str) -> Result<Vec<Stage<'_>>, ProblemError> {
             continue;
         }
         let scale = between.scale();
-        let Between { steps, rows } = core::mem::take(&mut between);
-        match (stages.last_mut(), steps.first()) {
+        let Between { steps, pair, rows } = core::mem::take(&mut between);
+        let pair_word = pair.map(|(word, _)| word);
+        match (stages.last_mut(), steps.first().copied().or(pair_word)) {
             (Some(before), _) => before.steps = steps.join(","),
             (None, Some(step)) => {
                 return refuse(format!(
@@ -86,12 +97,20 @@ pub(super) fn stages(text: &str) -> Result<Vec<Stage<'_>>, ProblemError> {
             }
             (None, None) => {}
         }
-        stages.push(Stage { einsum: part, rows, scale, steps: String::new() });
+        let pair = pair.map(|(_, op)| op);
+        stages.push(Stage { einsum: part, rows, pair, scale, steps: String::new() });
     }
-    if let Some(word) = between.rows {
+    if let Some(word) = between.pair.map(|(word, _)| word).or(between.rows) {
         return refuse(format!(
             "chain: no contraction is behind `{word}`; a chain ends with one, so do `{word}` in a kernel of your own, with \
-             `kernels::softmax`, `rms_norm` or `layer_norm`"
+             `kernels::{}`",
+            match word {
+                "add" => "add",
+                "mul" => "multiply",
+                word if word.starts_with("softmax") => "softmax",
+                word if word.starts_with("rmsnorm") => "rms_norm",
+                _ => "layer_norm",
+            }
         ));
     }
     let count = stages.len();

@@ -5,6 +5,8 @@ mod test;
 
 use super::boundary::{Move, Passage};
 use super::kernel::ChainKernel;
+use super::pair::{Pair, TURN};
+use super::rows::Rows;
 use super::rows::passes::MADE;
 use crate::problem::Problem;
 use crate::route::steps::calls;
@@ -21,6 +23,16 @@ const STEPS: [&str; 3] = ["x", "between", "y"];
 
 /// The number of a bias among the operands of a contraction.
 pub(super) const BIAS: usize = 2;
+
+/// The number of the other tensor of a sum or a product in front of a contraction.
+pub(super) const OTHER: usize = 3;
+
+/// The mapping of the result of a plan in HBM.
+pub(super) fn in_letters(plan: &Plan) -> String {
+    let names: Vec<&str> =
+        plan.problem.tensors[2].iter().map(|&axis| plan.problem.axes[axis].name.as_str()).collect();
+    if names.is_empty() { "m![1]".to_string() } else { format!("m![{}]", names.join(", ")) }
+}
 
 /// The type of a tensor of a contraction in HBM.
 fn hbm_name(operand: usize) -> String {
@@ -77,7 +89,9 @@ impl ChainKernel {
         }
         writeln!(out)?;
         writeln!(out, "use furiosa_visa_std::prelude::*;\n")?;
-        writeln!(out, "axes![{}];\n", chain.axes_text())
+        let turn =
+            if chain.pairs.iter().any(Option::is_some) { format!(", {TURN} = 2") } else { String::new() };
+        writeln!(out, "axes![{}{turn}];\n", chain.axes_text())
     }
 
     /// What becomes of each result but the last one, a sentence each, and of an operand that a function of rows takes.
@@ -87,8 +101,9 @@ impl ChainKernel {
 
     /// What is in front of a contraction. `None`: its operands are in HBM from the start.
     fn boundary(&self, number: usize) -> Option<String> {
-        let (passage, rows) = (self.parts[number].passage.as_deref(), self.chain.rows[number].as_ref());
-        if number == 0 && rows.is_none() {
+        let (passage, has_function) =
+            (self.parts[number].passage.as_deref(), self.chain.has_function(number));
+        if number == 0 && !has_function {
             return None;
         }
         let (contraction, tensor) = self.chain.before(number);
@@ -99,7 +114,7 @@ impl ChainKernel {
             Some(passage) if passage.steps.is_empty() => {
                 format!("`{result}` stays in DM, in the layout in which the next contraction reads it")
             }
-            Some(passage) if rows.is_some() => format!(
+            Some(passage) if has_function => format!(
                 "`{result}` goes from {} to {} by {}: {} cycles as a kernel of its own",
                 place(passage.starts_in_dm()),
                 place(passage.arrives_in_dm()),
@@ -168,10 +183,15 @@ impl ChainKernel {
     /// The name of the function of a passage.
     fn way_name(&self, number: usize) -> String {
         let to = MODULES[number];
-        match (&self.chain.rows[number], number.checked_sub(1)) {
-            (None, before) => format!("{}_to_{to}", MODULES[before.unwrap_or(0)]),
-            (Some(rows), None) => format!("{}_to_{to}", rows.name()),
-            (Some(rows), Some(before)) => format!("{}_{}_{to}", MODULES[before], rows.name()),
+        let own = [
+            self.chain.pairs[number].as_ref().map(Pair::name),
+            self.chain.rows[number].as_ref().map(Rows::name),
+        ];
+        let functions: Vec<&str> = own.into_iter().flatten().collect();
+        match (functions.is_empty(), number.checked_sub(1)) {
+            (true, before) => format!("{}_to_{to}", MODULES[before.unwrap_or(0)]),
+            (false, None) => format!("{}_to_{to}", functions.join("_")),
+            (false, Some(before)) => format!("{}_{}_{to}", MODULES[before], functions.join("_")),
         }
     }
 
@@ -191,32 +211,43 @@ impl ChainKernel {
         [from, to]
     }
 
+    /// The type of the other tensor of a sum or a product.
+    fn other_type(&self, number: usize) -> String {
+        let plan = &self.placed[number - 1];
+        format!("HbmTensor<{MADE}, m![1], {}>", in_letters(plan))
+    }
+
     /// The function that brings a result to the layout of an operand.
     fn way(&self, out: &mut String, number: usize, passage: &Passage) -> core::fmt::Result {
-        let rows = self.chain.rows[number].as_ref();
         let (contraction, tensor) = self.chain.before(number);
         let mut element = self.chain.problems[contraction].element_of(tensor);
         let [from, to] = self.way_types(number, passage);
         let result = self.chain.letters(contraction, tensor);
-        match rows {
-            Some(rows) => writeln!(
+        match self.chain.has_function(number) {
+            true => writeln!(
                 out,
                 "/// `{}` of `{result}`, for the {} contraction: {}.",
-                rows.text(),
+                self.chain.function(number),
                 MODULES[number],
                 passage.name
             )?,
-            None => writeln!(
+            false => writeln!(
                 out,
                 "/// Brings `{result}` to the layout in which the {} contraction reads it: {}.",
                 MODULES[number], passage.name
             )?,
         }
-        writeln!(out, "fn {}(ctx: &mut Context, x: {from}) -> {to} {{", self.way_name(number))?;
+        let other = match &self.chain.pairs[number] {
+            Some(_) => format!(", other: &{}", self.other_type(number)),
+            None => String::new(),
+        };
+        writeln!(out, "fn {}(ctx: &mut Context, x: {from}{other}) -> {to} {{", self.way_name(number))?;
+        let mut source_type = from;
         let last = passage.steps.len() - 1;
         let mut source = STEPS[0];
         for (step, (own, place)) in passage.steps.iter().enumerate() {
-            let is_rows = |step: usize| matches!(passage.steps.get(step), Some((Move::Rows(_), _)));
+            let is_rows =
+                |step: usize| matches!(passage.steps.get(step), Some((Move::Rows(_) | Move::Pair(_), _)));
             let name = match step {
                 _ if step == last => STEPS[2],
                 _ if is_rows(step) => "made",
@@ -229,6 +260,22 @@ impl ChainKernel {
                     element = MADE;
                     own.text([source, name, &place.type_text(MADE)])
                 }
+                Move::Pair(own) => {
+                    let mut text = String::new();
+                    for (number, (step, place)) in own.way.iter().enumerate() {
+                        let Move::Step(step) = step else { continue };
+                        let brought = calls(step, MADE, place, ["other", "other"]);
+                        // Both have the same type, as the kernel names it.
+                        let (long, own_type) = (place.type_text(MADE), source_type.as_str());
+                        let turbofish = [&long, own_type].map(|name| name.replacen('<', "::<", 1));
+                        text += &match number + 1 == own.way.len() {
+                            true => brought.replace(&turbofish[0], &turbofish[1]).replace(&long, own_type),
+                            false => brought,
+                        };
+                    }
+                    element = MADE;
+                    text + &own.text([source, "other", name, &place.type_text(MADE)])
+                }
             };
             if step == last && passage.arrives_in_dm() {
                 let long = place.type_text(element);
@@ -238,14 +285,19 @@ impl ChainKernel {
                 writeln!(out, "    {line}")?;
             }
             source = name;
+            source_type = place.type_text(element);
         }
         writeln!(out, "    y\n}}\n")
     }
 
-    /// The operands and biases that are in HBM before the kernel: the contraction, the operand, or [`BIAS`], and its name.
+    /// The operands, biases and other tensors of sums and products that are in HBM before the kernel: the contraction, the operand,
+    /// [`BIAS`] or [`OTHER`], and its name.
     pub(super) fn operands(&self) -> Vec<(usize, usize, String)> {
         let mut found = Vec::new();
         for (number, sources) in self.chain.sources.iter().enumerate() {
+            if self.chain.pairs[number].as_ref().is_some_and(|pair| pair.source.is_none()) {
+                found.push((number, OTHER, format!("r{number}")));
+            }
             for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
                 found.push((number, operand, format!("{}{}", NAMES[operand], number + 1)));
             }
@@ -260,6 +312,7 @@ impl ChainKernel {
         let last = self.parts.len() - 1;
         let parameters: Vec<String> = (self.operands().iter())
             .map(|(number, operand, name)| match (self.parts[*number].passage.as_deref(), number, operand) {
+                (_, _, &OTHER) => format!("{name}: &{}", self.other_type(*number)),
                 (Some(passage), 0, 0) => format!("{name}: {}", self.way_types(0, passage)[0]),
                 _ => format!("{name}: &{}::{}", MODULES[*number], hbm_name(*operand)),
             })
@@ -276,7 +329,12 @@ impl ChainKernel {
             let module = MODULES[number];
             if part.passage.as_ref().is_some_and(|passage| !passage.steps.is_empty()) {
                 let name = if number == 0 { "x1".to_string() } else { format!("y{number}") };
-                writeln!(out, "    let {name} = {}(ctx, {name});", self.way_name(number))?;
+                let other = match self.chain.pairs[number].as_ref().map(|pair| pair.source) {
+                    Some(Some(source)) => format!(", &y{}", source + 1),
+                    Some(None) => format!(", r{number}"),
+                    None => String::new(),
+                };
+                writeln!(out, "    let {name} = {}(ctx, {name}{other});", self.way_name(number))?;
             }
             if number < last {
                 let kind = if plan.schedule.kept.result { "Kept" } else { "HbmY" };

@@ -64,14 +64,14 @@ pub fn random_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> 
                     plan = random.pick(plans);
                 }
             }
-            let has_rows = chain.rows[number].is_some();
-            // With a function of rows between, either side may be in HBM.
-            let mut chosen = |place: Option<Place>| place.filter(|_| !has_rows || random.chance(70));
+            let has_function = chain.has_function(number);
+            // With something between, either side may be in HBM.
+            let mut chosen = |place: Option<Place>| place.filter(|_| !has_function || random.chance(70));
             let to = chosen(chain.arriving(number).and_then(|operand| arriving(&plan, operand)));
             let before = parts.last_mut().filter(|_| number > 0 && chain.may_stay(number - 1));
             let leaves = before.as_ref().and_then(|part| leaving(&part.plan));
             let from = chosen(leaves.as_ref().map(|leaving| leaving.place));
-            let (from, to) = match has_rows {
+            let (from, to) = match has_function {
                 true => (from.or(passages.hbm(number)), to.or(passages.hbm(number))),
                 false => (from, to),
             };
@@ -79,7 +79,7 @@ pub fn random_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> 
                 (Some(from), Some(to)) => passages.between(number, from, to),
                 _ => None,
             };
-            if has_rows && passage.is_none() {
+            if has_function && passage.is_none() {
                 return None;
             }
             if let Some(before) = before {
@@ -130,12 +130,13 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>, bool) 
     (operands, bytes_of(results.last().expect("it has results"), output), is_rounded)
 }
 
-/// Runs a kernel on the chip, with operands and then biases: the bytes of the result, and its cycles.
+/// Runs a kernel on the chip, with operands, then biases, then the other tensors of sums and products: the bytes of the result, and its cycles.
 pub fn run(kernel: &ChainKernel, operands: Vec<Vec<u8>>) -> (Vec<u8>, u64) {
     let (mut system, location) = (System::new(SimOptions::default()), Location::caller());
     let commands = kernel.commands().unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(commands.operands.len() + commands.biases.len(), operands.len());
-    for (tensor, bytes) in commands.operands.iter().chain(&commands.biases).zip(operands) {
+    let tensors: Vec<_> = commands.operands.iter().chain(&commands.biases).chain(&commands.others).collect();
+    assert_eq!(tensors.len(), operands.len());
+    for (tensor, bytes) in tensors.into_iter().zip(operands) {
         let transfer = upload(tensor.shape.element, tensor).expect("it is the same mapping");
         system.upload(&transfer, &HostBuffer { bytes, initialised: None }, location).expect("it fits");
     }

@@ -2,11 +2,17 @@
 //! host does with the same roundings, in the cycles that were predicted.
 
 use crate::chain::{random_kernel, run, told};
+use furiosa_visa_plan::chain::pair::PairOp;
 use furiosa_visa_plan::chain::rows::{RowKind, Rows};
 use furiosa_visa_plan::chain::{Chain, ChainKernel, plan_chain};
 use furiosa_visa_plan::epilogue::Step;
 use furiosa_visa_plan::{Problem, Search};
+use furiosa_visa_rules::command::FillId;
+use furiosa_visa_rules::lower::{Stream, Tensor};
+use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};
 use furiosa_visa_rules::scalar::{ElementType, bf16};
+use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
 use reference::random::Random;
@@ -23,8 +29,11 @@ fn random_chain(random: &mut Random) -> Chain {
         ("FRONT:k; mk,nk->mn", "MN", "K"),
         ("FRONT:k; mk,fk->mf; STEP; mf,nf->mn", "MN", "KF"),
         ("mk,fk->mf; STEP; mf,nf->mn; STEP", "MN", "KF"),
-        ("mk,fk->mf; STEP, ROWS; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
+        ("mk,fk->mf; STEP, FRONT:f; mf,nf->mn; ROWS; mn,pn->mp", "MP", "KFN"),
         ("mk,fk->mf; ROWS; mf,nf->mn; mn,mf->nf", "M", "KFN"),
+        ("mk,fk->mf; STEP; mk,fk->mf; PAIR; mf,nf->mn", "MN", "KF"),
+        ("mk,fk->mf; PAIR; mf,nf->mn; PAIR, softmax; mn,pn->mp", "MP", "KFN"),
+        ("hqd,hkd->hqk; STEP, PAIR, FRONT:k; hqk,hdk->hqd", "HQ", "KD"),
     ];
     let (text, free, summed) = random.pick(&forms);
     let rows = ["scale=0.125, softmax", "softmax", "bias, softmax", "rmsnorm", "rmsnorm=0.5", "layernorm"];
@@ -32,7 +41,9 @@ fn random_chain(random: &mut Random) -> Chain {
         ["bias", "bias, silu", "relu", "silu", "gelu", "sigmoid", "tanh", "scale=0.3", "scale=-2, relu"];
     let mut made = text.to_string();
     let front = ["softmax", "rmsnorm", "layernorm=1e-3"];
-    for (word, list) in [("FRONT", &front[..]), ("ROWS", &rows[..]), ("STEP", &steps[..])] {
+    for (word, list) in
+        [("PAIR", &["add", "mul"][..]), ("FRONT", &front[..]), ("ROWS", &rows[..]), ("STEP", &steps[..])]
+    {
         while made.contains(word) {
             made = made.replacen(word, random.pick(list), 1);
         }
@@ -68,7 +79,7 @@ fn followed(problem: &Problem, sum: f32, bias: f32) -> f32 {
 fn of_rows(rows: &Rows, tensor: &[f32], sizes: &[usize], place: usize) -> Vec<f32> {
     let stride: usize = sizes[place + 1..].iter().product();
     let mut made = vec![0.0; tensor.len()];
-    for first in (0..tensor.len()).filter(|first| first / stride % rows.size == 0) {
+    for first in (0..tensor.len()).filter(|first| (first / stride).is_multiple_of(rows.size)) {
         let places = (0..rows.size).map(|k| first + k * stride);
         let row: Vec<f32> = places.clone().map(|place| tensor[place]).collect();
         let (numbers, divisor): (Vec<f32>, f32) = match rows.kind {
@@ -158,11 +169,13 @@ fn place_of(problem: &Problem, axis: usize) -> usize {
     problem.tensors[2].iter().position(|own| *own == axis).expect("the result has it")
 }
 
-/// The operands of a chain that are in HBM, then its biases, and the bytes of its result.
+/// The operands of a chain that are in HBM, then its biases and the other tensors of sums and products, and the bytes of its result.
 fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
-    let (mut operands, mut biases, mut results) = (Vec::new(), Vec::new(), Vec::<Vec<f32>>::new());
+    let (mut operands, mut biases, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let mut results = Vec::<Vec<f32>>::new();
     for (number, (problem, sources)) in chain.problems.iter().zip(&chain.sources).enumerate() {
-        let is_whole = number == 0 && chain.rows[0].is_none();
+        // Sums of whole numbers, of which no operand is a result, are exact.
+        let is_whole = *sources == [None, None] && (number > 0 || chain.rows[0].is_none());
         let mut own = |operand: usize| match sources[operand] {
             Some(source) => results[source].clone(),
             None => {
@@ -196,6 +209,19 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
         if own.is_some() {
             biases.push(bytes_of(&bias, ElementType::F32));
         }
+        if let Some(Some(pair)) = chain.pairs.get(number + 1) {
+            let other = match pair.source {
+                Some(source) => results[source].clone(),
+                None => {
+                    let values: Vec<f32> =
+                        result.iter().map(|_| random.below(9) as f32 / 2.0 - 2.0).collect();
+                    others.push(bytes_of(&values, ElementType::Bf16));
+                    values
+                }
+            };
+            let both = |own: f32, other: f32| if pair.op == PairOp::Add { own + other } else { own * other };
+            result.iter_mut().zip(other).for_each(|(own, other)| *own = rounded(both(rounded(*own), other)));
+        }
         match chain.rows.get(number + 1) {
             Some(Some(rows)) => result = of_rows(rows, &result, &sizes(2), place(rows, &problem.tensors[2])),
             Some(None) => result.iter_mut().for_each(|value| *value = rounded(*value)),
@@ -205,6 +231,7 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
     }
     let output = chain.problems.last().expect("it has contractions").output;
     operands.extend(biases);
+    operands.extend(others);
     (operands, bytes_of(results.last().expect("it has results"), output))
 }
 
@@ -298,6 +325,28 @@ fn parts_belong_to_the_contraction_before_them() {
     assert_eq!((twice.arriving(1), twice.may_stay(0)), (None, true));
 }
 
+/// The other tensor is the last earlier result with the same letters, and otherwise one in HBM.
+#[test]
+fn sums_and_products_are_of_an_earlier_result_or_of_a_tensor_in_hbm() {
+    let gate = chain("mk,fk->mf; silu; mk,fk->mf; mul; mf,nf->mn", AXES).expect("a chain");
+    assert_eq!(gate.sources, [[None, None], [None, None], [Some(1), None]]);
+    let pair = gate.pairs[2].as_ref().expect("a product");
+    assert_eq!((pair.op, pair.source), (PairOp::Multiply, Some(0)));
+    assert_eq!(gate.text(), "mk,fk->mf; silu; mk,fk->mf; mul; mf,nf->mn");
+    // The gate waits in HBM, and the product goes on.
+    assert_eq!(([0, 1].map(|number| gate.may_stay(number)), gate.arriving(2)), ([false, true], Some(0)));
+    let mask = chain("mk,fk->mf; add, scale=2, softmax; mf,nf->mn", AXES).expect_err("a step behind a sum");
+    assert!(mask.contains("`scale=2` follows `add`"), "{mask}");
+    let mask = chain("mk,fk->mf; scale=2, add, softmax; mf,nf->mn", AXES).expect("a chain");
+    assert_eq!(mask.pairs[1].as_ref().map(|pair| (pair.op, pair.source)), Some((PairOp::Add, None)));
+    // The factor is of the sums, and not of what was added.
+    assert_eq!(mask.rows[1].as_ref().map(|rows| rows.kind), Some(RowKind::Softmax { scale: 1.0 }));
+    assert_eq!(
+        (mask.problems[0].epilogue_text().as_str(), mask.problems[0].output),
+        ("scale=2", ElementType::Bf16)
+    );
+}
+
 #[test]
 fn parts_that_are_none_are_refused() {
     let refused = |text: &str, axes: &str, message: &str| {
@@ -307,7 +356,8 @@ fn parts_that_are_none_are_refused() {
         "mk,fk->mf; softmax(mf); mf,nf->mn",
         AXES,
         "`softmax(mf)` is no part; parts are contractions of two operands, as `mk,fk->mf`, steps behind them (bias, relu, \
-         silu, gelu, sigmoid, tanh, exp, scale=0.125), and softmax, rmsnorm and layernorm in front of one",
+         silu, gelu, sigmoid, tanh, exp, scale=0.125), add and mul of two tensors, and softmax, rmsnorm and layernorm in front \
+         of one",
     );
     refused(
         "mk,fk->mf; softmax:k; mf,nf->mn",
@@ -346,7 +396,33 @@ fn parts_that_are_none_are_refused() {
         "mk,fk->mf; mf,nf->mn; softmax",
         AXES,
         "no contraction is behind `softmax`; a chain ends with one, so do `softmax` in a kernel of your own, with \
-         `kernels::softmax`, `rms_norm` or `layer_norm`",
+         `kernels::softmax`",
+    );
+    refused(
+        "mk,fk->mf; mf,nf->mn; add",
+        AXES,
+        "no contraction is behind `add`; a chain ends with one, so do `add` in a kernel of your own, with `kernels::add`",
+    );
+    refused(
+        "mul; mk,fk->mf; mf,nf->mn",
+        AXES,
+        "`mul` is in front of the first contraction, but follows sums; put it behind a contraction",
+    );
+    refused(
+        "mk,fk->mf; add; mul; mf,nf->mn",
+        AXES,
+        "`mul` follows `add` without a contraction between them; leave one of them out",
+    );
+    refused(
+        "mk,fk->mf; softmax, add; mf,nf->mn",
+        AXES,
+        "`add` follows `softmax` without a contraction between them; leave one of them out",
+    );
+    refused(
+        "mk,fk->mf; mul, silu; mf,nf->mn",
+        AXES,
+        "`silu` follows `mul`, but what follows sums is in the pass that makes them; put it in front of `mul`, or behind the \
+         next contraction",
     );
     // 8 elements are a packet, and 12 are none.
     assert!(chain("mk,fk->mf; softmax:m; mf,nf->mn", "M=8,K=16,F=16,N=16").is_ok());
@@ -370,4 +446,48 @@ fn parts_that_are_none_are_refused() {
         error.to_string(),
         "dtype: `rmsnorm` makes bf16, which `mk,nk->mn` does not multiply with i8; take bf16"
     );
+}
+
+/// Two tensors of one stream are alike, and both in DM.
+#[test]
+fn other_tensors_of_a_stream_are_refused() {
+    let axes = Axes::parse("S=256,K=64,TURN=2").expect("axes");
+    let of = |text: &str| parse_mapping(text, &axes).expect("a mapping");
+    let tensor = |shape| Tensor::new(shape, 0, FillId::ANY).expect("it fits");
+    let in_dm = |element, text| tensor(Shape::dm(element, of("1"), of("1 # 2"), of("S"), of(text)));
+    let floats = in_dm(ElementType::F32, "K");
+    let refused = |turn: &str, second: &Tensor, rule: &str, part: &str| {
+        let error = Stream::begin_interleaved(of(turn), [&floats, second]).expect_err("it is refused");
+        assert_eq!(error.rule(), rule);
+        assert!(error.message().contains(part), "{error}");
+    };
+    assert!(Stream::begin_interleaved(of("TURN"), [&floats, &in_dm(ElementType::F32, "K")]).is_ok());
+    let part = "one tensor has elements `m![K]` of f32 in slice `m![S]`, but the other one `m![K]` of bf16 in slice `m![S]`";
+    refused("TURN", &in_dm(ElementType::Bf16, "K"), "interleaved tensors", part);
+    refused(
+        "TURN",
+        &in_dm(ElementType::F32, "K % 32"),
+        "interleaved tensors",
+        "but the other one `m![K % 32]` of f32",
+    );
+    refused(
+        "K",
+        &in_dm(ElementType::F32, "K"),
+        "interleave axis",
+        "has size 64, but exactly 2 tensors are interleaved",
+    );
+    let in_hbm = tensor(Shape::hbm(ElementType::F32, of("1"), of("S, K")));
+    refused("TURN", &in_hbm, "memory", "begin_interleaved: the tensor is in HBM");
+    // Both halves of a stream are the groups of an unzip.
+    let entered = || {
+        let stream = Stream::begin_interleaved(of("TURN"), [&floats, &in_dm(ElementType::F32, "K")]);
+        let stream = stream.and_then(|own| own.fetch(ElementType::F32, of("K / 8, TURN"), of("K % 8")));
+        let stream = stream.and_then(|own| own.collect(of("K / 8, TURN"), of("K % 8")));
+        stream.and_then(Stream::vector_init).expect("it derives")
+    };
+    let Expr::Symbol(turn) = of("TURN") else { panic!("an axis") };
+    assert!(entered().unzip(*turn, [of("K / 8, 1 # 2"), of("K / 8")]).is_ok());
+    let error =
+        entered().unzip(*turn, [of("K / 8, 1 # 2"), of("K / 8, TURN")]).expect_err("the axis is there");
+    assert!(error.message().starts_with("vector_intra_slice_unzip: SplitTime is "), "{error}");
 }

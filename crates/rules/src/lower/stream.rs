@@ -14,7 +14,7 @@ use crate::engine::commit_stages::{
     CommitCastRequest, CommitStages, CommitTrimRequest, derive_commit_cast, derive_commit_trim,
 };
 use crate::engine::contraction::{AlignConfig, ContractConfig};
-use crate::engine::fetch::{FetchRequest, check_packet, check_units, derive_fetch};
+use crate::engine::fetch::{FetchRequest, check_interleave, check_packet, check_units, derive_fetch};
 use crate::engine::register_file::{TrfLoadRequest, derive_trf_load};
 use crate::engine::switch::{SwitchConfig, SwitchRequest, derive_switch, derive_switch_to};
 use crate::engine::transpose::{TransposeRequest, derive_transpose};
@@ -116,6 +116,40 @@ impl Stream {
             contract: None,
             stages: CommitStages::NONE,
         })
+    }
+
+    /// Begins a stream of two tensors in the main context: `first` where the axis is 0, `second` where it is 1. The fetch puts the
+    /// axis into its time.
+    ///
+    /// # Errors
+    /// The refusals of `begin_interleaved`, and one of tensors in another memory, or of other types or mappings.
+    pub fn begin_interleaved(axis: &'static Expr, [first, second]: [&Tensor; 2]) -> Result<Self, PlanError> {
+        const OPERATION: &str = "begin_interleaved";
+        second.check_memory(OPERATION, Memory::Dm)?;
+        let of = |tensor: &Tensor| (tensor.shape.element_type, tensor.units(), tensor.shape.element);
+        if of(first) != of(second) {
+            refuse!(
+                "interleaved tensors",
+                "begin_interleaved: one tensor has elements {} of {} in slice {}, but the other one {} of {} in slice {}; help: \
+                 bring both to the same type and mapping",
+                (
+                    first.shape.element,
+                    first.shape.element_type.name(),
+                    first.shape.slice,
+                    second.shape.element,
+                    second.shape.element_type.name(),
+                    second.shape.slice
+                ),
+            );
+        }
+        if let Expr::Symbol(axis) = axis {
+            let [chip, cluster, slice] = first.units();
+            check_interleave(*axis, &[chip, cluster, slice, first.shape.element])?;
+        }
+        let mut stream = Self::begin(first, false)?;
+        stream.time = axis;
+        stream.pass.second = Some(second.region);
+        Ok(stream)
     }
 
     /// The last call.
@@ -222,6 +256,7 @@ impl Stream {
         let request = FetchRequest {
             sub_context: self.sub_context,
             windows: self.windows,
+            begin: self.time,
             ..FetchRequest::new(self.element, output, self.packet, time, packet)
         };
         check_packet(&request)?;

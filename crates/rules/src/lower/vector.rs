@@ -4,12 +4,13 @@ use super::{Position, Stream, Tensor};
 use crate::command::{Memory, OperandSource, ReduceOperator, StreamShape, VectorStep, VrfOperand};
 use crate::engine::vector::inter::{InterSliceRequest, derive_inter_slice};
 use crate::engine::vector::operand::{StashRead, derive_operand_of, derive_stash_of};
+use crate::engine::vector::pair::{self, UnzipRequest, derive_unzip};
 use crate::engine::vector::valid_count::{Narrowing, derive_valid_count};
 use crate::engine::vector::{
     BranchMode, ReduceRequest, VectorPacketRequest, derive_branch, derive_reduce, derive_way8, inter, reduce,
 };
 use crate::error::{PlanError, refuse};
-use crate::mapping::{Expr, Ident};
+use crate::mapping::{Axis, Expr, Ident};
 use crate::scalar::VeScalarKind;
 
 impl Stream {
@@ -37,6 +38,25 @@ impl Stream {
         derive_way8(OPERATION, self.packet)?;
         let branch = derive_branch(mode, self.kind(OPERATION)?, self.mappings())?;
         self.add(OPERATION, VectorStep::Branch(branch))
+    }
+
+    /// Makes two groups of the stream: its halves along an axis of 2 in time. `tile_time` is its time with `1 # 2` in the place of
+    /// the axis, `split_time` that without the axis. A step with [`VectorStep::Zip`] joins them.
+    ///
+    /// # Errors
+    /// The refusals of `vector_intra_slice_unzip`.
+    pub fn unzip(self, axis: Axis, [tile_time, split_time]: [&'static Expr; 2]) -> Result<Self, PlanError> {
+        self.check_order(pair::OPERATION, &[Position::Vector])?;
+        let (time, packet) = (self.time, self.packet);
+        let step = derive_unzip(&UnzipRequest {
+            axis: axis.name,
+            size: axis.size,
+            time,
+            tile_time,
+            split_time,
+            packet,
+        })?;
+        Ok(self.add(pair::OPERATION, VectorStep::Unzip { step })?.at(Position::Vector, [split_time, packet]))
     }
 
     /// A tensor in the VRF as an operand of the stream.
@@ -72,7 +92,7 @@ impl Stream {
     }
 
     /// Adds a step of the Vector Engine that leaves the mappings as they are: an operator, a conversion, the stash, a
-    /// reinterpretation.
+    /// reinterpretation, a zip of two groups.
     /// `operation` is the call, for messages.
     ///
     /// # Errors
@@ -88,6 +108,7 @@ impl Stream {
                 | VectorStep::FxpToFp { .. }
                 | VectorStep::FpToFxp { .. }
                 | VectorStep::Reinterpret
+                | VectorStep::Zip { .. }
         );
         if !keeps_mappings {
             refuse!(

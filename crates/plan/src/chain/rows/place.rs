@@ -128,28 +128,38 @@ fn rows_spread(rows: &Rows, order: &Parts, cluster: &'static Expr, values: &Valu
     Some(Place::Dm { cluster, slice, element: innermost(rows, &inside, values)? })
 }
 
-/// The places between two sides in which the passes of a function may read rows: those of both sides, with rows innermost, and rows
-/// spread over the slices of the clusters of both sides, of one cluster, and of halves of the outermost other axis.
-pub fn places(rows: &Rows, [from, to]: [&Place; 2], values: &Values) -> Vec<Place> {
+/// Mappings of clusters between two sides: those of both, halves of the outermost of some axes, and one cluster.
+pub fn clusters(sides: [&Place; 2], axes: &[&String], values: &Values) -> Vec<&'static Expr> {
     let mut clusters: Vec<&'static Expr> = Vec::new();
-    let mut found: Vec<Option<Place>> = Vec::new();
-    for side in [from, to] {
+    for side in sides {
         if let Place::Dm { cluster, .. } = side {
-            found.extend([Some(*side), reordered(rows, side, values)]);
             clusters.push(cluster);
         }
     }
-    let other = rows.tensor.iter().filter(|axis| **axis != rows.axis);
-    let halves = other.filter_map(|axis| {
+    let halves = axes.iter().filter_map(|axis| {
         let size = values.of(axis)?.size();
         (size.is_multiple_of(spec::CLUSTERS) && size > 1)
             .then(|| values.of(&format!("{axis} / {}", size / spec::CLUSTERS)))?
     });
     clusters.extend(halves.take(1));
     clusters.extend(values.of(&format!("1 # {}", spec::CLUSTERS)));
-    for side in [from, to] {
+    clusters
+}
+
+/// The places between two sides in which the passes of a function may read rows: those of both sides, with rows innermost,
+/// and rows spread over the slices of [`clusters`].
+pub fn places(rows: &Rows, sides: [&Place; 2], values: &Values) -> Vec<Place> {
+    let mut found: Vec<Option<Place>> = Vec::new();
+    for side in sides {
+        if let Place::Dm { .. } = side {
+            found.extend([Some(*side), reordered(rows, side, values)]);
+        }
+    }
+    let others: Vec<&String> = rows.tensor.iter().filter(|axis| **axis != rows.axis).collect();
+    for side in sides {
         let Some(order) = order_of(side) else { continue };
-        found.extend(clusters.iter().map(|cluster| rows_spread(rows, &order, cluster, values)));
+        let clusters = clusters(sides, &others, values).into_iter();
+        found.extend(clusters.map(|cluster| rows_spread(rows, &order, cluster, values)));
     }
     let mut known: Vec<Place> = Vec::new();
     for place in found.into_iter().flatten() {

@@ -1,6 +1,7 @@
 //! The test of a kernel for a chain: its values beside those of the host, and its cycles.
 
-use super::{BIAS, ChainKernel, MODULES, hbm_name};
+use super::{BIAS, ChainKernel, MODULES, OTHER, hbm_name, in_letters};
+use crate::chain::pair::{Pair, PairOp};
 use crate::chain::rows::{RowKind, Rows};
 use crate::epilogue::Step;
 use crate::problem::{Problem, Role};
@@ -37,6 +38,9 @@ impl ChainKernel {
         }
         writeln!(out, "    products: u64,\n}}\n")?;
         for number in 0..self.parts.len() {
+            if let Some(pair) = &self.chain.pairs[number] {
+                self.pair_on_host(out, number, pair)?;
+            }
             if let Some(rows) = &self.chain.rows[number] {
                 self.rows_on_host(out, number, rows)?;
             }
@@ -55,7 +59,42 @@ impl ChainKernel {
                 step => !step.is_rounded(),
             })
         };
-        chain.rows.iter().all(Option::is_none) && chain.problems.iter().enumerate().all(is_exact)
+        let has_function = (0..=last).any(|number| chain.has_function(number));
+        !has_function && chain.problems.iter().enumerate().all(is_exact)
+    }
+
+    /// The function of the host that makes what a contraction takes of the result of another one.
+    fn name_of_taken(&self, source: usize) -> String {
+        match &self.chain.rows[source + 1] {
+            Some(rows) => Self::name_of_rows(source + 1, rows),
+            None => self.name_before_rows(source),
+        }
+    }
+
+    /// The same without a function of rows.
+    fn name_before_rows(&self, source: usize) -> String {
+        match &self.chain.pairs[source + 1] {
+            Some(pair) => format!("{}_for_{}_on_host", pair.name(), MODULES[source + 1]),
+            None => format!("{}_on_host", MODULES[source]),
+        }
+    }
+
+    /// The function of an element of a sum or a product on the host.
+    fn pair_on_host(&self, out: &mut String, number: usize, pair: &Pair) -> core::fmt::Result {
+        let before = number - 1;
+        let other = match pair.source {
+            Some(source) => format!("{}(host, place)", self.name_of_taken(source)),
+            None => {
+                let operands = self.operands();
+                let own = operands.iter().position(|(part, own, _)| (*part, *own) == (number, OTHER));
+                format!("host.operands[{}][place]", own.unwrap_or(0))
+            }
+        };
+        let op = if pair.op == PairOp::Add { "+" } else { "*" };
+        writeln!(out, "/// An element of `{}` behind `{}` on the host.", self.result(before), pair.name())?;
+        writeln!(out, "fn {}(host: &mut Host, place: usize) -> f32 {{", self.name_before_rows(before))?;
+        writeln!(out, "    let (own, other) = ({}_on_host(host, place), {other});", MODULES[before])?;
+        writeln!(out, "    bf16::from_f32(own {op} other).to_f32()\n}}\n")
     }
 
     fn name_of_rows(number: usize, rows: &Rows) -> String {
@@ -80,15 +119,18 @@ impl ChainKernel {
         writeln!(out, "    let first = place / {0} * {0} + place % {stride};", size * stride)?;
         let value = match number.checked_sub(1) {
             None => "host.operands[0][place]".to_string(),
-            Some(before) => format!("{}_on_host(host, place)", MODULES[before]),
+            Some(before) => format!("{}(host, place)", self.name_before_rows(before)),
         };
         writeln!(out, "    let places = (0..{size}).map(|k| first + k * {stride});")?;
         writeln!(out, "    let row: Vec<f32> = places.clone().map(|place| {value}).collect();")?;
         match rows.kind {
             RowKind::Softmax { scale } => {
                 writeln!(out, "    let greatest = row.iter().copied().fold(f32::MIN, f32::max);")?;
-                let factor = if scale == 1.0 { String::new() } else { format!(" * {scale:?}") };
-                writeln!(out, "    let power = |x: &f32| f64::from((x - greatest){factor}).exp() as f32;")?;
+                let difference = match scale == 1.0 {
+                    true => "x - greatest".to_string(),
+                    false => format!("(x - greatest) * {scale:?}"),
+                };
+                writeln!(out, "    let power = |x: &f32| f64::from({difference}).exp() as f32;")?;
                 writeln!(out, "    let made: Vec<f32> = row.iter().map(power).collect();")?;
                 writeln!(out, "    let divisor: f32 = made.iter().sum();")?;
             }
@@ -130,10 +172,7 @@ impl ChainKernel {
                 return format!("{}(host, {at})", Self::name_of_rows(0, rows));
             }
             match self.chain.sources[number][operand] {
-                Some(source) => match &self.chain.rows[source + 1] {
-                    Some(rows) => format!("{}(host, {at})", Self::name_of_rows(source + 1, rows)),
-                    None => format!("{}_on_host(host, {at})", MODULES[source]),
-                },
+                Some(source) => format!("{}(host, {at})", self.name_of_taken(source)),
                 None => {
                     let own = operands.iter().position(|(part, own, _)| (*part, *own) == (number, operand));
                     format!("host.operands[{}][{at}]", own.unwrap_or(0))
@@ -197,6 +236,7 @@ impl ChainKernel {
             let (problem, most) = (&chain.problems[*number], NUMBERS[usize::from(*number > 0)]);
             let count = match (*operand, problem.bias_axis()) {
                 (BIAS, Some(axis)) => problem.axes[axis].size,
+                (OTHER, _) => chain.problems[*number - 1].elements(2),
                 (operand, _) => problem.elements(operand),
             };
             writeln!(out, "        numbers({count}, {}, {most}),", seed + 1)?;
@@ -212,6 +252,8 @@ impl ChainKernel {
             out,
             "        let mut ctx = Context::with(SimOptions {{ chips: Some(1), ..SimOptions::default() }});"
         )?;
+        let others = self.commands().map(|commands| commands.others).unwrap_or_default();
+        let mut others = others.iter();
         for (index, (number, operand, name)) in operands.iter().enumerate() {
             let plan = &self.placed[*number];
             if let (BIAS, Some(bias), Some(place)) = (*operand, &plan.layout.bias, plan.schedule.bias) {
@@ -224,6 +266,19 @@ impl ChainKernel {
                     out,
                     "        let d{name}: {}::HbmBias = d{name}.to_hbm(&mut ctx.pdma, {}).await;",
                     MODULES[*number], place.hbm
+                )?;
+                continue;
+            }
+            if *operand == OTHER {
+                let (element, mapping) = (result.element, in_letters(&self.placed[*number - 1]));
+                writeln!(
+                    out,
+                    "        let d{name} = HostTensor::<{element}, {mapping}>::from_slice(&made(&operands[{index}]));"
+                )?;
+                let address = others.next().map_or(0, |tensor| tensor.region.address);
+                writeln!(
+                    out,
+                    "        let d{name}: HbmTensor<{element}, m![1], {mapping}> = d{name}.to_hbm(&mut ctx.pdma, {address}).await;"
                 )?;
                 continue;
             }
