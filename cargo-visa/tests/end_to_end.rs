@@ -218,7 +218,7 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
     // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
-    // both; bias and activation behind sums over slices. Of the later surface: sums over slices, weights that stream, and batches.
+    // both; bias and activation behind sums over slices; the same over chips. Of the later surface: sums over slices, weights that stream, and batches.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
         "mk,nk->mn M=96,N=4096,K=2048 --dtype i8 --role w=trf",
@@ -231,6 +231,7 @@ fn plans_are_tests_of_a_crate() {
         "mk,kn->mn M=256,N=512,K=256 --dtype i8 --role w=trf",
         "km,kn->mn M=128,N=64,K=128 --dtype bf16 --out bf16 --role w=trf",
         "mk,nk->mn M=64,N=64,K=512 --dtype bf16 --out bf16 --epilogue bias,silu",
+        "mk,nk->mn M=64,N=256,K=128 --dtype bf16 --out bf16 --epilogue bias,silu --chips 4",
         "mk,nk->mn M=64,N=64,K=512 --dtype i8 --surface opt",
         "mk,nk->mn M=1024,N=1024,K=1024 --dtype i8 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",
