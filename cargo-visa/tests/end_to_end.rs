@@ -218,7 +218,8 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
     // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
-    // both; bias and activation behind sums over slices; windows. Of the later surface: sums over slices, weights that stream, and batches.
+    // both; bias and activation behind sums over slices; windows; bias and activation over chips. Of the later surface: sums over
+    // slices, weights that stream, and batches.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
         "mk,nk->mn M=96,N=4096,K=2048 --dtype i8 --role w=trf",
@@ -232,6 +233,7 @@ fn plans_are_tests_of_a_crate() {
         "km,kn->mn M=128,N=64,K=128 --dtype bf16 --out bf16 --role w=trf",
         "mk,nk->mn M=64,N=64,K=512 --dtype bf16 --out bf16 --epilogue bias,silu",
         "nhwc,fyxc->nhwf N=2,H=8,W=4,C=64,F=16,Y=3,X=3 --dtype i8 --windows H+Y,W+X",
+        "mk,nk->mn M=64,N=256,K=128 --dtype bf16 --out bf16 --epilogue bias,silu --chips 4",
         "mk,nk->mn M=64,N=64,K=512 --dtype i8 --surface opt",
         "mk,nk->mn M=1024,N=1024,K=1024 --dtype i8 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",

@@ -62,6 +62,8 @@ fn what_is_fixed_is_in_the_kernel() {
     ] {
         assert!(kernel.contains(part), "{part}: {kernel}");
     }
+    let explained = plan(&[&fixed[..], &["--explain", "1"]].concat()).stdout;
+    assert!(explained.contains("| w in HBM ") && explained.contains("m![N, M # 32]"), "{explained}");
     // Runs of 4 bytes.
     let none = plan(&["--in", "w: K / 4, N, K % 4", "--slice", "M"]);
     assert_eq!(none.code, 2);

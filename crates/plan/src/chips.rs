@@ -23,7 +23,8 @@ impl Problem {
     /// The parts of a problem that chips have, for each way to spread axes of the result over `chips` chips.
     ///
     /// # Errors
-    /// Refuses more chips than a system has, and axes of the result that chips do not divide.
+    /// Refuses more chips than a system has, axes of the result that chips do not divide, and layouts in HBM that are not those
+    /// of the letters.
     pub fn over_chips(&self, chips: usize) -> Result<Vec<Self>, ProblemError> {
         let most = spec::MAX_CHIPS;
         if chips == 0 || chips > most {
@@ -43,6 +44,12 @@ impl Problem {
             ways.into_iter().filter(|(_, left)| *left == 1).map(|(problem, _)| problem).collect::<Vec<_>>()
         };
         let found = ways(chips);
+        if chips > 1 && !self.layouts_text().is_empty() {
+            return Err(ProblemError(format!(
+                "chips: the layouts `{}` are those of one chip; leave them out, or take 1 chip",
+                self.layouts_text()
+            )));
+        }
         if !found.is_empty() {
             return Ok(found);
         }
@@ -129,13 +136,19 @@ impl Problem {
 /// The best plans of all ways to spread a problem over `chips` chips. The bound of a way is that of its part.
 ///
 /// # Errors
-/// As [`Problem::over_chips`].
+/// As [`Problem::over_chips`]; refuses digits that are fixed, if there are several chips.
 pub fn search_over_chips(
     problem: &Problem,
     chips: usize,
     options: &Search<'_>,
 ) -> Result<Outcome, ProblemError> {
     let parts = problem.over_chips(chips)?;
+    if let (2.., Some(fixed)) = (chips, options.fixed) {
+        return Err(ProblemError(format!(
+            "chips: {} is fixed on one chip; leave it out, or take 1 chip",
+            fixed.text()
+        )));
+    }
     Ok(best_of(parts, options, search))
 }
 

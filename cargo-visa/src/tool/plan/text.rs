@@ -188,6 +188,10 @@ pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
         _ => vec![("Chip", &layout.chip)],
     };
     mappings.extend([("Cluster", &layout.cluster), ("Slice", &layout.slice)]);
+    if !plan.problem.layouts_text().is_empty() {
+        let names = ["x in HBM", "w in HBM", "result in HBM"];
+        mappings.extend(names.into_iter().zip(layout.stored.iter().map(|stored| &stored.element)));
+    }
     // Where a pass turns an operand, it is in DM in two orders.
     let brought = [("stream as brought", &layout.stream), ("weights as brought", &layout.weights)];
     mappings.extend(

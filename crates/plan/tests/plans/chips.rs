@@ -2,7 +2,7 @@
 
 use crate::values::compare;
 use crate::{choices, random_problem};
-use furiosa_visa_plan::{Plan, Problem, Search, search, search_over_chips};
+use furiosa_visa_plan::{Fixed, Plan, Problem, Search, search, search_over_chips};
 use furiosa_visa_rules::scalar::ElementType::{Bf16, I8};
 use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
@@ -93,6 +93,19 @@ fn chips_divide_axes_of_the_result() {
             ),
         );
     }
+    let own = problem.clone().with_layouts("w: K, N").expect("it is a layout");
+    assert!(own.over_chips(1).is_ok());
+    assert_eq!(
+        own.over_chips(2).expect_err("it is wrong").to_string(),
+        "chips: the layouts `w: K, N` are those of one chip; leave them out, or take 1 chip"
+    );
+    let fixed = Fixed::new(&problem, Some("K / 32"), None, None).expect("there are such choices");
+    let options = Search { fixed: Some(&fixed), ..Search::default() };
+    assert!(search_over_chips(&problem, 1, &options).is_ok());
+    assert_eq!(
+        search_over_chips(&problem, 2, &options).expect_err("it is wrong").to_string(),
+        "chips: m![K / 32] in Slice is fixed on one chip; leave it out, or take 1 chip"
+    );
     for chips in [0, 9] {
         refused(chips, &format!("chips: {chips} chips are no system; take 1 to 8"));
     }

@@ -168,6 +168,32 @@ fn the_innermost_digit_decides_what_is_turned() {
     assert!(outcome.plans.is_empty() && outcome.space.refused.contains_key("DMA run"), "{:?}", outcome.space);
 }
 
+/// A tile of one row needs no steps between rows, but DMA does not start at every byte.
+#[test]
+fn tiles_that_dma_does_not_start_at_are_refused() {
+    let of = |layout: &str| {
+        let problem = problem("mk,nk->mn", "M=2,N=8,K=64", layout);
+        let split = |padded, extents| Split { padded, extents };
+        let choice = Choice {
+            weights: 1,
+            splits: vec![split(2, [2, 1, 1, 1, 1]), split(64, [1, 1, 1, 1, 64]), split(8, [1, 1, 1, 1, 8])],
+            weights_inside: false,
+            stream_spread: None,
+            weights_spread: None,
+            sums: Sums::Whole,
+            gather: None,
+        };
+        Plan::of(&problem, choice, Profile::default()).map(|_| ())
+    };
+    assert_eq!(of("x: M, K # 72"), Ok(()));
+    assert_eq!(
+        of("x: M, K # 68"),
+        Err("DMA: tiles of `m![M, K # 68]` along `m![M]` are 68 bytes apart, but a transfer from HBM to DM starts at multiples \
+             of 8; help: pad the innermost axis of the tensor in HBM"
+            .to_string())
+    );
+}
+
 #[test]
 fn what_is_no_layout_is_refused_with_the_edit() {
     let refused = |text: &str, message: &str| {
