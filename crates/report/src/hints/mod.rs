@@ -61,7 +61,7 @@ use furiosa_visa_clock::occasions::{Counts, LineKey, key, order};
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::are_alike;
 use furiosa_visa_clock::schedule::Work;
-use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind};
 use furiosa_visa_rules::spec::{HBM_UNIT_BYTES, TRF_BANK_ROWS};
 use moved::Moves;
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
@@ -321,8 +321,11 @@ impl Report {
         let (mut clock, mut alike) =
             (DmaClock::new(Model { profile: self.profile, numbers: self.numbers }), Alike::default());
         let mut whole = WholeUnits::default();
+        let exchanged = exchanged(&program);
         for (&line_key, line) in &program.lines {
-            candidates.extend(of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole));
+            let mut of_line = of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole);
+            of_line.retain(|own| own.kind != HintKind::ShortRuns || !is_exchanged(line, &exchanged));
+            candidates.extend(of_line);
         }
         let model = Model { profile: self.profile, numbers: self.numbers };
         let mut moves = Moves::new(CommandClock::new(model).with_channels(self.channels));
@@ -360,6 +363,20 @@ impl Report {
         padding_first(&mut hints);
         hints
     }
+}
+
+/// Tensors that slices give to others: their layout is that of a switch.
+fn exchanged(program: &Program<'_>) -> BTreeSet<FillId> {
+    let records = program.lines.values().flat_map(|line| &line.records);
+    let across = records.filter(|record| record.amount.pass.is_some_and(|pass| pass.crosses_slices));
+    across.flat_map(|record| record.accesses.iter().map(|access| access.tensor.fill)).collect()
+}
+
+fn is_exchanged(line: &Line<'_>, exchanged: &BTreeSet<FillId>) -> bool {
+    let accesses = line.records.iter().flat_map(|record| record.accesses.iter());
+    accesses
+        .filter(|access| access.memory == MemoryKind::Dm)
+        .any(|access| exchanged.contains(&access.tensor.fill))
 }
 
 /// Keeps the best one of edits that exclude each other: those of the slices of a kernel, and those of a load.

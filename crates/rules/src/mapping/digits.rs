@@ -310,6 +310,21 @@ pub fn split_axis(axis: Axis, below: usize) -> Option<[Axis; 2]> {
     Some([named(0, axis.size / below), named(1, below)])
 }
 
+/// A mapping with another axis in the place of one.
+pub fn with_axis(expr: &'static Expr, from: Axis, to: Axis) -> &'static Expr {
+    let again = |inner: &'static Expr| with_axis(inner, from, to);
+    match *expr {
+        Expr::Symbol(axis) if axis == from => kept(Expr::Symbol(to)),
+        Expr::Identity | Expr::Symbol(_) => expr,
+        Expr::Stride(inner, n) => kept(Expr::Stride(again(inner), n)),
+        Expr::Modulo(inner, n) => kept(Expr::Modulo(again(inner), n)),
+        Expr::Resize(inner, n) => kept(Expr::Resize(again(inner), n)),
+        Expr::Padding(inner, n) => kept(Expr::Padding(again(inner), n)),
+        Expr::Margin(inner, lead, trail) => kept(Expr::Margin(again(inner), lead, trail)),
+        Expr::Pair(outer, inner) => kept(Expr::Pair(again(outer), again(inner))),
+    }
+}
+
 /// The value of one list outside of another one.
 pub fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
     match (outer, inner) {
