@@ -13,7 +13,7 @@
 //! becomes two axes: one of the clusters, and one of what is below.
 
 use super::moved::{Moved, Moves};
-use super::slices::{self, Edit, Other};
+use super::slices::{self, Edit, Kernel, Other};
 use super::{Candidate, Change, HintKind, Line, LineKey, Program, pass};
 use furiosa_visa_clock::hazards::{Access, OperationNumber};
 use furiosa_visa_clock::numbers::Number;
@@ -32,7 +32,7 @@ use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
 use std::collections::{BTreeSet, HashMap};
 
-/// Maximum number of legal forms that are timed.
+/// Maximum number of legal forms that are timed, and of loads of a line that are looked at for an edit of the kernel.
 const FORMS: usize = 12;
 
 /// A load, and the pass that reads what it has loaded.
@@ -370,9 +370,9 @@ fn readers<'a>(records: &[&'a Record]) -> Readers<'a> {
 /// The candidates of all lines that load copies.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for records in slices::kernels(program).into_values() {
-        let readers = readers(&records);
-        let lines: BTreeSet<LineKey> = records.iter().map(|record| key(record)).collect();
+    for kernel in Kernel::all(program).into_values() {
+        let readers = readers(&kernel.records);
+        let lines: BTreeSet<LineKey> = kernel.records.iter().map(|record| key(record)).collect();
         for line in lines {
             let own = (line, &program.lines[&line]);
             let plain = of_line(own, &readers, None, moves);
@@ -382,8 +382,8 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
             }
             found.extend(plain);
             for edit in edits {
-                if let Some(around) = own.1.records.iter().find_map(|load| edit(load))
-                    && let Some(cycles) = around.edit.cycles(&records, moves)
+                if let Some(around) = own.1.records.iter().take(FORMS).find_map(|load| edit(load))
+                    && let Some(cycles) = around.edit.cycles(&kernel, moves)
                 {
                     found.extend(of_line(own, &readers, Some((around, cycles)), moves));
                 }

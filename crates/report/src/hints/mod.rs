@@ -9,6 +9,15 @@
 //!                         └─ #3 in runs of 256 bytes ──── schedule ──   6 290 cycles ─┴─ saving
 //! ```
 //!
+//! | module | edits |
+//! |---|---|
+//! | `transfer` | longer runs, starts at whole units: even transfers, without a look at mappings |
+//! | `padding`, `gathered` | rows padded in HBM; a move in DM before a store |
+//! | `slices`, `broadcast` | other slices and clusters for a kernel; a switch behind a load |
+//! | `pass`, `replay` | passes with other stages; operations in another order |
+//!
+//! Edits of mappings are derived by the rules, every transfer and load anew (`moved`): what they refuse is no hint.
+//!
 //! # The banks of DM
 //!
 //! | edit | at the banks |

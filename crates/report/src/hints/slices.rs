@@ -161,11 +161,11 @@ impl Edit {
     }
 
     /// Cycles of all operations of a kernel that change. `None`: the edit is not legal for all of them.
-    pub fn cycles(&self, records: &[&Record], moves: &mut Moves) -> Option<HashMap<OperationNumber, u64>> {
+    pub fn cycles(&self, kernel: &Kernel<'_>, moves: &mut Moves) -> Option<HashMap<OperationNumber, u64>> {
         let mut cycles = HashMap::new();
-        for record in records {
-            if let Some(after) = self.cycles_of(record, moves)? {
-                cycles.insert(record.number, after);
+        for alike in &kernel.alike {
+            if let Some(after) = self.cycles_of(alike.first()?, moves)? {
+                cycles.extend(alike.iter().map(|record| (record.number, after)));
             }
         }
         Some(cycles)
@@ -297,20 +297,43 @@ fn layouts<'a>(records: &[&'a Record]) -> Vec<Layout<'a>> {
     found
 }
 
-/// The records of each kernel, in order.
-pub(super) fn kernels<'a>(program: &Program<'a>) -> BTreeMap<&'static str, Vec<&'a Record>> {
-    let mut kernels: BTreeMap<&'static str, Vec<&'a Record>> = BTreeMap::new();
-    for (line, own) in &program.lines {
-        kernels.entry(line.0).or_default().extend(&own.records);
+/// The records of a kernel.
+#[derive(Default)]
+pub(super) struct Kernel<'a> {
+    /// All of them, in order.
+    pub records: Vec<&'a Record>,
+    /// Those of a line with the same mappings and cycles, each in order.
+    alike: Vec<Vec<&'a Record>>,
+}
+
+impl<'a> Kernel<'a> {
+    /// The records of each kernel.
+    pub fn all(program: &Program<'a>) -> BTreeMap<&'static str, Self> {
+        let mut kernels: BTreeMap<&'static str, Self> = BTreeMap::new();
+        for (line, own) in &program.lines {
+            let kernel = kernels.entry(line.0).or_default();
+            kernel.records.extend(&own.records);
+            let mut alike: HashMap<_, Vec<&'a Record>> = HashMap::new();
+            for record in &own.records {
+                let mappings = record.accesses.iter().flat_map(|access| access.tensor.mappings.known());
+                let mappings: Vec<*const Expr> = mappings.map(core::ptr::from_ref).collect();
+                alike.entry((mappings, record.timing.cycles())).or_default().push(record);
+            }
+            kernel.alike.extend(alike.into_values());
+        }
+        for kernel in kernels.values_mut() {
+            kernel.records.sort_by_key(|record| record.number);
+            kernel.alike.sort_by_key(|alike| alike[0].number);
+        }
+        kernels
     }
-    kernels.values_mut().for_each(|records| records.sort_by_key(|record| record.number));
-    kernels
 }
 
 /// The candidates of all kernels.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for records in kernels(program).into_values() {
+    for kernel in Kernel::all(program).into_values() {
+        let records: Vec<&Record> = kernel.alike.iter().filter_map(|alike| alike.first().copied()).collect();
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle = records.iter().any(|record| is_pass(&record))
@@ -332,7 +355,7 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
             }
         }
         for (edit, kind, layout) in edits {
-            let Some(cycles) = edit.cycles(&records, moves) else { continue };
+            let Some(cycles) = edit.cycles(&kernel, moves) else { continue };
             let line = key(layout.first);
             let changes = edit.changes(layout.slice, layout.element);
             found.push(candidate(
