@@ -378,7 +378,8 @@ impl Report {
 fn exchanged(program: &Program<'_>) -> BTreeSet<FillId> {
     let records = program.lines.values().flat_map(|line| &line.records);
     let across = records.filter(|record| record.amount.pass.is_some_and(|pass| pass.crosses_slices));
-    across.flat_map(|record| record.accesses.iter().map(|access| access.tensor.fill)).collect()
+    let read = across.flat_map(|record| record.accesses.iter().filter(|access| !access.write));
+    read.map(|access| access.tensor.fill).collect()
 }
 
 fn is_exchanged(line: &Line<'_>, exchanged: &BTreeSet<FillId>) -> bool {
@@ -401,7 +402,7 @@ fn one_of_a_kernel(hints: &mut Vec<Hint>) {
     });
 }
 
-/// Leaves out longer runs where padding, which is one mapping, does most of it.
+/// Leaves out edits of a line without mappings where padding, which is one mapping, does most of it.
 fn padding_first(hints: &mut Vec<Hint>) {
     let is_padding = |hint: &&Hint| {
         matches!(hint.kind, HintKind::PartialWrites | HintKind::SplitReads) && !hint.changes.is_empty()
@@ -410,7 +411,8 @@ fn padding_first(hints: &mut Vec<Hint>) {
     let padded: Vec<_> = hints.iter().filter(is_padding).map(|hint| (line(hint), hint.saving)).collect();
     hints.retain(|hint| {
         let does_most = |(other, saving): &(LineKey, u64)| *other == line(hint) && 2 * saving >= hint.saving;
-        hint.kind != HintKind::ShortRuns || !padded.iter().any(does_most)
+        let is_other = hint.kind == HintKind::ShortRuns || hint.kind == HintKind::PartialWrites;
+        !is_other || !hint.changes.is_empty() || !padded.iter().any(does_most)
     });
 }
 

@@ -337,7 +337,7 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle = records.iter().any(|record| is_pass(&record))
-            && !records.iter().filter(is_pass).any(|record| in_cluster(record));
+            && !records.iter().filter(is_pass).any(in_cluster);
         let mut edits: Vec<(Edit, HintKind, Layout<'_>)> = Vec::new();
         for layout in layouts(&records) {
             let Layout { slice, element, first } = layout;
