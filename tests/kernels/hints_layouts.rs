@@ -295,6 +295,140 @@ mod scaled {
     }
 }
 
+/// Scales that 200 of 256 slices share: no switch pads copies, so the axis has to have 256.
+mod ragged_copies {
+    use super::*;
+
+    macro_rules! kernel {
+        ($name:ident, $rows:literal, $load:expr) => {
+            mod $name {
+                use super::*;
+                axes![R = $rows, N = 512];
+
+                pub fn run() -> Report {
+                    report(|ctx| {
+                        let x = uploaded::<f32, m![R, N]>(ctx);
+                        let scale = uploaded::<f32, m![N]>(ctx);
+                        let x = x.to_dm::<m![1 # 2], m![R # 256], m![N]>(&mut ctx.tdma, AUTO);
+                        let load: fn(&mut Context, HbmTensor<f32, m![1], m![N]>) -> _ = $load;
+                        let scale: VrfTensor<f32, m![1], m![1 # 2], m![R # 256], m![N]> = load(ctx, scale);
+                        let y = (ctx.main.begin(x.view()).fetch::<f32, m![N / 8], m![N % 8]>())
+                            .collect::<m![N / 8], m![N % 8]>()
+                            .vector_init()
+                            .vector_intra_slice_branch(BranchMode::Unconditional)
+                            .vector_split::<m![N / 4], m![N % 4]>()
+                            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scale)
+                            .vector_concat::<m![N / 8], m![N % 8]>()
+                            .vector_final()
+                            .commit::<m![N]>(AUTO);
+                        let _y: HbmTensor<f32, m![1], m![R, N]> = y.to_hbm(&mut ctx.tdma, AUTO);
+                    })
+                }
+            }
+        };
+    }
+
+    kernel!(ragged, 200, |ctx, scale| {
+        let scale = scale.to_dm::<m![1 # 2], m![R # 256], m![N]>(&mut ctx.tdma, AUTO);
+        load_operand(ctx, &scale)
+    });
+    kernel!(whole, 256, |ctx, scale| {
+        let scale = scale.to_dm::<m![1 # 2], m![N / 8, 1 # 4], m![N % 8]>(&mut ctx.tdma, AUTO);
+        (ctx.sub.begin(scale.view()).fetch::<f32, m![1], m![N % 8]>())
+            .switch_to::<m![R # 256], m![N / 8]>()
+            .collect::<m![N / 8], m![N % 8]>()
+            .to_vrf(AUTO)
+    });
+
+    #[test]
+    fn broadcast_load_with_a_whole_axis() {
+        let before = ragged::run();
+        let first = own(&before, HintKind::BroadcastLoad);
+        assert_eq!(
+            changes(&first),
+            [
+                ["axes![R = 200]", "axes![R = 256]"],
+                ["to_dm::<m![1 # 2], m![R # 256], m![N]>", "to_dm::<m![1 # 2], m![N / 8, 1 # 4], m![N % 8]>"],
+                [
+                    "fetch::<f32, m![N / 8], m![N % 8]>()",
+                    "fetch::<f32, m![1], m![N % 8]>().switch_to::<m![R # 256], m![N / 8]>()"
+                ],
+            ],
+            "{before}"
+        );
+        promised(HintKind::BroadcastLoad, &before, &whole::run(), 10);
+    }
+}
+
+/// A product whose slices have copies of the weights far from each other: a ring through all of them takes longer than
+/// one through neighbours.
+mod far_copies {
+    use super::*;
+    axes![M = 64, N = 128, K = 512];
+
+    macro_rules! product {
+        ($ctx:ident, $slice:ty, $weights:expr) => {{
+            let (x, w) = (uploaded::<i8, m![M, K]>($ctx), uploaded::<i8, m![N, K]>($ctx));
+            let x = x.to_dm::<m![1 # 2], $slice, m![M % 4, K]>(&mut $ctx.tdma, AUTO);
+            let load: fn(&mut Context, HbmTensor<i8, m![1], m![N, K]>) -> _ = $weights;
+            let w: TrfTensor<i8, m![1], m![1 # 2], $slice, m![N % 8], m![K]> = load($ctx, w);
+            let y = ($ctx.main.begin(x.view()).fetch::<i8, m![M % 4], m![K]>())
+                .collect::<m![M % 4, K / 32], m![K % 32]>()
+                .align::<m![M % 4, K / 64], m![K % 64], _, _>(&w)
+                .contract::<m![1]>()
+                .accumulate::<m![M % 4], m![N % 8]>(AccumulationKind::Interleaved)
+                .commit::<m![M % 4, N % 8]>(AUTO);
+            let _y: HbmTensor<i32, m![1], m![M / 4, N / 8, M % 4, N % 8]> = y.to_hbm(&mut $ctx.tdma, AUTO);
+        }};
+    }
+
+    fn run(is_turned: bool) -> Report {
+        report(|ctx| {
+            if is_turned {
+                product!(ctx, m![N / 8, M / 4], |ctx, w| {
+                    let w = w.to_dm::<m![1 # 2], m![N, K / 256], m![K % 256]>(&mut ctx.tdma, AUTO);
+                    (ctx.sub.begin(w.view()).fetch::<i8, m![K / 32 % 8], m![K % 32]>())
+                        .switch_to::<m![N / 8, M / 4], m![N % 8, K / 32]>()
+                        .collect::<m![N % 8, K / 32], m![K % 32]>()
+                        .to_trf(TrfAddress::Full)
+                });
+            } else {
+                product!(ctx, m![M / 4, N / 8], |ctx, w| {
+                    let w = w.to_dm::<m![1 # 2], m![M / 4, N / 8], m![N % 8, K]>(&mut ctx.tdma, AUTO);
+                    (ctx.sub.begin(w.view()).fetch::<i8, m![N % 8], m![K]>())
+                        .collect::<m![N % 8, K / 32], m![K % 32]>()
+                        .to_trf(TrfAddress::Full)
+                });
+            }
+        })
+    }
+
+    #[test]
+    fn broadcast_load_with_copies_next_to_each_other() {
+        let before = run(false);
+        let weights = |own: &Hint| own.kind == HintKind::BroadcastLoad && own.changes.len() == 3;
+        let first = before.hints().into_iter().find(weights).unwrap_or_else(|| panic!("{before}"));
+        assert_eq!(
+            changes(&first),
+            [
+                ["Slice m![M / 4, N / 8]", "Slice m![N / 8, M / 4]"],
+                [
+                    "to_dm::<m![1 # 2], m![M / 4, N / 8], m![N % 8, K]>",
+                    "to_dm::<m![1 # 2], m![N, K / 256], m![K % 256]>"
+                ],
+                [
+                    "fetch::<i8, m![N % 8, K / 32], m![K % 32]>()",
+                    "fetch::<i8, m![K / 32 % 8], m![K % 32]>().switch_to::<m![N / 8, M / 4], m![N % 8, K / 32]>()"
+                ],
+            ],
+            "{before}"
+        );
+        let after = run(true);
+        let saved = before.headline().cycles - after.headline().cycles;
+        assert!(first.saving.abs_diff(saved) * 10 <= saved, "promised {}, saved {saved}", first.saving);
+    }
+}
+
 /// A number per slice.
 #[test]
 fn numbers_are_gathered_before_a_store() {

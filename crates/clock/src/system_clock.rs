@@ -513,9 +513,8 @@ fn reads_in_order(fetch: &Fetch) -> bool {
         inside *= entry.size;
         is_next
     };
-    let entries = fetch.config.entries.as_slice().iter().rev();
-    entries.map(follows).all(|is_next| is_next)
-        && fetch.time * fetch.packet == fetch.source.footprint.elements
+    let mut entries = fetch.config.entries.as_slice().iter().rev();
+    entries.all(follows) && fetch.time * fetch.packet == fetch.source.footprint.elements
 }
 
 /// Tells if slices get packets or sums of others.

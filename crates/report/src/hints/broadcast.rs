@@ -13,7 +13,7 @@
 //! becomes two axes: one of the clusters, and one of what is below.
 
 use super::moved::{Moved, Moves};
-use super::slices::{self, Edit};
+use super::slices::{self, Edit, Kernel, Other};
 use super::{Candidate, Change, HintKind, Line, LineKey, Program, pass};
 use furiosa_visa_clock::hazards::{Access, OperationNumber};
 use furiosa_visa_clock::numbers::Number;
@@ -23,7 +23,7 @@ use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind, TrfAddress, s
 use furiosa_visa_rules::engine::switch::{SwitchRequest, derive_switch_to};
 use furiosa_visa_rules::lower::{Stream, Tensor};
 use furiosa_visa_rules::mapping::digits::{
-    Digit, Part, Parts, expr_of, innermost, live, parts_of, refine, size_of, split_axis, without,
+    Digit, Part, Parts, expr_of, innermost, live, parts_of, refine, size_of, split_axis, with_axis, without,
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::scalar::ElementType;
@@ -32,7 +32,7 @@ use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
 use std::collections::{BTreeSet, HashMap};
 
-/// Maximum number of legal forms that are timed.
+/// Maximum number of legal forms that are timed, and of loads of a line that are looked at for an edit of the kernel.
 const FORMS: usize = 12;
 
 /// A load, and the pass that reads what it has loaded.
@@ -51,8 +51,8 @@ struct Shared<'a> {
 /// The load and the pass in another form.
 #[derive(Clone)]
 struct Form {
-    /// Cycles of the load and of the pass.
-    cycles: [u64; 2],
+    /// Cycles of the load, of a bitmap of the routers, and of the pass.
+    cycles: [u64; 3],
     /// Number of slices of a cluster that get the same, and their bytes.
     copies: usize,
     bytes: usize,
@@ -87,8 +87,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// The cycles of the pass from a tensor in DM. `None`: a rule refuses it.
-    fn cycles(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<u64> {
+    /// The cycles of a bitmap and of the pass from a tensor in DM. `None`: a rule refuses it.
+    fn cycles(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<[u64; 2]> {
         let tensor = Tensor::new(there, 0, FillId(1)).ok()?;
         let [time, packet] = self.fetch;
         let stream =
@@ -104,11 +104,11 @@ impl Flow {
             _ => return self.cycles_of_stream(there, shared, moves),
         };
         let time = moves.clock().time(&operation);
-        Some(time.cycles() + time.bitmap.map_or(0, |bitmap| bitmap.cycles))
+        Some([time.bitmap.map_or(0, |bitmap| bitmap.cycles), time.cycles()])
     }
 
-    /// The cycles of a pass whose other stages stay as they are.
-    fn cycles_of_stream(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<u64> {
+    /// The same of a pass whose other stages stay as they are.
+    fn cycles_of_stream(&self, there: Shape, shared: &Shared<'_>, moves: &mut Moves) -> Option<[u64; 2]> {
         let [slice, time] = self.switch?;
         let others = [there.chip, there.cluster, self.fetch[1]];
         let request = SwitchRequest { others, ..SwitchRequest::new(there.slice, self.fetch[0], slice, time) };
@@ -117,7 +117,7 @@ impl Flow {
         let parts = time.size() / self.fetch[0].size();
         let bitmap = moves.clock().model().cost(Number::SwitchBitmap, 1).cycles;
         let before = if switch.loads_bitmap() { bitmap } else { 0 };
-        Some(before + pass::with_switch(shared.pass, parts as u64, cycles)?)
+        Some([before, pass::with_switch(shared.pass, parts as u64, cycles)?])
     }
 
     fn text(&self) -> String {
@@ -273,16 +273,22 @@ impl<'a> Shared<'a> {
                     ..plain
                 };
                 let there = Shape { cluster: copies.cluster, slice, element, ..shape };
-                let Some(pass) = flow.cycles(there, self, moves) else { continue };
+                let Some([bitmap, pass]) = flow.cycles(there, self, moves) else { continue };
                 let mut edited = self.moved;
                 (edited.ends[1].shape.slice, edited.ends[1].shape.element) = (slice, element);
                 let Some(load) = moves.edited(self.load, &self.as_it_is, &edited) else { continue };
                 legal += 1;
-                if load + pass < best.as_ref().map_or(took, |best| best.cycles.iter().sum()) {
+                if load + bitmap + pass < best.as_ref().map_or(took, |best| best.cycles.iter().sum()) {
                     let bytes = (shape.element.size() * shape.element_type.bits()).div_ceil(8);
                     let changes = self.changes(&copies, there, [&plain, &flow]);
                     let splits = copies.split.is_some();
-                    best = Some(Form { cycles: [load, pass], copies: copies.live, bytes, changes, splits });
+                    best = Some(Form {
+                        cycles: [load, bitmap, pass],
+                        copies: copies.live,
+                        bytes,
+                        changes,
+                        splits,
+                    });
                 }
             }
             if legal >= FORMS {
@@ -364,71 +370,100 @@ fn readers<'a>(records: &[&'a Record]) -> Readers<'a> {
 /// The candidates of all lines that load copies.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for records in slices::kernels(program).into_values() {
-        let readers = readers(&records);
-        let lines: BTreeSet<LineKey> = records.iter().map(|record| key(record)).collect();
+    for kernel in Kernel::all(program).into_values() {
+        let readers = readers(&kernel.records);
+        let lines: BTreeSet<LineKey> = kernel.records.iter().map(|record| key(record)).collect();
         for line in lines {
             let own = (line, &program.lines[&line]);
-            found.extend(of_line(own, &readers, None, moves));
-            let turned = program.lines[&line].records.iter().find_map(|load| copies_innermost(load));
-            if let Some(turned) = turned
-                && let Some(cycles) = turned.0.cycles(&records, moves)
-            {
-                found.extend(of_line(own, &readers, Some((turned, cycles)), moves));
+            let plain = of_line(own, &readers, None, moves);
+            let mut edits = vec![copies_innermost as fn(&Record) -> Option<Around>];
+            if plain.is_none() {
+                edits.push(whole_axis);
+            }
+            found.extend(plain);
+            for edit in edits {
+                if let Some(around) = own.1.records.iter().take(FORMS).find_map(|load| edit(load))
+                    && let Some(cycles) = around.edit.cycles(&kernel, moves)
+                {
+                    found.extend(of_line(own, &readers, Some((around, cycles)), moves));
+                }
             }
         }
     }
     found
 }
 
-/// The edit of a kernel that brings slices with copies next to each other, and their mapping as it is and is to be.
-fn copies_innermost(load: &Record) -> Option<(Edit, [&'static Expr; 2])> {
+/// An edit of a whole kernel that comes before that of a load.
+struct Around {
+    edit: Edit,
+    /// Slices as they are, and with the edit.
+    slices: [&'static Expr; 2],
+}
+
+/// Copies that are as many as their axis, which no switch pads.
+fn whole_axis(load: &Record) -> Option<Around> {
+    let moved = Moved::of(load)?;
+    let shape = moved.ends[1].shape;
+    let is_ragged = |part: &Part| {
+        let digit = part.digit?;
+        (digit.period().is_none() && size_of(&live(&[*part])) < part.size).then_some((digit, part.size))
+    };
+    let (digit, size) = parts_of(shape.slice)?.iter().find_map(is_ragged)?;
+    let is_elsewhere = parts_of(shape.cluster)?.iter().any(|part| has_axis(part, &digit));
+    if is_elsewhere || parts_of(moved.ends[0].shape.element)?.iter().any(|part| has_axis(part, &digit)) {
+        return None;
+    }
+    let (from, to) = (digit.axis, Axis { size: digit.stride * size, ..digit.axis });
+    let slices = [shape.slice, with_axis(shape.slice, from, to)];
+    Some(Around { edit: Edit::Axis { from, to }, slices })
+}
+
+/// Slices with copies next to each other.
+fn copies_innermost(load: &Record) -> Option<Around> {
     let moved = Moved::of(load)?;
     let copies = Copies::of(&moved).filter(|copies| !copies.inner.is_empty())?;
     let before = moved.ends[1].shape.slice;
     let parts = parts_of(before)?;
     let there = &parts[copies.outer.len()..parts.len() - copies.inner.len()];
     let slice = expr_of(&[&copies.outer, &copies.inner, there].concat(), 1);
-    Some((Edit::slices(before, slice)?, [before, slice]))
+    Some(Around { edit: Edit::slices(before, slice)?, slices: [before, slice] })
 }
 
-type Turned = ((Edit, [&'static Expr; 2]), HashMap<OperationNumber, u64>);
-
-/// The candidate of a line of loads, in a kernel whose slices are as they are, or turned.
+/// The candidate of a line of loads, in a kernel that is as it is, or has an edit.
 fn of_line<'a>(
     (line_key, line): (LineKey, &Line<'_>),
     readers: &Readers<'_>,
-    turned: Option<Turned>,
+    around: Option<(Around, HashMap<OperationNumber, u64>)>,
     moves: &mut Moves,
 ) -> Option<Candidate<'a>> {
     let mut known: HashMap<([*const Expr; 2], u64), Option<Form>> = HashMap::new();
     let mut texts: Option<(String, String, Vec<Change>)> = None;
-    let (turned, mut cycles) = match turned {
-        Some(((_, slices), cycles)) => (Some(slices), cycles),
-        None => (None, HashMap::new()),
-    };
+    let (around, cycles) = around.map_or((None, HashMap::new()), |(around, cycles)| (Some(around), cycles));
+    let mut other = Other { cycles, ..Other::default() };
     for load in &line.records {
         let Some((_, made)) = order::load(load) else { continue };
         let Some(Some(passes)) = readers.get(&made.tensor.fill) else { continue };
         let [pass] = passes[..] else { continue };
         let Some(mut shared) = Shared::of(load, pass) else { continue };
-        if let Some([_, slice]) = turned {
-            shared = shared.with_slices(slice);
+        if let Some(around) = &around {
+            shared = shared.with_slices(around.slices[1]);
         }
         let ends = shared.moved.ends.each_ref().map(|end| core::ptr::from_ref(end.shape.element));
         let form = known
             .entry((ends, load.timing.cycles() + pass.timing.cycles()))
             .or_insert_with(|| shared.best(moves));
         let Some(form) = form else { continue };
-        cycles.insert(load.number, form.cycles[0]);
-        cycles.insert(pass.number, form.cycles[1]);
+        let [load_cycles, bitmap, pass_cycles] = form.cycles;
+        other.cycles.extend([(load.number, load_cycles), (pass.number, pass_cycles)]);
+        if bitmap > 0 {
+            other.bitmaps.insert(pass.number, bitmap);
+        }
         texts.get_or_insert_with(|| form.texts(pass));
     }
     let (cause, edit, mut changes) = texts?;
-    if let Some([before, slice]) = turned {
-        changes
-            .insert(0, Change { before: format!("Slice m![{before}]"), after: format!("Slice m![{slice}]") });
+    if let Some(Around { edit, slices: [before, _] }) = around {
+        changes.splice(0..0, edit.changes(before, &Expr::Identity));
     }
     let kind = (HintKind::BroadcastLoad, line_key, line.operations);
-    Some(slices::candidate(kind, (cause, edit), changes, cycles))
+    Some(slices::candidate(kind, (cause, edit), changes, other))
 }

@@ -36,7 +36,7 @@ fn gathered(record: &Record, moves: &mut Moves) -> Option<Gathered> {
     if from.memory != Memory::Dm {
         return None;
     }
-    let (digits, element) = (units_of(from.slice)?, live(&parts_of(from.element)?));
+    let (digits, element) = (live(&units_of(from.slice)?), live(&parts_of(from.element)?));
     let bytes = |positions: usize| positions * from.element_type.bits() / 8;
     let own = size_of(&element);
     if bytes(own) >= HBM_UNIT_BYTES {

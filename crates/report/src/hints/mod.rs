@@ -9,6 +9,15 @@
 //!                         └─ #3 in runs of 256 bytes ──── schedule ──   6 290 cycles ─┴─ saving
 //! ```
 //!
+//! | module | edits |
+//! |---|---|
+//! | `transfer` | longer runs, starts at whole units: even transfers, without a look at mappings |
+//! | `padding`, `gathered` | rows padded in HBM; a move in DM before a store |
+//! | `slices`, `broadcast` | other slices and clusters for a kernel; a switch behind a load |
+//! | `pass`, `replay` | passes with other stages; operations in another order |
+//!
+//! Edits of mappings are derived by the rules, every transfer and load anew (`moved`): what they refuse is no hint.
+//!
 //! # The banks of DM
 //!
 //! | edit | at the banks |
@@ -61,7 +70,7 @@ use furiosa_visa_clock::occasions::{Counts, LineKey, key, order};
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::are_alike;
 use furiosa_visa_clock::schedule::Work;
-use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind};
 use furiosa_visa_rules::spec::{HBM_UNIT_BYTES, TRF_BANK_ROWS};
 use moved::Moves;
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
@@ -321,8 +330,11 @@ impl Report {
         let (mut clock, mut alike) =
             (DmaClock::new(Model { profile: self.profile, numbers: self.numbers }), Alike::default());
         let mut whole = WholeUnits::default();
+        let exchanged = exchanged(&program);
         for (&line_key, line) in &program.lines {
-            candidates.extend(of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole));
+            let mut of_line = of_line((line_key, line), &self.counts, &mut clock, &mut alike, &mut whole);
+            of_line.retain(|own| own.kind != HintKind::ShortRuns || !is_exchanged(line, &exchanged));
+            candidates.extend(of_line);
         }
         let model = Model { profile: self.profile, numbers: self.numbers };
         let mut moves = Moves::new(CommandClock::new(model).with_channels(self.channels));
@@ -362,6 +374,21 @@ impl Report {
     }
 }
 
+/// Tensors that slices give to others: their layout is that of a switch.
+fn exchanged(program: &Program<'_>) -> BTreeSet<FillId> {
+    let records = program.lines.values().flat_map(|line| &line.records);
+    let across = records.filter(|record| record.amount.pass.is_some_and(|pass| pass.crosses_slices));
+    let read = across.flat_map(|record| record.accesses.iter().filter(|access| !access.write));
+    read.map(|access| access.tensor.fill).collect()
+}
+
+fn is_exchanged(line: &Line<'_>, exchanged: &BTreeSet<FillId>) -> bool {
+    let accesses = line.records.iter().flat_map(|record| record.accesses.iter());
+    accesses
+        .filter(|access| access.memory == MemoryKind::Dm)
+        .any(|access| exchanged.contains(&access.tensor.fill))
+}
+
 /// Keeps the best one of edits that exclude each other: those of the slices of a kernel, and those of a load.
 fn one_of_a_kernel(hints: &mut Vec<Hint>) {
     let mut known = BTreeSet::new();
@@ -375,7 +402,7 @@ fn one_of_a_kernel(hints: &mut Vec<Hint>) {
     });
 }
 
-/// Leaves out longer runs where padding, which is one mapping, does most of it.
+/// Leaves out edits of a line without mappings where padding, which is one mapping, does most of it.
 fn padding_first(hints: &mut Vec<Hint>) {
     let is_padding = |hint: &&Hint| {
         matches!(hint.kind, HintKind::PartialWrites | HintKind::SplitReads) && !hint.changes.is_empty()
@@ -384,7 +411,8 @@ fn padding_first(hints: &mut Vec<Hint>) {
     let padded: Vec<_> = hints.iter().filter(is_padding).map(|hint| (line(hint), hint.saving)).collect();
     hints.retain(|hint| {
         let does_most = |(other, saving): &(LineKey, u64)| *other == line(hint) && 2 * saving >= hint.saving;
-        hint.kind != HintKind::ShortRuns || !padded.iter().any(does_most)
+        let is_other = hint.kind == HintKind::ShortRuns || hint.kind == HintKind::PartialWrites;
+        !is_other || !hint.changes.is_empty() || !padded.iter().any(does_most)
     });
 }
 

@@ -7,10 +7,11 @@
 
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::record::{Record, Timing};
-use furiosa_visa_rules::command::{FillId, MemoryKind};
+use furiosa_visa_rules::command::{FillId, Memory, MemoryKind};
 use furiosa_visa_rules::lower::{Tensor, to_view};
 use furiosa_visa_rules::mapping::Expr;
-use furiosa_visa_rules::spec::{DMA_DM_WRITE_BYTES, HBM_UNIT_BYTES};
+use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec::{DM_BYTES, DMA_DM_WRITE_BYTES, HBM_BYTES, HBM_UNIT_BYTES};
 use furiosa_visa_rules::tensor::Shape;
 use std::collections::HashMap;
 
@@ -25,6 +26,24 @@ pub(super) struct Place {
     pub shape: Shape,
     /// The first byte.
     pub address: u64,
+}
+
+impl Place {
+    /// Bytes of a unit in which it matters where a tensor starts.
+    fn unit(&self) -> u64 {
+        match self.shape.memory {
+            Memory::Hbm => HBM_UNIT_BYTES as u64,
+            _ => DMA_DM_WRITE_BYTES as u64,
+        }
+    }
+
+    /// The tensor. One that has become longer than the memory behind its first byte starts at an earlier unit.
+    fn tensor(&self, fill: u64) -> Option<Tensor> {
+        let capacity = if self.shape.memory == Memory::Hbm { HBM_BYTES } else { DM_BYTES as u64 };
+        let bytes = self.shape.footprint().ok()?.bytes() as u64;
+        let beyond = (self.address + bytes).saturating_sub(capacity).next_multiple_of(self.unit());
+        Tensor::new(self.shape, self.address.checked_sub(beyond)?, FillId(fill)).ok()
+    }
 }
 
 /// A transfer between HBM and DM, or within one of them.
@@ -54,7 +73,7 @@ impl Moved {
 
     /// The end in HBM, if there is one: 0 is the source.
     pub fn hbm(&self) -> Option<usize> {
-        (0..2).find(|end| self.ends[*end].shape.memory == furiosa_visa_rules::command::Memory::Hbm)
+        (0..2).find(|end| self.ends[*end].shape.memory == Memory::Hbm)
     }
 
     /// The transfer with another mapping of the elements of an end.
@@ -64,8 +83,8 @@ impl Moved {
     }
 }
 
-/// Mappings of both ends by their places in the program, and the first bytes in their units.
-type Key = ([*const Expr; 8], [u64; 2], bool);
+/// Mappings of both ends by their places in the program, the first bytes in their units, their types and their memories.
+type Key = ([*const Expr; 8], [u64; 2], [(ElementType, Memory); 2]);
 
 /// Cycles of transfers. Of transfers that differ in their addresses alone, the first one with the same place in a unit
 /// stands for all.
@@ -92,16 +111,18 @@ impl Moves {
             [chip, cluster, slice, element].map(core::ptr::from_ref)
         };
         let [[a, b, c, d], [e, f, g, h]] = moved.ends.each_ref().map(mappings);
-        let unit = |place: &Place| match place.shape.memory {
-            furiosa_visa_rules::command::Memory::Hbm => place.address % HBM_UNIT_BYTES as u64,
-            _ => place.address % DMA_DM_WRITE_BYTES as u64,
-        };
-        let key = ([a, b, c, d, e, f, g, h], moved.ends.each_ref().map(unit), moved.hbm() == Some(0));
+        let unit = |place: &Place| place.address % place.unit();
+        let kinds = moved.ends.each_ref().map(|end| (end.shape.element_type, end.shape.memory));
+        let key = ([a, b, c, d, e, f, g, h], moved.ends.each_ref().map(unit), kinds);
         let clock = &mut self.clock;
         *self.known.entry(key).or_insert_with(|| {
-            let tensor = |place: &Place, fill| Tensor::new(place.shape, place.address, FillId(fill)).ok();
-            let operation = to_view(&tensor(&moved.ends[0], 1)?, &tensor(&moved.ends[1], 2)?).ok()?;
-            Some(clock.time(&operation).timing.cycles())
+            let [source, destination] =
+                [(&moved.ends[0], 1), (&moved.ends[1], 2)].map(|(end, fill)| end.tensor(fill));
+            let operation = to_view(&source?, &destination?).ok()?;
+            match clock.time(&operation).timing {
+                Timing::Dma(timing) if timing.time.is_some() => Some(timing.cycles),
+                _ => None,
+            }
         })
     }
 

@@ -12,14 +12,14 @@
 use super::moved::{Moved, Moves};
 use super::{Candidate, Change, HintKind, LineKey, Program, beside, pass};
 use furiosa_visa_clock::hazards::{Access, OperationNumber};
-use furiosa_visa_clock::occasions::key;
+use furiosa_visa_clock::occasions::{key, order};
 use furiosa_visa_clock::record::{Record, Timing};
-use furiosa_visa_clock::schedule::Work;
-use furiosa_visa_rules::command::{Memory, MemoryKind};
-use furiosa_visa_rules::mapping::Expr;
+use furiosa_visa_clock::schedule::{Resource, Resources, Work};
+use furiosa_visa_rules::command::{ContextKind, Memory, MemoryKind};
 use furiosa_visa_rules::mapping::digits::{
-    Digit, Part, Parts, expr_of, innermost, parts_of, size_of, units_of,
+    Digit, Part, Parts, expr_of, innermost, parts_of, size_of, units_of, with_axis,
 };
+use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,6 +34,8 @@ type Mappings = Vec<&'static Expr>;
 pub(super) enum Edit {
     /// Slices with these digits get other slices, and cluster 1 if there is a mapping of clusters.
     Slices { digits: Parts, slice: &'static Expr, cluster: Option<&'static Expr> },
+    /// An axis has more coordinates, which the host fills.
+    Axis { from: Axis, to: Axis },
     /// Half of the values of a digit of elements go to cluster 1.
     Elements { digit: Digit, half: Part },
 }
@@ -122,6 +124,10 @@ impl Edit {
                 let units = [chip, *half, apart(&inner)?];
                 is_same.then_some(Edited { mappings: [&units, elements].concat(), halved: false })
             }
+            Self::Axis { from, to } => {
+                let mappings = mappings.iter().map(|mapping| with_axis(mapping, *from, *to)).collect();
+                Some(Edited { mappings, halved: false })
+            }
             Self::Elements { digit, half } => {
                 let is_one = *cluster == *one_cluster();
                 let is_elsewhere = units_of(slice)?.iter().any(|part| part.overlaps(digit));
@@ -155,11 +161,11 @@ impl Edit {
     }
 
     /// Cycles of all operations of a kernel that change. `None`: the edit is not legal for all of them.
-    pub fn cycles(&self, records: &[&Record], moves: &mut Moves) -> Option<HashMap<OperationNumber, u64>> {
+    pub fn cycles(&self, kernel: &Kernel<'_>, moves: &mut Moves) -> Option<HashMap<OperationNumber, u64>> {
         let mut cycles = HashMap::new();
-        for record in records {
-            if let Some(after) = self.cycles_of(record, moves)? {
-                cycles.insert(record.number, after);
+        for alike in &kernel.alike {
+            if let Some(after) = self.cycles_of(alike.first()?, moves)? {
+                cycles.extend(alike.iter().map(|record| (record.number, after)));
             }
         }
         Some(cycles)
@@ -169,6 +175,9 @@ impl Edit {
     fn cycles_of(&self, record: &Record, moves: &mut Moves) -> Option<Option<u64>> {
         let on_chip = |access: &&Access| access.memory != MemoryKind::Hbm;
         if let Timing::TensorUnit(_) = record.timing {
+            if matches!(self, Self::Axis { .. }) {
+                return Some(None);
+            }
             let mut halved = [false; 2];
             let mut changes = false;
             for access in record.accesses.iter().filter(on_chip) {
@@ -196,7 +205,8 @@ impl Edit {
             return record.accesses.iter().filter(on_chip).all(is_same).then_some(None);
         };
         let mut edited = moved;
-        for end in edited.ends.iter_mut().filter(|end| end.shape.memory == Memory::Dm) {
+        let is_everywhere = matches!(self, Self::Axis { .. });
+        for end in edited.ends.iter_mut().filter(|end| is_everywhere || end.shape.memory == Memory::Dm) {
             let shape = &mut end.shape;
             let [chip, cluster, slice, element] = self
                 .of(&[shape.chip, shape.cluster, shape.slice, shape.element], shape.element_type.bits())?
@@ -223,6 +233,7 @@ impl Edit {
                     "leave the unused slices between the used ones".to_string(),
                 )
             }
+            Self::Axis { .. } => (String::new(), "give the axis its padding as coordinates".to_string()),
             Self::Slices { .. } => (
                 idle,
                 "give half of the slices to the other cluster, with unused ones between them".to_string(),
@@ -245,6 +256,10 @@ impl Edit {
             Self::Slices { slice: other, cluster: Some(cluster), .. } => {
                 vec![line("Cluster", one, cluster), line("Slice", slice, other)]
             }
+            Self::Axis { from, to } => vec![Change {
+                before: format!("axes![{} = {}]", from.name, from.size),
+                after: format!("axes![{} = {}]", to.name, to.size),
+            }],
             Self::Elements { half, .. } => {
                 let chip = &Expr::Identity;
                 let element: &'static Expr = expr_of(&parts_of(element).unwrap_or_default(), 1);
@@ -282,24 +297,47 @@ fn layouts<'a>(records: &[&'a Record]) -> Vec<Layout<'a>> {
     found
 }
 
-/// The records of each kernel, in order.
-pub(super) fn kernels<'a>(program: &Program<'a>) -> BTreeMap<&'static str, Vec<&'a Record>> {
-    let mut kernels: BTreeMap<&'static str, Vec<&'a Record>> = BTreeMap::new();
-    for (line, own) in &program.lines {
-        kernels.entry(line.0).or_default().extend(&own.records);
+/// The records of a kernel.
+#[derive(Default)]
+pub(super) struct Kernel<'a> {
+    /// All of them, in order.
+    pub records: Vec<&'a Record>,
+    /// Those of a line with the same mappings and cycles, each in order.
+    alike: Vec<Vec<&'a Record>>,
+}
+
+impl<'a> Kernel<'a> {
+    /// The records of each kernel.
+    pub fn all(program: &Program<'a>) -> BTreeMap<&'static str, Self> {
+        let mut kernels: BTreeMap<&'static str, Self> = BTreeMap::new();
+        for (line, own) in &program.lines {
+            let kernel = kernels.entry(line.0).or_default();
+            kernel.records.extend(&own.records);
+            let mut alike: HashMap<_, Vec<&'a Record>> = HashMap::new();
+            for record in &own.records {
+                let mappings = record.accesses.iter().flat_map(|access| access.tensor.mappings.known());
+                let mappings: Vec<*const Expr> = mappings.map(core::ptr::from_ref).collect();
+                alike.entry((mappings, record.timing.cycles())).or_default().push(record);
+            }
+            kernel.alike.extend(alike.into_values());
+        }
+        for kernel in kernels.values_mut() {
+            kernel.records.sort_by_key(|record| record.number);
+            kernel.alike.sort_by_key(|alike| alike[0].number);
+        }
+        kernels
     }
-    kernels.values_mut().for_each(|records| records.sort_by_key(|record| record.number));
-    kernels
 }
 
 /// The candidates of all kernels.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for records in kernels(program).into_values() {
+    for kernel in Kernel::all(program).into_values() {
+        let records: Vec<&Record> = kernel.alike.iter().filter_map(|alike| alike.first().copied()).collect();
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle = records.iter().any(|record| is_pass(&record))
-            && !records.iter().filter(is_pass).any(|record| in_cluster(&record));
+            && !records.iter().filter(is_pass).any(in_cluster);
         let mut edits: Vec<(Edit, HintKind, Layout<'_>)> = Vec::new();
         for layout in layouts(&records) {
             let Layout { slice, element, first } = layout;
@@ -317,18 +355,25 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
             }
         }
         for (edit, kind, layout) in edits {
-            let Some(cycles) = edit.cycles(&records, moves) else { continue };
+            let Some(cycles) = edit.cycles(&kernel, moves) else { continue };
             let line = key(layout.first);
             let changes = edit.changes(layout.slice, layout.element);
             found.push(candidate(
                 (kind, line, program.lines[&line].operations),
                 edit.texts(),
                 changes,
-                cycles,
+                Other { cycles, ..Other::default() },
             ));
         }
     }
     found
+}
+
+/// Cycles of operations that change, and of bitmaps of routers that are written before some of them.
+#[derive(Default)]
+pub(super) struct Other {
+    pub cycles: HashMap<OperationNumber, u64>,
+    pub bitmaps: HashMap<OperationNumber, u64>,
 }
 
 /// A candidate whose operations take other cycles, some of them more.
@@ -336,15 +381,20 @@ pub(super) fn candidate<'a>(
     (kind, line, all): (HintKind, LineKey, u64),
     (cause, edit): (String, String),
     changes: Vec<Change>,
-    cycles: HashMap<OperationNumber, u64>,
+    other: Other,
 ) -> Candidate<'a> {
-    let apply = move |segment: &[&Record], places: &[usize], mut works: Vec<Work>| {
-        for (work, record) in works.iter_mut().zip(segment) {
-            if let Some(alone) = cycles.get(&record.number) {
+    let apply = move |segment: &[&Record], places: &[usize], works: Vec<Work>| {
+        let mut edited = Vec::with_capacity(works.len());
+        for (mut work, record) in works.into_iter().zip(segment) {
+            if let Some(alone) = other.cycles.get(&record.number) {
                 work.cycles = beside(record, *alone);
             }
+            if let Some(cycles) = other.bitmaps.get(&record.number) {
+                edited.push(bitmap(&work, *cycles));
+            }
+            edited.push(work);
         }
-        Some((works, places.len() as u64))
+        Some((edited, places.len() as u64))
     };
     Candidate {
         kind,
@@ -357,4 +407,12 @@ pub(super) fn candidate<'a>(
         at_banks: false,
         apply: Box::new(apply),
     }
+}
+
+/// The bitmap of the routers before a pass, which the DMA engines write through the sub context.
+fn bitmap(pass: &Work, cycles: u64) -> Work {
+    let resources = Resources::of(pass.context)
+        .with(Resource::Context(ContextKind::Sub))
+        .with(Resource::Context(ContextKind::TensorDma));
+    Work { resources, cycles, ..order::nothing(pass) }
 }

@@ -314,7 +314,8 @@ fn wrapped(text: &str, ends: &str, width: usize) -> Vec<String> {
 /// Writes hints: four lines each, and two for each mapping that changes.
 pub(super) fn write_hints(f: &mut fmt::Formatter<'_>, hints: &[Hint], cycles: u64) -> fmt::Result {
     let mut line = |text: String| writeln!(f, "{}", cut(&text, WIDTH));
-    if hints.is_empty() && cycles > 0 {
+    // While a panic unwinds nobody has looked for hints.
+    if hints.is_empty() && cycles > 0 && !std::thread::panicking() {
         return line("hints     none: no edit that is known saves half a percent".to_string());
     }
     for (place, hint) in hints.iter().take(HINTS).enumerate() {

@@ -313,6 +313,21 @@ pub fn split_axis(axis: Axis, below: usize) -> Option<[Axis; 2]> {
     Some([named(0, axis.size / below), named(1, below)])
 }
 
+/// A mapping with another axis in the place of one.
+pub fn with_axis(expr: &'static Expr, from: Axis, to: Axis) -> &'static Expr {
+    let again = |inner: &'static Expr| with_axis(inner, from, to);
+    match *expr {
+        Expr::Symbol(axis) if axis == from => kept(Expr::Symbol(to)),
+        Expr::Identity | Expr::Symbol(_) => expr,
+        Expr::Stride(inner, n) => kept(Expr::Stride(again(inner), n)),
+        Expr::Modulo(inner, n) => kept(Expr::Modulo(again(inner), n)),
+        Expr::Resize(inner, n) => kept(Expr::Resize(again(inner), n)),
+        Expr::Padding(inner, n) => kept(Expr::Padding(again(inner), n)),
+        Expr::Margin(inner, lead, trail) => kept(Expr::Margin(again(inner), lead, trail)),
+        Expr::Pair(outer, inner) => kept(Expr::Pair(again(outer), again(inner))),
+    }
+}
+
 /// The value of one list outside of another one.
 pub fn pair(outer: &'static Expr, inner: &'static Expr) -> &'static Expr {
     match (outer, inner) {
@@ -329,4 +344,64 @@ fn kept(expr: Expr) -> &'static Expr {
     // Names of axes do not tell their sizes, but the text for programmers has both.
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.entry(format!("{expr:?}")).or_insert_with(|| Box::leak(Box::new(expr)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::M;
+    use furiosa_visa_std::prelude::{axes, m};
+
+    axes![A = 12, B = 8, C = 5];
+
+    fn axis(expr: &Expr) -> Axis {
+        match expr {
+            Expr::Symbol(axis) => *axis,
+            other => panic!("{other} is no axis"),
+        }
+    }
+
+    /// Equal values are one value, which is what maps by address need.
+    #[test]
+    fn lists_are_kept_once() {
+        let parts = parts_of(<m![A, B % 4 # 8]>::EXPR).expect("digits");
+        let [one, two] = [expr_of(&parts, 1), expr_of(&parts, 1)];
+        assert!(core::ptr::eq(one, two));
+        assert_eq!(one.to_string(), "A, B % 4 # 8");
+        assert_eq!(expr_of(&parts, 128).to_string(), "[A, B % 4 # 8] # 128");
+        assert_eq!(expr_of(&[], 1), &Expr::Identity);
+        let long = pair(<m![A, B]>::EXPR, <m![C]>::EXPR);
+        assert_eq!((long.to_string().as_str(), long), ("A, B, C", <m![A, B, C]>::EXPR));
+        assert_eq!(pair(&Expr::Identity, long), long);
+    }
+
+    #[test]
+    fn digits_that_share_coordinates() {
+        let part = |expr: &Expr| parts_of(expr).expect("digits")[0];
+        let digit = part(<m![B / 2 % 2]>::EXPR).digit.expect("a digit");
+        for (expr, overlaps) in [
+            (<m![B]>::EXPR, true),
+            (<m![B % 4]>::EXPR, true),
+            (<m![B % 2]>::EXPR, false),
+            (<m![B / 4]>::EXPR, false),
+            (<m![A]>::EXPR, false),
+            (<m![1 # 4]>::EXPR, false),
+        ] {
+            assert_eq!(part(expr).overlaps(&digit), overlaps, "{expr}");
+        }
+    }
+
+    #[test]
+    fn an_axis_becomes_two_or_a_longer_one() {
+        let a = axis(<m![A]>::EXPR);
+        let [outer, inner] = split_axis(a, 4).expect("4 divides 12");
+        assert_eq!((outer.name.as_str(), outer.size, inner.name.as_str(), inner.size), ("A0", 3, "A1", 4));
+        assert_eq!(split_axis(a, 5), None);
+        let longer = Axis { size: 16, ..a };
+        let expr = with_axis(<m![B, A # 16 / 4, C]>::EXPR, a, longer);
+        let parts = parts_of(expr).expect("digits");
+        assert_eq!((expr.to_string().as_str(), size_of(&live(&parts))), ("B, A # 16 / 4, C", 8 * 4 * 5));
+        // Another axis of the same name stays.
+        assert_eq!(with_axis(expr, a, inner), expr);
+    }
 }
