@@ -100,11 +100,13 @@ function start(data) {
     if (event.key === "s") timeline.zoom(1.4);
     if (event.key === "0") timeline.show(0, run.end);
   });
-  addEventListener("resize", resize);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  const again = () => {
     resize();
+    // Layouts are drawn in lines that fit.
     if (timeline.selected >= 0) page.select(timeline.selected);
-  });
+  };
+  addEventListener("resize", again);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   legend(run, page, find("legend"));
   linesTable(run, page, find("lines"));
   resize();

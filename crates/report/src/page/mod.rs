@@ -74,7 +74,8 @@ fn write(
         ("@style@", &|out| write!(out, "{STYLE}")),
         ("@script@", &|out| SCRIPTS.iter().try_for_each(|script| write!(out, "{script}"))),
         ("@data@", &|out| {
-            let seconds = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs());
+            let seconds =
+                made.and_then(|made| made.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs());
             let (title, made) = (in_script(&title.into()), Value::from(seconds));
             write!(out, "{{\"title\":{title},\"made\":{made},\"path\":{},", Value::from(path))?;
             columns.write(out)?;

@@ -128,7 +128,7 @@ class Timeline {
     context.fillRect(0, 0, this.names - 2, this.height);
     for (const { track, top, height } of this.rows) {
       context.fillStyle = track.order < 10 ? colour.text : colour.faint;
-      const name = this.isNarrow ? track.name.replace(/clusters? |tdma |channel /, "") : track.name,
+      const name = this.isNarrow ? track.name.replace(/clusters 0, 1 |cluster |tdma |channel /, "") : track.name,
         left = track.opens || track.within ? 18 : 6;
       context.fillText(this.cut(name, this.names - left - 4), left, top + height / 2);
       if (track.opens) this.triangle(6, top + height / 2, track.isOpen);
