@@ -194,7 +194,7 @@ function foldAlike(tracks) {
     a.every((own, k) => ["start", "end", "operation"].every(part => own[part] === b[k][part]));
   for (const [name, track] of tracks) {
     const other = tracks.get(name.replace("cluster 1", "cluster 0"));
-    if (other === track || !alike(other.slices, track.slices)) continue;
+    if (!other || other === track || !alike(other.slices, track.slices)) continue;
     [other.opens, track.within] = [true, other];
     // The second row of it is drawn below the first one.
     track.order = other.order + 0.5;

@@ -54,7 +54,8 @@ function start(data) {
     });
   }
   find("channels").addEventListener("change", event => {
-    for (const track of run.tracks.filter(own => own.opens && own.kind === "hbm")) timeline.fold(track, event.target.checked);
+    const tracks = run.tracks.filter(own => own.opens && own.kind === "hbm");
+    tracks.forEach(track => timeline.fold(track, event.target.checked));
   });
   const search = () => {
     const words = find("search")

@@ -18,9 +18,7 @@ function heading(run, title, about) {
 
 /** Colours and what they stand for. */
 function legendOf(entries) {
-  return entries.map(([name, colour]) =>
-    element("span", {}, element("i", { style: `background:${colour}` }), name),
-  );
+  return entries.map(([name, colour]) => element("span", {}, element("i", { style: `background:${colour}` }), name));
 }
 
 /** The colours of the timeline. */
@@ -132,7 +130,7 @@ function headline(run, page, at) {
   });
   // Traces of older versions have no list.
   if (summary.hints && !run.hints.length && cycles)
-    at.append(card("no hints", "none of the edits that the clock times would save a 200th of the cycles", true));
+    at.append(card("no hints", "no edit that the clock times saves enough to be named", true));
   for (const warning of summary.warnings.slice(0, 8)) at.append(card(warning.split("\n")[0], "warning", true));
   for (const words of summary["left out"] || []) at.append(card("left out", words, true));
   if (summary.operations > run.count) {
@@ -710,7 +708,9 @@ function roofline(run, page, at, hint, key) {
     drawing.append(mark);
     if (all.length > 12) return;
     const wide = 6.2 * own.name.length;
-    const free = placesAround(cx, cy, wide, [left, 8, width - 4, height - bottom]).find(box => !taken.some(own => touches(box, own)));
+    const free = placesAround(cx, cy, wide, [left, 8, width - 4, height - bottom]).find(
+      box => !taken.some(own => touches(box, own)),
+    );
     if (!free) return;
     taken.push({ box: free });
     drawing.append(shape("text", { x: free[0], y: free[3] - 3 }, own.name));

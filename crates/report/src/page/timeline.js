@@ -294,6 +294,12 @@ class Timeline {
     return row && row.track.opens ? row.track : null;
   }
 
+  /** What a click on the name of a track does. */
+  folded({ kind, isOpen }) {
+    const what = kind === "hbm" ? "its channels" : "the other cluster, which does the same";
+    return `${isOpen ? "hides" : "shows"} ${what}`;
+  }
+
   listen() {
     const { canvas } = this;
     let dragged = false;
@@ -332,7 +338,7 @@ class Timeline {
       const found = this.at(x, y),
         opens = this.foldAt(x, y);
       canvas.style.cursor = found || opens ? "pointer" : "default";
-      this.page.tip(event, opens ? `${opens.isOpen ? "hides" : "shows"} ${opens.kind === "hbm" ? "its channels" : "the other cluster, which does the same"}` : found && this.text(found));
+      this.page.tip(event, opens ? this.folded(opens) : found && this.text(found));
     });
     canvas.addEventListener("pointerleave", event => this.page.tip(event, null));
     canvas.addEventListener("pointerup", event => {
