@@ -30,10 +30,11 @@ fn check(package: &str, folder: &str, more: &[&str]) {
     let other: Vec<_> = found.iter().filter(|file| !in_src(file) && !known(file)).collect();
     assert!(other.is_empty(), "{package} has {other:?}");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("src");
-    // The chapters of the guide are texts; so are the parts of the page of a run, and the files of a new crate.
+    // The chapters of the guide are texts; so are the parts of pages, and the files of a new crate.
     let kinds = [
         ("furiosa-visa-std", "src/guide/", &[".md", ".svg"][..]),
         ("furiosa-visa-report", "src/page/", &[".html", ".css", ".js"]),
+        ("furiosa-visa-playground", "src/page/", &[".html", ".css", ".js", ".json"]),
         ("cargo-visa", "src/new/", &[".txt"]),
         ("cargo-visa", "src/guide/", &[".md", ".svg"]),
     ];
@@ -110,6 +111,11 @@ fn the_grammar() {
 #[test]
 fn the_command() {
     check("cargo-visa", "cargo-visa", &["src/lib.rs"]);
+}
+
+#[test]
+fn the_playground() {
+    check("furiosa-visa-playground", "playground", &["src/lib.rs"]);
 }
 
 #[test]

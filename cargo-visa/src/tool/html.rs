@@ -33,7 +33,8 @@ pub fn command(mut parser: lexopt::Parser) -> Result<Output, Refusal> {
             shown(&trace)
         )));
     }
-    let page = page::of_run(&run, &title);
+    let made = std::fs::metadata(&trace).and_then(|trace| trace.modified()).ok();
+    let page = page::of_run(&run, &title, made);
     let mut output = Output::text(format!("wrote {}\n", path.display()));
     output.file = Some((path, page));
     Ok(output)

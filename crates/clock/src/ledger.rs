@@ -3,7 +3,7 @@
 use super::banks::Starvation;
 use super::bound::{self, Bounds};
 use super::contention::{BankLoad, Meeting};
-use super::cost::CostClass;
+use super::cost::{CostClass, Profile};
 use super::hazards::{Access, OperationNumber};
 use super::occasions::Occasions;
 use super::record::{Record, Timing, UsedSlices};
@@ -183,6 +183,8 @@ pub struct Ledger {
     pub interrupted: bool,
     /// Number of chips of the system. It is set when nothing follows.
     pub chips: usize,
+    /// The model of time.
+    pub profile: Profile,
     /// Bytes that the first [`KEPT`] operations touch, for a map of the memory. Operations that repeat others are
     /// included.
     pub touches: Vec<Touches>,
@@ -196,6 +198,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// A ledger without operations, of a clock with this model of time.
+    pub fn new(profile: Profile) -> Self {
+        Self { profile, ..Self::default() }
+    }
+
     /// Adds an operation that has ended.
     pub fn add(&mut self, record: &Record) {
         let totals = &mut self.totals;

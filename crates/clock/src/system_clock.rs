@@ -87,7 +87,7 @@ impl Clock {
             schedule: Schedule::new(),
             given: VecDeque::new(),
             slices: VecDeque::new(),
-            ledger: Ledger::default(),
+            ledger: Ledger::new(profile),
             bounds: (KernelBounds::default(), false),
             observers: Vec::new(),
         }

@@ -63,6 +63,7 @@ class Run {
   constructor(data) {
     Object.assign(this, {
       title: data.title,
+      made: data.made,
       summary: data.summary,
       descriptions: data.descriptions,
       channels: data.channels || [],
@@ -81,6 +82,9 @@ class Run {
     this.path = new Set(data.path);
     this.byNumber = new Map(this.number.map((number, k) => [number, k]));
     this.end = Math.max(1, this.summary.cycles);
+    // Cycles are counted from the first kernel, as tables of a kernel count them. What comes before has negative ones.
+    this.origin = this.summary.kernels.length ? this.summary.kernels[0].start : 0;
+    this.hints = (this.summary.hints || []).map(own => ({ ...own, line: own.location.replace(/:\d+$/, "") }));
     // What a context waited before its kernel began is not the kernel's.
     const begins = new Map(this.summary.kernels.filter(own => own.launch > 0).map(own => [own.launch, own.start]));
     this.idle = this.idle.map((idle, k) => Math.min(idle, this.start[k] - (begins.get(this.launch[k]) || 0)));
@@ -89,6 +93,29 @@ class Run {
 
   of(k) {
     return this.descriptions[this.description[k]];
+  }
+
+  /** A cycle as the page counts it. */
+  cycle(cycle) {
+    return (cycle < this.origin ? "\u2212" : "") + digits(Math.abs(cycle - this.origin));
+  }
+
+  /** The numbers of the hints for the operations of a line, from 0. */
+  hintsOf({ line, operation, kernel }) {
+    return this.hints
+      .map((_, number) => number)
+      .filter(number => {
+        const own = this.hints[number];
+        return own.line === line && own.operation === operation && (own.kernel || "no kernel") === kernel;
+      });
+  }
+
+  /** The operation that a hint names, or the first one of its line that is shown. */
+  operationOf(hint) {
+    const named = this.byNumber.get(hint.number);
+    if (named !== undefined) return named;
+    const k = this.number.findIndex((_, k) => this.hintsOf(this.of(k)).some(number => this.hints[number] === hint));
+    return k < 0 ? undefined : k;
   }
 
   /**
@@ -151,11 +178,27 @@ class Run {
       });
     }
     for (const track of tracks.values()) track.slices.sort((a, b) => a.start - b.start || a.end - b.end);
+    foldAlike(tracks);
     return [...tracks.values()].sort((a, b) => a.order - b.order);
   }
 
   get slices() {
     return this.tracks.reduce((sum, track) => sum + track.slices.length, 0);
+  }
+}
+
+/** Folds the tracks of cluster 1 that show what those of cluster 0 do. */
+function foldAlike(tracks) {
+  const alike = (a, b) =>
+    a.length === b.length &&
+    a.every((own, k) => ["start", "end", "operation"].every(part => own[part] === b[k][part]));
+  for (const [name, track] of tracks) {
+    const other = tracks.get(name.replace("cluster 1", "cluster 0"));
+    if (!other || other === track || !alike(other.slices, track.slices)) continue;
+    [other.opens, track.within] = [true, other];
+    // The second row of it is drawn below the first one.
+    track.order = other.order + 0.5;
+    other.name = name.replace("cluster 1", "clusters 0, 1");
   }
 }
 

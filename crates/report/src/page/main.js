@@ -4,8 +4,7 @@ function start(data) {
   const find = id => document.getElementById(id),
     run = new Run(data);
   const page = { stages: true, engines: true, arrows: true };
-  find("title").textContent = run.title;
-  headline(run, find("headline"));
+  heading(run, find("title"), find("about"));
   const timeline = new Timeline(find("timeline"), run, page);
   const memories = run.summary.memories.filter(own => own.tensors.length).map(own => new Memory(own, run, page));
   find("memories").append(...memories.map(own => own.view));
@@ -24,15 +23,29 @@ function start(data) {
     if (k === undefined) return;
     timeline.selected = k;
     details(run, k, track, page, find("details"));
+    for (const row of find("lines").querySelectorAll("tr.row"))
+      row.classList.toggle("chosen", row.dataset.key === keyOf(run.of(k)));
     const [from, to] = [run.start[k], run.start[k] + run.cycles[k]];
     if (reveal && (to < timeline.from || from > timeline.to || to - from < 4 / timeline.scale))
       timeline.reveal(from, to);
     timeline.later();
   };
+  page.showHint = number => {
+    const k = run.operationOf(run.hints[number]);
+    if (k === undefined) return;
+    page.select(k, null, true);
+    find("timeline").scrollIntoView({ block: "center" });
+  };
+  page.showCard = number => {
+    const card = find("hint" + number);
+    card.scrollIntoView({ block: "center" });
+    card.focus();
+  };
+  headline(run, page, find("headline"));
   const resize = () => {
     timeline.resize();
     page.moved();
-    roofline(run, page, find("roofline"), find("roofhint"));
+    roofline(run, page, find("roofline"), find("roofhint"), find("rooflegend"));
   };
   for (const name of ["stages", "engines", "arrows"]) {
     find(name).addEventListener("change", event => {
@@ -41,7 +54,8 @@ function start(data) {
     });
   }
   find("channels").addEventListener("change", event => {
-    for (const track of run.tracks.filter(own => own.opens)) timeline.fold(track, event.target.checked);
+    const tracks = run.tracks.filter(own => own.opens && own.kind === "hbm");
+    tracks.forEach(track => timeline.fold(track, event.target.checked));
   });
   const search = () => {
     const words = find("search")
@@ -87,14 +101,17 @@ function start(data) {
     if (event.key === "s") timeline.zoom(1.4);
     if (event.key === "0") timeline.show(0, run.end);
   });
-  addEventListener("resize", resize);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  const again = () => {
     resize();
+    // Layouts are drawn in lines that fit.
     if (timeline.selected >= 0) page.select(timeline.selected);
-  });
+  };
+  addEventListener("resize", again);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  legend(run, page, find("legend"));
+  linesTable(run, page, find("lines"));
   resize();
   working();
-  linesTable(run, page, find("lines"));
   // The operation of a critical path that takes longest is the first to look at; `#7` in the address names another one.
   const longest = [...run.path]
     .map(number => run.byNumber.get(number))

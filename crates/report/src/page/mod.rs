@@ -14,6 +14,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -46,8 +47,8 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The page of a run.
-pub fn of_run(run: &Run, title: &str) -> String {
+/// The page of a run. `made`: when it ran, if that is known.
+pub fn of_run(run: &Run, title: &str, made: Option<SystemTime>) -> String {
     let mut columns = Columns::default();
     run.operations.iter().take(SHOWN as usize).for_each(|operation| columns.add(operation));
     let last = run.operations.get(SHOWN as usize).map_or(u64::MAX, |operation| operation.number);
@@ -55,14 +56,14 @@ pub fn of_run(run: &Run, title: &str) -> String {
     channels.for_each(|channel| columns.add_channel(channel.clone()));
     let path: Vec<u64> = run.critical_paths().iter().flatten().map(|operation| operation.number).collect();
     let mut page = Vec::new();
-    write(&mut page, title, &columns, &path, &run.summary).expect("memory takes all that is written");
+    write(&mut page, (title, made), &columns, &path, &run.summary).expect("memory takes all that is written");
     String::from_utf8(page).expect("it is made of texts")
 }
 
 /// Writes a page.
 fn write(
     out: &mut dyn Write,
-    title: &str,
+    (title, made): (&str, Option<SystemTime>),
     columns: &Columns,
     path: &[u64],
     summary: &Value,
@@ -73,7 +74,10 @@ fn write(
         ("@style@", &|out| write!(out, "{STYLE}")),
         ("@script@", &|out| SCRIPTS.iter().try_for_each(|script| write!(out, "{script}"))),
         ("@data@", &|out| {
-            write!(out, "{{\"title\":{},\"path\":{},", in_script(&title.into()), Value::from(path))?;
+            let seconds =
+                made.and_then(|made| made.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs());
+            let (title, made) = (in_script(&title.into()), Value::from(seconds));
+            write!(out, "{{\"title\":{title},\"made\":{made},\"path\":{},", Value::from(path))?;
             columns.write(out)?;
             write!(out, ",\"summary\":{}}}", in_script(summary))
         }),
@@ -131,7 +135,7 @@ impl Observer for PageWriter {
         let title = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let written = File::create(&self.path).and_then(|file| {
             let mut out = BufWriter::new(file);
-            write(&mut out, &title, &self.columns, &path, &summary)?;
+            write(&mut out, (&title, Some(SystemTime::now())), &self.columns, &path, &summary)?;
             out.flush()
         });
         if let Err(error) = written {

@@ -1,6 +1,47 @@
 // What stands around the timeline: headline, details, lines, memories, roofline.
 
-function headline(run, at) {
+/** The kernels, then the name of the page, when it was made, and the model of time. */
+function heading(run, title, about) {
+  const names = [...new Set(run.summary.kernels.map(own => own.name))];
+  const kernels = names.length > 3 ? [...names.slice(0, 3), "…"] : names;
+  title.textContent = [kernels.join(", "), run.title].filter(text => text).join(": ");
+  document.title = title.textContent;
+  const made = run.made === null || run.made === undefined ? null : new Date(1e3 * run.made).toISOString();
+  about.textContent = [
+    made && `${made.slice(0, 10)} ${made.slice(11, 16)} UTC`,
+    run.summary.profile && `profile ${run.summary.profile}`,
+    run.summary.version && `version ${run.summary.version}`,
+  ]
+    .filter(text => text)
+    .join(" · ");
+}
+
+/** Colours and what they stand for. */
+function legendOf(entries) {
+  return entries.map(([name, colour]) => element("span", {}, element("i", { style: `background:${colour}` }), name));
+}
+
+/** The colours of the timeline. */
+function legend(run, page, at) {
+  const words = {
+    kernel: "kernels",
+    main: "main context",
+    sub: "sub context",
+    tdma: "DMA engines",
+    pdma: "transfers of the host",
+    hbm: "HBM",
+  };
+  const used = new Set(run.tracks.map(track => track.kind.split(" ").pop()));
+  const shown = Object.keys(words).filter(kind => used.has(kind));
+  at.replaceChildren(
+    ...legendOf([
+      ...shown.map(kind => [words[kind], `var(--${kind})`]),
+      ["on the critical path: underlined", "linear-gradient(to top, var(--accent) 3px, var(--line) 3px)"],
+    ]),
+  );
+}
+
+function headline(run, page, at) {
   const summary = run.summary,
     card = (big, small, wide) =>
       element("div", { class: wide ? "card wide" : "card" }, element("b", {}, big), element("span", {}, small));
@@ -73,12 +114,23 @@ function headline(run, at) {
     ),
   );
   if (summary.interrupted) at.append(card("interrupted", "the program was stopped; all of this is until then", true));
-  for (const { kind, kernel, location, operation, cause, edit, saving } of (summary.hints || []).slice(0, 6)) {
-    const place = `${operation} ${location.replace(/:\d+$/, "")}${kernel ? ` in ${kernel}` : ""}`;
-    at.append(
-      card(`hint: ${kind}, saves ${digits(saving)} cycles, ${percent(saving, cycles)}`, `${place}: ${cause}; ${edit}`, true),
+  run.hints.forEach(({ kind, kernel, line, operation, cause, edit, saving }, number) => {
+    const place = `${operation} ${line}${kernel ? ` in ${kernel}` : ""}`;
+    const made = card(
+      `hint: ${kind}, saves ${digits(saving)} cycles, ${percent(saving, cycles)}`,
+      `${place}: ${cause}; ${edit}`,
+      true,
     );
-  }
+    const show = () => page.showHint(number);
+    Object.assign(made, { id: "hint" + number, tabIndex: 0, title: "shows the operation" });
+    made.classList.add("link");
+    made.addEventListener("click", show);
+    made.addEventListener("keydown", event => event.key === "Enter" && show());
+    at.append(made);
+  });
+  // Traces of older versions have no list.
+  if (summary.hints && !run.hints.length && cycles)
+    at.append(card("no hints", "no edit that the clock times saves enough to be named", true));
   for (const warning of summary.warnings.slice(0, 8)) at.append(card(warning.split("\n")[0], "warning", true));
   for (const words of summary["left out"] || []) at.append(card("left out", words, true));
   if (summary.operations > run.count) {
@@ -86,30 +138,44 @@ function headline(run, at) {
   }
 }
 
-/** The layout of a tensor: a colour per coordinate of the outermost axis that changes. */
-function drawLayout(layout, colours) {
+/** The axis that colours a layout: the outermost one that changes, or -1. */
+function colouredAxis(layout) {
   const cells = layout.rows
     .flat()
     .filter(cell => cell !== null)
     .map(cell => cell.split(","));
-  const changing = layout.axes.findIndex((_, axis) => cells.some(cell => cell[axis] !== cells[0][axis]));
+  return layout.axes.findIndex((_, axis) => cells.some(cell => cell[axis] !== cells[0][axis]));
+}
+
+/** The layout of a tensor, in lines that fit: a colour per coordinate of an axis. */
+function drawLayout(layout, colours, changing, room) {
+  const cells = layout.rows
+    .flat()
+    .filter(cell => cell !== null)
+    .map(cell => cell.split(","));
   const longest = Math.max(1, ...cells.map(cell => cell.join(",").length));
   const width = Math.max(20, longest * 6.2 + 6),
     height = 17,
     left = 44;
-  const drawing = shape("svg", {
-    width: left + width * (layout.rows[0] || []).length + 2,
-    height: height * layout.rows.length + 16,
-    role: "img",
+  const all = (layout.rows[0] || []).length;
+  let columns = all;
+  while (columns > 1 && left + columns * width + 2 > room) columns = Math.ceil(columns / 2);
+  const lines = layout.rows.flatMap((row, r) => {
+    const parts = [];
+    for (let from = 0; from < all; from += columns) {
+      const label = layout.wrapped ? r * 32 + from : from ? `+${from}` : r;
+      parts.push({ label, cells: row.slice(from, from + columns) });
+    }
+    return parts;
   });
-  (layout.rows[0] || []).forEach((_, column) => {
-    if (column % 4 === 0) drawing.append(shape("text", { x: left + column * width + 2, y: 10 }, `+${column}`));
-  });
-  layout.rows.forEach((row, r) => {
-    const y = 14 + r * height,
-      label = layout.wrapped ? r * 32 : r;
+  const drawing = shape("svg", { width: left + width * columns + 2, height: height * lines.length + 16, role: "img" });
+  for (let column = 0; column < columns; column += 4) {
+    drawing.append(shape("text", { x: left + column * width + 2, y: 10 }, `+${column}`));
+  }
+  lines.forEach(({ label, cells }, number) => {
+    const y = 14 + number * height;
     drawing.append(shape("text", { x: left - 6, y: y + 12, "text-anchor": "end" }, label));
-    row.forEach((cell, column) => {
+    cells.forEach((cell, column) => {
       const hue = cell === null || changing < 0 ? 210 : (+cell.split(",")[changing] * 47 + 210) % 360;
       const fill = cell === null ? colours.pad : `hsl(${hue} 65% ${colours.isDark ? 30 : 82}%)`;
       const x = left + column * width;
@@ -122,7 +188,7 @@ function drawLayout(layout, colours) {
   return element("div", { class: "layout" }, drawing);
 }
 
-function tensorView(run, text, colours) {
+function tensorView(run, text, colours, room) {
   const parts = /^(\w+) (\w+) bytes (\d+)\.\.(\d+): (\S+) ?(.*)$/.exec(text);
   if (!parts) return element("pre", {}, text);
   const [, verb, memory, from, to, type, mappings] = parts;
@@ -134,11 +200,19 @@ function tensorView(run, text, colours) {
   );
   const layout = run.summary.layouts[mappings];
   if (layout) {
+    const shown = layout.rows.length * (layout.rows[0] || []).length,
+      part = (shown, all) => (shown < all ? `the first ${shown} of ${digits(all)}` : `all ${shown}`);
     const what = layout.wrapped
-      ? "32 elements in a line"
-      : `the first ${layout.rows.length} of ${digits(layout.units)} units (slices, rows), a line each`;
-    const cells = layout.axes.length ? `cells are ${layout.axes.join(",")}` : "cells have no axis";
-    view.append(element("p", { class: "hint" }, `${what}; ${cells}; · is padding`), drawLayout(layout, colours));
+      ? `${part(Math.min(shown, layout.elements), layout.elements)} elements`
+      : `${part((layout.rows[0] || []).length, layout.elements)} elements of ` +
+        `${part(layout.rows.length, layout.units)} units (slices, rows)`;
+    const cells = layout.axes.length ? `cells are ${layout.axes.join(",")}` : "cells have no axis",
+      changing = colouredAxis(layout),
+      coloured = changing < 0 ? "one colour: no axis changes" : `a colour for each ${layout.axes[changing]}`;
+    view.append(
+      element("p", { class: "hint" }, `${what}; ${cells}; ${coloured}; · is padding`),
+      drawLayout(layout, colours, changing, room),
+    );
   }
   return view;
 }
@@ -154,7 +228,7 @@ function details(run, k, track, page, at) {
     ["call", `${own.operation} at ${own.line}`],
     ["kernel", run.launch[k] ? `${own.kernel}, launch ${run.launch[k]}` : own.kernel],
     ["engine", own.context + (track && track.order >= 10 ? `, ${track.name}` : "")],
-    ["cycles", `${digits(cycles)}, from ${digits(start)} to ${digits(start + cycles)} (${own.class})`],
+    ["cycles", `${digits(cycles)}, from ${run.cycle(start)} to ${run.cycle(start + cycles)} (${own.class})`],
     ["bound by", own["bound by"]],
     [
       "waited for",
@@ -164,6 +238,18 @@ function details(run, k, track, page, at) {
     ],
     ["idle before", `${digits(run.idle[k])} cycles of ${own.context}`],
   ];
+  const launch = run.summary.kernels.find(other => other.launch > 0 && other.launch === run.launch[k]);
+  if (launch && launch.start !== run.origin)
+    rows.push(["in its launch", `from ${digits(start - launch.start)} to ${digits(start + cycles - launch.start)}`]);
+  const hints = run.hintsOf(own).map(number =>
+    element(
+      "div",
+      {},
+      element("a", { onclick: () => page.showCard(number) }, `${run.hints[number].kind}`),
+      `, saves ${digits(run.hints[number].saving)} cycles`,
+    ),
+  );
+  if (hints.length) rows.push(["hints for its line", element("div", {}, ...hints)]);
   const slowed = run.slowed[run.number[k]];
   if (slowed) rows.push(["slowed by", slowed.map(([number, delay]) => `#${number}: ${delay} cycles`).join(", ")]);
   if (own["read from"] || own["written to"]) {
@@ -233,8 +319,14 @@ function details(run, k, track, page, at) {
     element("h3", {}, "What the engines are told"),
     element("pre", {}, own.configuration || "nothing"),
   );
-  const tensors = own.tensors.map(text => tensorView(run, text, page.colours()));
+  const room = at.clientWidth - 30,
+    tensors = own.tensors.map(text => tensorView(run, text, page.colours(), room));
   at.replaceChildren(element("div", { class: "columns" }, left, right), ...tensors);
+}
+
+/** What operations of one row of the table of lines have in common. */
+function keyOf(own) {
+  return `${own.line} ${own.operation} ${own.context} ${own.kernel}`;
 }
 
 /** Sums by line, call and engine. */
@@ -243,13 +335,16 @@ function linesTable(run, page, at) {
   let whole = 0;
   for (let k = 0; k < run.count; k++) {
     const own = run.of(k),
-      key = `${own.line} ${own.operation} ${own.context} ${own.kernel}`;
+      key = keyOf(own);
     if (!lines.has(key)) {
       lines.set(key, {
+        key,
         line: own.line,
         operation: own.operation,
         engine: own.context,
         kernel: own.kernel,
+        hints: run.hintsOf(own),
+        partial: 0,
         first: k,
         operations: 0,
         cycles: 0,
@@ -266,16 +361,17 @@ function linesTable(run, page, at) {
     line.idle += run.idle[k];
     line.read += own["read bytes"];
     line.written += own["written bytes"];
+    line.partial += own["partial writes"] || 0;
     line.bound.add(own["bound by"]);
     if (run.path.has(run.number[k])) ((line.path += run.cycles[k]), (whole += run.cycles[k]));
   }
+  const all = [...lines.values()],
+    saved = own => own.hints.reduce((sum, number) => sum + run.hints[number].saving, 0);
+  // The first columns are those that a narrow window shows.
   const heads = [
     ["line", own => own.line, own => place(own.line)],
-    ["call", own => own.operation],
-    ["engine", own => own.engine],
-    ["kernel", own => own.kernel],
-    ["operations", own => own.operations, own => digits(own.operations)],
     ["cycles", own => own.cycles, own => digits(own.cycles)],
+    ["call", own => own.operation],
     [
       "on the critical path",
       own => own.path,
@@ -287,7 +383,28 @@ function linesTable(run, page, at) {
           element("span", { class: "share", style: `width:${whole ? (80 * own.path) / whole : 0}px` }),
         ),
     ],
+    [
+      "hints",
+      saved,
+      own =>
+        element(
+          "span",
+          {},
+          ...own.hints.map(number =>
+            element(
+              "a",
+              { onclick: event => (event.stopPropagation(), page.showCard(number)) },
+              `saves ${digits(run.hints[number].saving)} `,
+            ),
+          ),
+        ),
+      all.some(saved),
+    ],
     ["bound by", own => [...own.bound].join(", ")],
+    ["engine", own => own.engine],
+    ["kernel", own => own.kernel],
+    ["operations", own => own.operations, own => digits(own.operations)],
+    ["partial writes", own => own.partial, own => digits(own.partial), all.some(own => own.partial)],
     ["engine idle before", own => own.idle, own => digits(own.idle)],
     ["read", own => own.read, own => bytes(own.read)],
     ["written", own => own.written, own => bytes(own.written)],
@@ -296,12 +413,12 @@ function linesTable(run, page, at) {
       own => Math.max(own.read, own.written) / Math.max(1, own.cycles),
       own => speed(Math.max(own.read, own.written), own.cycles),
     ],
-  ];
-  let sort = 6,
+  ].filter(([, , , isShown = true]) => isShown);
+  let sort = 3,
     down = true;
   const write = () => {
     const value = heads[sort][1];
-    const rows = [...lines.values()].sort((a, b) => {
+    const rows = all.sort((a, b) => {
       const [x, y] = [value(a), value(b)];
       return (
         (typeof x === "number" ? x - y : String(x).localeCompare(y, "en", { numeric: true })) * (down ? -1 : 1) ||
@@ -331,7 +448,7 @@ function linesTable(run, page, at) {
       .map(own =>
         element(
           "tr",
-          { class: "row", title: own.line, onclick: () => page.select(own.first, null, true) },
+          { class: "row", title: own.line, "data-key": own.key, onclick: () => page.select(own.first, null, true) },
           ...heads.map(([, value, shown]) =>
             element("td", typeof value(own) === "number" ? { class: "number" } : {}, shown ? shown(own) : value(own)),
           ),
@@ -409,7 +526,9 @@ class Memory {
       const [top, bottom] = [this.y(own.bytes[1]), this.y(own.bytes[0])],
         height = Math.max(1, bottom - top - 1);
       const isSelected = own.made.op === timeline.run.number[timeline.selected];
-      context.fillStyle = isSelected ? colour.accent : colour[["main", "sub", "tdma", "pdma"][own.made.op % 4]];
+      const made = timeline.run.byNumber.get(own.made.op);
+      const engine = made === undefined ? "kernel" : timeline.run.of(made).context;
+      context.fillStyle = isSelected ? colour.accent : colour[engine];
       context.globalAlpha = 0.25;
       context.fillRect(x0, top, Math.max(1, x2 - x0), height);
       context.globalAlpha = 0.9;
@@ -445,8 +564,30 @@ class Memory {
   }
 }
 
+/** Places of a label beside a mark, the nearest first, inside of a frame: left, top, right and bottom. */
+function placesAround(cx, cy, wide, [left, top, right, bottom]) {
+  const places = [];
+  for (const away of [0, 12, 24, 36, 48, 60]) {
+    for (const y of away ? [cy - away, cy + away] : [cy]) {
+      for (const x of [cx + 9, cx - 9 - wide, cx - wide / 2]) places.push([x, y - 6, x + wide, y + 7]);
+    }
+  }
+  return places.filter(([x0, y0, x1, y1]) => x0 >= left && y0 >= top && x1 <= right && y1 <= bottom);
+}
+
+/** Tells if a box touches another one, or a line. */
+function touches([x0, y0, x1, y1], { box, line }) {
+  if (box) return x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1;
+  // Lines rise to the right or are level: the box is clear of one if it is above or below it at both of its sides.
+  const [[ax, ay], [bx, by]] = line,
+    at = x => ay + ((by - ay) * (Math.min(Math.max(x, ax), bx) - ax)) / Math.max(1e-9, bx - ax);
+  if (x1 < ax || x0 > bx) return false;
+  const [high, low] = [Math.min(at(x0), at(x1)), Math.max(at(x0), at(x1))];
+  return y0 - 2 < low && y1 + 2 > high;
+}
+
 /** Contractions by line against DM, and kernels against HBM. */
-function roofline(run, page, at, hint) {
+function roofline(run, page, at, hint, key) {
   const points = new Map();
   let peak = 0;
   for (let k = 0; k < run.count; k++) {
@@ -497,7 +638,7 @@ function roofline(run, page, at, hint) {
   const ys = all.map(own => own.products / own.cycles).concat([peak]);
   const [x0, x1] = [Math.log10(Math.min(...xs)) - 0.5, Math.log10(Math.max(...xs)) + 0.5];
   const [y0, y1] = [Math.log10(Math.min(...ys)) - 0.5, Math.log10(peak) + 0.4];
-  const width = Math.min(860, Math.max(420, at.clientWidth)),
+  const width = Math.min(1200, Math.max(320, at.clientWidth)),
     height = 320,
     left = 62,
     bottom = 34;
@@ -526,27 +667,32 @@ function roofline(run, page, at, hint) {
       "per cycle",
     ),
   );
-  roofs.forEach(([name, speed], k) => {
+  // Lines, marks and labels, which no label may touch.
+  const taken = [];
+  roofs.forEach(([, speed], k) => {
     const stroke = [colour.hbm, colour.sub][k],
       from = Math.max(10 ** x0, 10 ** y0 / speed),
       bend = peak / speed;
-    drawing.append(
-      shape("polyline", {
-        points: `${x(from)},${y(from * speed)} ${x(bend)},${y(peak)} ${x(10 ** x1)},${y(peak)}`,
-        fill: "none",
-        stroke,
-        "stroke-width": 2,
-      }),
-      shape(
-        "text",
-        { x: x(from) + 6, y: y(from * speed) - (k ? 10 : -2), style: `fill:${stroke}` },
-        `${name}, ${digits(speed)} B per cycle`,
-      ),
-    );
+    const corners = [
+      [x(from), y(from * speed)],
+      [x(bend), y(peak)],
+      [x(10 ** x1), y(peak)],
+    ];
+    drawing.append(shape("polyline", { points: corners.join(" "), fill: "none", stroke, "stroke-width": 2 }));
+    corners.slice(1).forEach((corner, k) => taken.push({ line: [corners[k], corner] }));
   });
-  drawing.append(
-    shape("text", { x: width - 14, y: y(peak) - 5, "text-anchor": "end" }, `${digits(peak)} multiplications per cycle`),
+  key.replaceChildren(
+    ...legendOf([
+      ...roofs.map(([name, speed], k) => [`${name}, ${digits(speed)} B per cycle`, [colour.hbm, colour.sub][k]]),
+      [`multipliers: ${digits(peak)} per cycle`, `linear-gradient(to right, ${colour.hbm}, ${colour.sub})`],
+      ["contractions of a line", colour.main],
+      ["kernels", colour.accent],
+    ]),
   );
+  for (const own of all) {
+    const [cx, cy] = [x(own.products / own.bytes), y(own.products / own.cycles)];
+    taken.push({ box: [cx - 7, cy - 7, cx + 7, cy + 7] });
+  }
   all.forEach(own => {
     const [cx, cy] = [x(own.products / own.bytes), y(own.products / own.cycles)];
     const mark = own.isKernel
@@ -560,12 +706,14 @@ function roofline(run, page, at, hint) {
     mark.addEventListener("pointerleave", event => page.tip(event, null));
     if (!own.isKernel) mark.addEventListener("click", () => page.select(own.first, null, true));
     drawing.append(mark);
-    if (all.length <= 12) {
-      const atLeft = cx > width - 190;
-      drawing.append(
-        shape("text", { x: cx + (atLeft ? -9 : 9), y: cy + 3, "text-anchor": atLeft ? "end" : "start" }, own.name),
-      );
-    }
+    if (all.length > 12) return;
+    const wide = 6.2 * own.name.length;
+    const free = placesAround(cx, cy, wide, [left, 8, width - 4, height - bottom]).find(
+      box => !taken.some(own => touches(box, own)),
+    );
+    if (!free) return;
+    taken.push({ box: free });
+    drawing.append(shape("text", { x: free[0], y: free[3] - 3 }, own.name));
   });
   at.replaceChildren(drawing);
 }

@@ -128,7 +128,7 @@ class Timeline {
     context.fillRect(0, 0, this.names - 2, this.height);
     for (const { track, top, height } of this.rows) {
       context.fillStyle = track.order < 10 ? colour.text : colour.faint;
-      const name = this.isNarrow ? track.name.replace(/cluster |tdma |channel /, "") : track.name,
+      const name = this.isNarrow ? track.name.replace(/clusters 0, 1 |cluster |tdma |channel /, "") : track.name,
         left = track.opens || track.within ? 18 : 6;
       context.fillText(this.cut(name, this.names - left - 4), left, top + height / 2);
       if (track.opens) this.triangle(6, top + height / 2, track.isOpen);
@@ -166,13 +166,15 @@ class Timeline {
     context.strokeStyle = colour.line;
     context.lineWidth = 1;
     context.fillStyle = colour.faint;
-    for (let at = Math.max(0, Math.ceil(this.from / step) * step); at <= this.to; at += step) {
-      const x = Math.round(this.x(at)) + 0.5;
+    const { origin } = this.run,
+      first = Math.max(-origin, this.from - origin);
+    for (let at = Math.ceil(first / step) * step; origin + at <= this.to; at += step) {
+      const x = Math.round(this.x(origin + at)) + 0.5;
       context.beginPath();
       context.moveTo(x, 14);
       context.lineTo(x, this.height);
       context.stroke();
-      context.fillText(digits(at), x + 3, 9);
+      context.fillText(this.run.cycle(origin + at), x + 3, 9);
     }
   }
 
@@ -292,6 +294,12 @@ class Timeline {
     return row && row.track.opens ? row.track : null;
   }
 
+  /** What a click on the name of a track does. */
+  folded({ kind, isOpen }) {
+    const what = kind === "hbm" ? "its channels" : "the other cluster, which does the same";
+    return `${isOpen ? "hides" : "shows"} ${what}`;
+  }
+
   listen() {
     const { canvas } = this;
     let dragged = false;
@@ -330,7 +338,7 @@ class Timeline {
       const found = this.at(x, y),
         opens = this.foldAt(x, y);
       canvas.style.cursor = found || opens ? "pointer" : "default";
-      this.page.tip(event, opens ? `${opens.isOpen ? "hides" : "shows"} its channels` : found && this.text(found));
+      this.page.tip(event, opens ? this.folded(opens) : found && this.text(found));
     });
     canvas.addEventListener("pointerleave", event => this.page.tip(event, null));
     canvas.addEventListener("pointerup", event => {
@@ -356,7 +364,7 @@ class Timeline {
 
   text({ slice, track }) {
     const { run } = this,
-      cycles = `${digits(slice.end - slice.start)} cycles from ${digits(slice.start)}`;
+      cycles = `${digits(slice.end - slice.start)} cycles from ${run.cycle(slice.start)}`;
     if (slice.operation < 0) return `${slice.label}\n${cycles}`;
     const own = run.of(slice.operation),
       waited = run.waited[slice.operation];

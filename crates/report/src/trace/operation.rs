@@ -230,6 +230,7 @@ pub(super) fn summary(
     json!({
         "format": 1,
         "version": env!("CARGO_PKG_VERSION"),
+        "profile": ledger.profile.name(),
         "cycles": totals.end,
         "operations": totals.operations,
         "interrupted": ledger.interrupted,

@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn positions_come_in_the_order_of_nested_loops() {
         let mut config = Config { base: -3, ..Config::new(2) };
-        [(3, -4), (2, 5), (4, 1)].map(|(size, stride)| config.entries.push(Entry { size, stride }));
+        for (size, stride) in [(3, -4), (2, 5), (4, 1)] {
+            config.entries.push(Entry { size, stride });
+        }
         let mut expected = Vec::new();
         for outer in 0..3 {
             for middle in 0..2 {
@@ -133,7 +135,9 @@ mod tests {
     #[should_panic(expected = "the loops visit 24 positions, and none has the number 24")]
     fn there_is_no_position_behind_the_last_one() {
         let mut config = Config::new(1);
-        [(3, 8), (8, 1)].map(|(size, stride)| config.entries.push(Entry { size, stride }));
+        for (size, stride) in [(3, 8), (8, 1)] {
+            config.entries.push(Entry { size, stride });
+        }
         config.position(24);
     }
 
