@@ -66,7 +66,8 @@ pub use elementwise::{add, multiply};
 pub use greatest::{Greatest, argmax, top_k};
 pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{
-    Activation, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights, product,
+    Activation, GeluHalfBias, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights,
+    product,
 };
 pub use norm::{layer_norm, rms_norm, rms_norm_over_slices, root_mean_square};
 pub use slices::sum_over_slices;
