@@ -10,7 +10,7 @@
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{Collectable, PositionCollect};
-use crate::mapping::M;
+use crate::mapping::{Expr, M};
 use crate::runtime::Tu;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::scalar::StreamScalar;
@@ -67,6 +67,8 @@ impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTe
     /// # let _ = flits as fn(_, _) -> _;
     /// ```
     ///
+    /// [`collect_flits`](Self::collect_flits) has these mappings without being told.
+    ///
     /// Refused while compiling: anything else.
     #[track_caller]
     #[inline(never)] // The compiler names the line of a call that it did not inline.
@@ -77,5 +79,100 @@ impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTe
         let mut pass = self.pass;
         pass.unit.collect(&plan);
         StreamTensor::new(self.context, pass)
+    }
+
+    /// [`collect`](Self::collect) with the mappings that follow from the packet: [`FlitTime`] and [`Flit`].
+    ///
+    /// ```
+    /// # use furiosa_visa_std::prelude::*;
+    /// axes![S = 256, T = 4, B = 48];
+    /// type X = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B]>;
+    /// type Y = DmTensor<i8, m![1], m![1 # 2], m![S], m![T, B # 64]>;
+    /// /// `m![T, B # 64 / 32]` and `m![B # 64 % 32]`.
+    /// fn flits(ctx: &mut Context, x: &X) -> Y {
+    ///     ctx.main.begin(x.view()).fetch::<i8, m![T], m![B]>().collect_flits().commit(AUTO)
+    /// }
+    /// # let _ = flits as fn(_, _) -> _;
+    /// ```
+    ///
+    /// Refused while compiling: packets that are no whole bytes.
+    #[track_caller]
+    #[inline(never)]
+    pub fn collect_flits(
+        self,
+    ) -> StreamTensor<'l, T, PositionCollect, D, L::With<FlitTime<D, L::Time, L::Packet>, Flit<D, L::Packet>>>
+    {
+        let plan = planned!(CONFIG of CollectPlan<D, L::Time, L::Packet, FlitTime<D, L::Time, L::Packet>, Flit<D, L::Packet>>);
+        let mut pass = self.pass;
+        pass.unit.collect(&plan);
+        StreamTensor::new(self.context, pass)
+    }
+}
+
+/// A packet in flits, as expressions: whole flits, their index, and one of them.
+struct Flits<D, Packet>(PhantomData<(D, Packet)>);
+
+impl<D: StreamScalar, Packet: M> Flits<D, Packet> {
+    const ELEMENTS: usize = flit_elements(D::ELEMENT_TYPE);
+    const WHOLE: &'static Expr = match Packet::SIZE.is_multiple_of(Self::ELEMENTS) {
+        true => Packet::EXPR,
+        false => &Expr::Padding(Packet::EXPR, Packet::SIZE.next_multiple_of(Self::ELEMENTS)),
+    };
+    const INDEX: &'static Expr = match Self::WHOLE.size() == Self::ELEMENTS {
+        true => &Expr::Identity,
+        false => &Expr::Stride(Self::WHOLE, Self::ELEMENTS),
+    };
+    const ONE: &'static Expr = match Self::WHOLE.size() == Self::ELEMENTS {
+        true => Self::WHOLE,
+        false => &Expr::Modulo(Self::WHOLE, Self::ELEMENTS),
+    };
+}
+
+/// Time of a stream in flits: `Time`, with the index of the flit in the packet innermost. A mapping.
+#[derive(Clone, Debug)]
+pub struct FlitTime<D, Time, Packet>(PhantomData<(D, Time, Packet)>);
+
+impl<D: StreamScalar, Time: M, Packet: M> M for FlitTime<D, Time, Packet> {
+    const SIZE: usize = Self::EXPR.size();
+    const EXPR: &'static Expr = match (Time::EXPR, Flits::<D, Packet>::INDEX) {
+        (time, Expr::Identity) => time,
+        (Expr::Identity, index) => index,
+        (time, index) => &Expr::Pair(time, index),
+    };
+}
+
+/// A flit of packets: 32 bytes, padded if the packet ends before. A mapping.
+#[derive(Clone, Debug)]
+pub struct Flit<D, Packet>(PhantomData<(D, Packet)>);
+
+impl<D: StreamScalar, Packet: M> M for Flit<D, Packet> {
+    const SIZE: usize = Self::EXPR.size();
+    const EXPR: &'static Expr = Flits::<D, Packet>::ONE;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::{axes, bf16, m};
+    use crate::scalar::i4;
+
+    axes![T = 4, A = 13, B = 48, C = 16, E = 128];
+
+    /// The mappings of a packet in flits, and the number of flits that the rules find.
+    fn flits<D: StreamScalar, Time: M, Packet: M>() -> (String, String, usize) {
+        let config = CollectPlan::<D, Time, Packet, FlitTime<D, Time, Packet>, Flit<D, Packet>>::CONFIG;
+        (FlitTime::<D, Time, Packet>::EXPR.to_string(), Flit::<D, Packet>::EXPR.to_string(), config.flits)
+    }
+
+    #[test]
+    fn flits_follow_from_the_packet() {
+        let found = |time: &str, flit: &str, count| (time.to_string(), flit.to_string(), count);
+        assert_eq!(flits::<bf16, m![T], m![C]>(), found("T", "C", 1));
+        assert_eq!(flits::<bf16, m![1], m![C]>(), found("1", "C", 1));
+        assert_eq!(flits::<i8, m![T], m![A]>(), found("T", "A # 32", 1));
+        assert_eq!(flits::<i8, m![T], m![B]>(), found("T, B # 64 / 32", "B # 64 % 32", 2));
+        assert_eq!(flits::<f32, m![1], m![B]>(), found("B / 8", "B % 8", 6));
+        assert_eq!(flits::<f32, m![T], m![A, C]>(), found("T, [A, C] / 8", "[A, C] % 8", 26));
+        assert_eq!(flits::<i4, m![T], m![E]>(), found("T, E / 64", "E % 64", 2));
     }
 }

@@ -125,6 +125,9 @@ macro_rules! call {
         call!($bound, collect<Time2: M, Packet2: M>()
             -> StreamTensor<'l, T, PositionCollect, D, L::With<Time2, Packet2>>);
     };
+    ($bound:ident, $element:ty, collect_flits) => {
+        call!($bound, collect_flits<>() -> StreamTensor<'l, T, PositionCollect, D, L>);
+    };
     ($bound:ident, $element:ty, align) => {
         call!($bound, align<OutTime: M, OutPacket2: M, Row2: M, TrfElement: M>(
                 weights: &impl Weights<L::Chip, L::Cluster, L::Slice, Row2, TrfElement>)
@@ -218,7 +221,7 @@ type Sum<D> = <D as ContractsTo<Identity>>::Output;
 
 wrong_calls! {
     [D: Scalar, Kind: ChipType, Windows: WindowList] D; [PositionBegin<Kind, Windows>] {
-        WasFetched: switch switch_to collect align cast transpose commit commit_view to_trf to_trf_auto to_vrf;
+        WasFetched: switch switch_to collect collect_flits align cast transpose commit commit_view to_trf to_trf_auto to_vrf;
         WasFetched: commit_trim commit_cast commit_cast_relu;
         WasCommitted: to_hbm to_dm;
     }
@@ -238,7 +241,7 @@ wrong_calls! {
     [D: StreamScalar] D; [PositionCollect, PositionContraction, PositionCast, PositionTranspose] {
         IsUnread: fetch;
         IsAsFetched: switch switch_to;
-        IsUncollected: collect;
+        IsUncollected: collect collect_flits;
     }
     [D: ContractsTo<Identity>] Sum<D>; [PositionCollect] {
         MetWeights: contract accumulate;
@@ -246,7 +249,7 @@ wrong_calls! {
     [D: StreamScalar, Row: M] D; [PositionAlign<Row>, PositionContract<Row>] {
         IsUnread: fetch;
         IsAsFetched: switch switch_to;
-        IsUncollected: collect;
+        IsUncollected: collect collect_flits;
         HasNoWeights: align;
         IsAsCollected: to_trf to_trf_auto to_vrf;
     }
@@ -277,7 +280,7 @@ wrong_calls! {
         WasCommitted: to_hbm to_dm;
     }
     [D: StreamScalar] D; [PositionCommitTrim] {
-        IsBeforeCommit: fetch switch switch_to collect align cast transpose to_trf to_vrf;
+        IsBeforeCommit: fetch switch switch_to collect collect_flits align cast transpose to_trf to_vrf;
         IsUntrimmed: commit_trim;
     }
     [D: ContractsTo<Identity>] Sum<D>; [PositionCommitTrim] {
@@ -288,7 +291,7 @@ wrong_calls! {
         WasCommitted: to_hbm to_dm;
     }
     [D: Scalar, Before: Ending] D; [PositionCommitCast<Before>] {
-        IsBeforeCommit: fetch switch switch_to collect align contract accumulate cast transpose to_trf to_vrf;
+        IsBeforeCommit: fetch switch switch_to collect collect_flits align contract accumulate cast transpose to_trf to_vrf;
         IsUnnarrowed: commit_trim commit_cast commit_cast_relu;
         WasCommitted: to_hbm to_dm;
     }

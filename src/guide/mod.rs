@@ -23,7 +23,7 @@
 //! 11. [`contexts_and_order`]: what runs at the same time, and what waits.
 //! 12. [`clock`]: the report, and how to make a kernel faster.
 //! 13. [`faults_and_refusals`]: how to read them.
-//! 14. [`kernels`]: layers, norms, softmax and sums that are there already.
+//! 14. [`kernels`]: layers, norms, softmax, sums and greatest columns that are there already.
 //! 15. [`planning`]: the mapping of a contraction, found and proven.
 //! 16. [`coming_from`]: the words of Triton, CUDA and CuTe.
 //! 17. [`glossary`].

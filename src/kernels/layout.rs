@@ -349,6 +349,31 @@ pub(super) const fn check_row_operands<Rows: M>(
     Ok(())
 }
 
+/// Refuses rows and columns whose operands do not fit the vector register file together: `per_row` numbers of 32 bits for each
+/// row, and `vectors` for each column.
+pub(super) const fn check_operands<Rows: M, Columns: M>(
+    operation: &'static str,
+    per_row: usize,
+    vectors: usize,
+) -> Result<(), PlanError> {
+    let bytes = 4 * (per_row * Rows::SIZE + vectors * Columns::SIZE);
+    if bytes > spec::VRF_BYTES {
+        refuse!(
+            "operands in the register file",
+            "{}: {} of {} have {} of operands in a slice, {} per row and {} per column, but the vector register file \
+             holds {}; help: spread the rows over more slices, or a row over several",
+            operation,
+            count(Rows::SIZE, "row"),
+            count(Columns::SIZE, "column"),
+            count(bytes, "byte"),
+            4 * per_row,
+            4 * vectors,
+            spec::VRF_BYTES,
+        );
+    }
+    Ok(())
+}
+
 /// Refuses a row that is not whole packets of the multipliers.
 pub(super) const fn check_packets<D: Multiplied, Cluster: M, Slice: M, K: M>(
     operation: &'static str,

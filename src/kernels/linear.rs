@@ -14,9 +14,12 @@ use super::layout::{
     Flits, HalfLanes, Halves, InDm, Lanes, Multiplied, StoredFrom, accepted, check_packets,
     check_row_operands, check_rows, planned_rules,
 };
-use crate::command::{AccumulationKind, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, FpUnaryOp, TrfAddress};
+use crate::command::{
+    AccumulationKind, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, FpTernaryOp, FpUnaryOp, TernaryArgMode,
+    TrfAddress,
+};
 use crate::engine::stream::{AccumulationTensor, VectorFinalTensor};
-use crate::engine::vector::{BranchMode, Stash, VeBranchOperand, VeRhs};
+use crate::engine::vector::{BranchMode, Stash, TernaryOperand, VeBranchOperand, VeRhs};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{M, Pair};
 use crate::prelude::m;
@@ -176,7 +179,7 @@ where
 ///
 /// The main context takes the layer through the Contraction and the Vector Engine in one pass of
 /// `Rows · packets · max(2, N / 8)` cycles. The activation takes `Rows · N / 8` of them, or twice as many where it uses
-/// the float cluster, as [`Silu`] and [`QuickGelu`] do. It decides the time only for rows of one packet.
+/// the float cluster, as [`Silu`], [`QuickGelu`] and [`GeluHalfBias`] do. It decides the time only for rows of one packet.
 ///
 /// Refused while compiling: see [`product`].
 ///
@@ -243,11 +246,11 @@ where
     Out::store(activation.applied(sums(ctx, x, weights), bias))
 }
 
-/// The function that a layer applies to each of its sums. The four are types, so that a layer has only the stages that
+/// The function that a layer applies to each of its sums. The five are types, so that a layer has only the stages that
 /// it needs.
 ///
-/// A pass has each arithmetic unit once. The error function of an exact GELU, a bias and the sum with 1 would need the
-/// adder of the float cluster twice. Use [`QuickGelu`] instead, or a pass of its own.
+/// A pass has each arithmetic unit once. A bias, and the sum of 1 and the error function of an exact GELU, would need the
+/// adder of the float cluster twice: [`GeluHalfBias`] adds half of the bias there, and the rest in the clip cluster.
 pub trait Activation: sealed::Sealed + Copy {
     /// Adds a bias and applies the function.
     #[doc(hidden)]
@@ -322,4 +325,24 @@ activation! {
         .vector_fp_unary(FpUnaryOp::Sigmoid)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), Stash)
         .vector_concat::<Flits<Rows, N>, Lanes<N>>()
+}
+
+activation! {
+    /// `x · (1 + erf(x / √2)) / 2`, the exact GELU, of `x = sum + 2 · bias`: [`linear`] takes half of the bias. At 4 lanes per
+    /// cycle.
+    ///
+    /// It is `h + h · erf(√2 · h)` of `h = sum / 2 + bias`.
+    GeluHalfBias, |stream, bias, Rows, N| stream
+        .vector_split::<Halves<Rows, N>, HalfLanes<N>>()
+        .vector_fp_ternary_with_mode(
+            FpTernaryOp::FmaF,
+            TernaryArgMode::Mode021,
+            TernaryOperand::always(bias.operand, 0.5),
+        )
+        .vector_stash()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), core::f32::consts::SQRT_2)
+        .vector_fp_unary(FpUnaryOp::Erf)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
+        .vector_concat::<Flits<Rows, N>, Lanes<N>>()
+        .vector_clip(ClipBinaryOpF32::Add, Stash)
 }

@@ -15,6 +15,7 @@
 //! | [`rms_norm`], [`rms_norm_over_slices`] | `x · scale / √(mean of x² + ε)` | main: vector, 3 passes |
 //! | [`root_mean_square`] | `√(mean of x² + ε)` of rows | main: vector, 2 passes |
 //! | [`layer_norm`] | `(x - mean) · scale / √(variance + ε) + shift` | main: vector, 4 passes |
+//! | [`argmax`], [`top_k`] | the greatest columns of rows: numbers and places | main: vector, 2 passes; 3 more for each further one |
 //! | [`sum_over_slices`] | partial sums of neighbouring slices | main: vector |
 //! | [`add`], [`multiply`] | `a + b`, `a · b` | main: vector |
 //!
@@ -50,6 +51,7 @@
 //! refused while compiling, in the words of the helper, at that line.
 
 mod elementwise;
+mod greatest;
 mod layout;
 mod linear;
 mod norm;
@@ -61,9 +63,11 @@ mod tiled;
 mod tests;
 
 pub use elementwise::{add, multiply};
+pub use greatest::{Greatest, argmax, top_k};
 pub use layout::{CopiesOf, Flits, InDm, Lanes, Multiplied, OneAxis, StoredFrom};
 pub use linear::{
-    Activation, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights, product,
+    Activation, GeluHalfBias, Plain, QuickGelu, Relu, Silu, Weights, linear, load_operand, load_weights,
+    product,
 };
 pub use norm::{layer_norm, rms_norm, rms_norm_over_slices, root_mean_square};
 pub use slices::sum_over_slices;

@@ -11,7 +11,7 @@
 //! The root takes a pass of its own: the float cluster comes before the reduce, and its root unit does not come again.
 
 use super::layout::{
-    CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted, check_parts,
+    CopiesOf, Flits, HalfLanes, Halves, Lanes, OneAxis, StoredFrom, accepted, check_operands, check_parts,
     check_row_operands, check_rows, enter, planned_rules,
 };
 use crate::command::{
@@ -19,13 +19,12 @@ use crate::command::{
     IntraSliceReduceOpF32,
 };
 use crate::engine::vector::BranchMode;
-use crate::error::{PlanError, refuse};
+use crate::error::PlanError;
 use crate::mapping::{M, Pair, Symbol};
 use crate::prelude::m;
 use crate::runtime::late::when_late;
 use crate::runtime::{AUTO, Context};
 use crate::scalar::FetchCast;
-use crate::spec;
 use crate::tensor::{DmTensor, VrfTensor};
 
 /// The quotient `stream / operand`.
@@ -82,22 +81,7 @@ pub(super) const fn check_norm<Cluster: M, Slice: M, Rows: M, Columns: OneAxis>(
     when_late! { crate::error::attempt!(Columns::WHOLE); }
     crate::error::attempt!(check_rows::<Cluster, Slice, Rows, Columns>(operation));
     crate::error::attempt!(check_row_operands::<Rows>(operation, "row", per_row));
-    let bytes = 4 * (per_row * Rows::SIZE + vectors * Columns::SIZE);
-    if bytes > spec::VRF_BYTES {
-        refuse!(
-            "operands in the register file",
-            "{}: {} of {} have {} of operands in a slice, {} per row and {} per column, but the vector register file \
-             holds {}; help: spread the rows over more slices, or a row over several",
-            operation,
-            count(Rows::SIZE, "row"),
-            count(Columns::SIZE, "column"),
-            count(bytes, "byte"),
-            4 * per_row,
-            4 * vectors,
-            spec::VRF_BYTES,
-        );
-    }
-    Ok(())
+    check_operands::<Rows, Columns>(operation, per_row, vectors)
 }
 
 /// `√(mean of x[r]² + epsilon)` of each row in every slice: the divisor of [`rms_norm`], for a kernel that divides in a

@@ -1,6 +1,7 @@
 //! Refusals of helpers, at each limit and one behind it.
 
-use super::layout::{OneAxis, check_packets, check_parts, check_row_operands, check_rows};
+use super::greatest::check_count;
+use super::layout::{OneAxis, check_operands, check_packets, check_parts, check_row_operands, check_rows};
 use super::linear::check_product;
 use super::norm::check_norm;
 use super::tiled::check_half;
@@ -64,6 +65,24 @@ fn operands_fit_the_register_file() {
         rule(check_norm::<Cluster, m![Q], m![A], m![A # 1016]>("own", 2, 2)),
         Some("operands in the register file")
     );
+}
+
+#[test]
+fn rows_and_columns_share_the_register_file() {
+    // 8 KiB: two numbers of each of 8 rows, and one of each of 2032 columns.
+    assert_eq!(rule(check_operands::<m![B], m![N # 2032]>("own", 2, 1)), None);
+    assert_eq!(
+        rule(check_operands::<m![A], m![N # 2032]>("own", 2, 1)),
+        Some("operands in the register file")
+    );
+}
+
+#[test]
+fn a_row_has_as_many_columns_as_are_asked_for() {
+    assert_eq!(rule(check_count::<m![C # 16], 10>("own")), None);
+    assert_eq!(rule(check_count::<m![C # 16], 11>("own")), Some("columns to be found"));
+    assert_eq!(rule(check_count::<m![C # 16], 1>("own")), None);
+    assert_eq!(rule(check_count::<m![C # 16], 0>("own")), Some("columns to be found"));
 }
 
 #[test]

@@ -75,15 +75,15 @@ fn all(found: Result<Vec<Opt<f32>>, Fault>, value: f32) {
 fn lanes_of_the_other_kind() {
     all(rows_as_lanes(AccumulationKind::Interleaved), 64.0);
     let parts = [
-        "accumulate, Sequential: OutPacket is `m![N]`, but must be `m![1 # 8]`, the inner 8 columns of the packet; help: use it, \
-         and let OutTime end in `m![N]`, the rows and groups of 8 columns; or write `AccumulationKind::Interleaved`, which these \
+        "accumulate, Sequential: OutPacket is `m![N]`, but must be `m![1 # 8]`, the inner 8 columns of the packet",
+        "help: use it, and let OutTime end in `m![N]`, the rows and groups of 8 columns; or write `AccumulationKind::Interleaved`, which these \
          mappings fit",
     ];
     refused(rows_as_lanes(AccumulationKind::Sequential), &parts);
     all(columns_as_lanes(AccumulationKind::Sequential), 4.0);
     let parts = [
-        "accumulate, Interleaved: OutPacket is `m![K / 4]`, but must be `m![N]`, the rows padded to 8; help: use it, and let \
-         OutTime end in `m![K / 4]`, the columns of the packet; or write `AccumulationKind::Sequential`, which these mappings fit",
+        "accumulate, Interleaved: OutPacket is `m![K / 4]`, but must be `m![N]`, the rows padded to 8",
+        "help: use it, and let OutTime end in `m![K / 4]`, the columns of the packet; or write `AccumulationKind::Sequential`, which these mappings fit",
     ];
     refused(columns_as_lanes(AccumulationKind::Interleaved), &parts);
 }

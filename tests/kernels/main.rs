@@ -12,6 +12,7 @@ mod copies;
 mod dma_over_source;
 mod empty_tensors;
 mod gemm;
+mod greatest;
 mod hints;
 mod hints_layouts;
 mod host;

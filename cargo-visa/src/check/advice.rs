@@ -86,6 +86,7 @@ pub fn of(diagnostic: &Value, source: Option<&Source>) -> Option<Advice> {
         "E0412" | "E0425" => unknown_axis(message, span, source),
         "E0599" => unknown_variant(message),
         "E0107" => align_without_weights(message, span),
+        "E0283" | "E0284" => bare_collect(message, span),
         "E0308" => types(span, source),
         _ => None,
     }
@@ -156,18 +157,34 @@ fn unknown_variant(message: &str) -> Option<Advice> {
     Some(Advice { help, keeps_proposals: true, ..Advice::default() })
 }
 
-fn align_without_weights(message: &str, span: &Value) -> Option<Advice> {
-    if !message.contains("takes 4 generic arguments but 2") {
-        return None;
-    }
+/// The text that a span marks in its first line, and the text behind it.
+fn marked(span: &Value) -> Option<(String, String)> {
     let text = &span["text"][0];
     let number = |field: &str| usize::try_from(text[field].as_u64()?).ok()?.checked_sub(1);
     let (start, end) = (number("highlight_start")?, number("highlight_end")?);
     let line: Vec<char> = text["text"].as_str()?.chars().collect();
-    if line.get(start..end)?.iter().collect::<String>() != "align" {
+    Some((line.get(start..end)?.iter().collect(), line[end..].iter().collect()))
+}
+
+fn bare_collect(message: &str, span: &Value) -> Option<Advice> {
+    let (method, behind) = marked(span)?;
+    if !message.starts_with("type annotations needed") || method != "collect" || !behind.starts_with("()") {
         return None;
     }
-    let behind: String = line[end..].iter().collect();
+    Some(Advice {
+        message: Some("collect: the mappings of the flits are type parameters".into()),
+        help: "write `.collect_flits()`, which has the mappings that follow from the packet, or \
+               `.collect::<Time, Packet>()`"
+            .into(),
+        ..Advice::default()
+    })
+}
+
+fn align_without_weights(message: &str, span: &Value) -> Option<Advice> {
+    let (method, behind) = marked(span)?;
+    if !message.contains("takes 4 generic arguments but 2") || method != "align" {
+        return None;
+    }
     let given = behind.strip_prefix("::<").and_then(|behind| Some(&behind[..closing(behind)?]));
     let given = given.unwrap_or("OutTime, OutPacket").trim_end().trim_end_matches(',');
     Some(Advice {

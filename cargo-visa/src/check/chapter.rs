@@ -62,7 +62,7 @@ pub fn chapter_of(words: &str) -> Option<&'static str> {
             .strip_prefix(*start)
             .is_some_and(|rest| start.ends_with(['_', ' ']) || !rest.starts_with(char::is_alphanumeric))
     };
-    CHAPTERS.iter().find(|(_, starts)| starts.iter().any(|start| begins(&start))).map(|(chapter, _)| *chapter)
+    CHAPTERS.iter().find(|(_, starts)| starts.iter().any(begins)).map(|(chapter, _)| *chapter)
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ fn types(ctx: &mut Context, a: &Dm<f32, m![K]>, weights: &Weights) {
         .align::<m![1], m![K], _, _>(weights);
 }
 
+fn bare(ctx: &mut Context, a: &Dm<bf16, m![K]>) -> Dm<bf16, m![K]> {
+    ctx.main.begin(a.view()).fetch::<bf16, m![1], m![K]>().collect().commit(AUTO)
+}
+
 fn names(ctx: &mut Context, a: &Dm<f32, m![K]>, v: &Operand) {
     let _ = (ctx.main.begin(a.view()).fetch::<f32, m![K / 8], m![K % 8]>())
         .collect::<m![K / 8], m![K % 8]>()
@@ -33,5 +37,5 @@ fn names(ctx: &mut Context, a: &Dm<f32, m![K]>, v: &Operand) {
 }
 
 fn main() {
-    let _ = (parameters, types, names);
+    let _ = (parameters, types, bare, names);
 }
