@@ -41,6 +41,13 @@ pub(super) struct RegisterPlace<Address> {
     pub(super) fill: FillId,
 }
 
+impl RegisterPlace<Address> {
+    /// The region of a view with this footprint.
+    pub(super) fn region(&self, memory: Memory, footprint: &Footprint) -> Region {
+        Region::whole(memory, self.address, self.fill, *footprint)
+    }
+}
+
 /// Writes a handle as in `DmTensor<i8, m![1], m![1 # 2], m![A], m![B]> at 0x400`.
 pub(super) fn write_handle(
     f: &mut fmt::Formatter<'_>,
@@ -179,6 +186,43 @@ macro_rules! memory_calls {
     };
 }
 
+/// Declares `inspect` of the handles and views of a memory that is addressed in bytes.
+macro_rules! looks {
+    ($tensor:ident<D: $scalar:ident, $($mapping:ident),+>, $view:ident in $memory:ident, $name:literal; $example:literal) => {
+        impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
+            #[doc = concat!("What ", $name, " holds of the tensor at this point of the program, in any layout: a look past all")]
+            /// engines, for tests and for finding mistakes. It is no command of the chip and takes no time, and no order has to
+            /// be kept. Elements that nobody wrote are `Opt::Uninit`, and print as `-`.
+            ///
+            #[doc = $example]
+            ///
+            /// Refused while compiling: a host tensor that `has no place for` an axis of this one, or wants a part of one that
+            /// it does not hold.
+            ///
+            /// # Panics
+            /// If another tensor was written over this one.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+                self.view().inspect(context)
+            }
+        }
+
+        impl<D: $scalar, $($mapping: M),+> $view<'_, D, $($mapping),+> {
+            #[doc = concat!("What ", $name, " holds of the view, which may be a [tile](crate::tensor::tile): see")]
+            #[doc = concat!("[`", stringify!($tensor), "::inspect`].")]
+            #[track_caller]
+            #[inline(never)]
+            pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+                let transfer = planned!(TRANSFER of InspectionPlan<$tensor<D, $($mapping),+>, Host>);
+                let region = self.place.region(Memory::$memory, planned!(FOOTPRINT of $tensor<D, $($mapping),+>));
+                let transfer = transfer.further(Start::of(&region), Start::FIRST);
+                inspected(context, crate::command::Place::Region(region), transfer)
+            }
+        }
+    };
+}
+
 /// Declares the two views of a tensor. Those of DM and HBM have the `region` of a `$tensor`, and those of DM to read have
 /// `$windows`.
 macro_rules! views {
@@ -244,4 +288,4 @@ macro_rules! views {
     };
 }
 
-pub(super) use {handle, memory_calls, views};
+pub(super) use {handle, looks, memory_calls, views};

@@ -14,6 +14,7 @@ mod empty_tensors;
 mod gemm;
 mod hints;
 mod host;
+mod inspect;
 mod limits;
 mod margins;
 mod meetings;
