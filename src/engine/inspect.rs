@@ -177,18 +177,18 @@ impl<'l, const T: Tu, P: stage::Trimmable, D: Scalar, L: StreamLayout> StreamTen
     /// # use furiosa_visa_std::prelude::*;
     /// axes![A = 256, B = 16];
     /// type X = DmTensor<bf16, m![1], m![1 # 2], m![A], m![B]>;
-    /// fn doubled(ctx: &mut Context, x: &X) -> DmTensor<f32, m![1], m![1 # 2], m![A], m![B]> {
+    /// fn increased(ctx: &mut Context, x: &X) -> DmTensor<f32, m![1], m![1 # 2], m![A], m![B]> {
     ///     (ctx.main.begin(x.view()).fetch::<f32, m![1], m![B]>())
     ///         .collect::<m![B / 8], m![B % 8]>()
     ///         .inspect::<m![A, B]>(|packets| println!("fetched {packets}"))
     ///         .vector_init()
     ///         .vector_intra_slice_branch(BranchMode::Unconditional)
-    ///         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 2.0)
+    ///         .vector_clip(ClipBinaryOpF32::Add, 1.0)
     ///         .vector_final()
-    ///         .inspect::<m![A, B]>(|packets| println!("doubled {packets}"))
+    ///         .inspect::<m![A, B]>(|packets| println!("increased {packets}"))
     ///         .commit(AUTO)
     /// }
-    /// # let _ = doubled as fn(_, _) -> _;
+    /// # let _ = increased as fn(_, _) -> _;
     /// ```
     ///
     /// It exists after fetch, switch, collect, accumulate, the end of the Vector Engine, cast and transpose. Between, end

@@ -115,7 +115,7 @@ impl<D: Scalar, Mapping: M> Tensor<D, Mapping> {
         let place: Vec<String> =
             axes.iter().zip(place).map(|((axis, _), at)| format!("{axis}: {at}")).collect();
         let mut text = format!(
-            "{} of {} elements ({}) of `m![{}]` are further than {} + {} * |expected| from the reference\n  the worst is \
+            "{} of {} elements ({}) of `m![{}]` are far from the reference\n  allowed is {} + {} * |expected|\n  the worst is \
              i![{}]: {}",
             grouped(far),
             grouped(all),
@@ -273,7 +273,8 @@ mod tests {
     fn the_worst_element_and_the_axes_are_named() {
         let others = [(24 + 5, 1.75), (48 + 13, -3.0), (48 + 21, 2.0)];
         let expected = "\
-3 of 96 elements (3.1 %) of `m![A, B]` are further than 0.25 + 0.25 * |expected| from the reference
+3 of 96 elements (3.1 %) of `m![A, B]` are far from the reference
+  allowed is 0.25 + 0.25 * |expected|
   the worst is i![A: 2, B: 13]: -3, but 1 is expected; off by 4, 2 143 289 344 ULP of f32
   A in 1..3: 3 of 48
   B in every 8th of 5..22: 3 of 12";

@@ -15,4 +15,5 @@ pub use compare::Tolerance;
 pub(crate) use furiosa_visa_rules::mapping::storage::{self, packed_factors};
 pub use host_tensor::HostTensor;
 pub use mathematical::Tensor;
+pub(crate) use table::number as shown_code;
 pub use view::{TensorView, TensorViewMut};

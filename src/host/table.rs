@@ -16,7 +16,7 @@ pub(super) fn digit(pool: &Pool, term: &Term) -> String {
 }
 
 /// A number as a table and a message show it: the shortest text that is read as the same value of its type.
-pub(super) fn number(element: ElementType, code: u32) -> String {
+pub(crate) fn number(element: ElementType, code: u32) -> String {
     let value = element.number(code);
     if !element.is_float() {
         return format!("{value}");
@@ -72,7 +72,8 @@ fn write_table<D: Scalar>(
     let columns = columns.max(1);
     let sizes: Vec<usize> = digits.iter().map(|(_, size)| *size).collect();
     let names: Vec<String> = digits.into_iter().map(|(name, _)| name).collect();
-    writeln!(f, "{name}<{}, m![{expr}]>, {} elements", D::ELEMENT_TYPE, grouped(all.len() as u64))?;
+    let noun = if all.len() == 1 { "element" } else { "elements" };
+    writeln!(f, "{name}<{}, m![{expr}]>, {} {noun}", D::ELEMENT_TYPE, grouped(all.len() as u64))?;
     let (shown_rows, shown_columns) = (places(all.len() / columns, MOST[0]), places(columns, MOST[1]));
     let heading = |place: &Option<usize>| place.map_or("…".to_string(), |place| place.to_string());
     let mut lines =
@@ -114,9 +115,9 @@ fn write_table<D: Scalar>(
 /// let tensor = Tensor::<f32, m![A, B]>::from_buf((0..6).map(|k| Opt::Init(k as f32 / 2.0)).collect());
 /// let text = "\
 /// Tensor<f32, m![A, B]>, 6 elements
-/// A | B  0    1    2
-/// 0 |    0  0.5    1
-/// 1 |  1.5    2  2.5";
+/// A | B    0    1    2
+/// 0 |      0  0.5    1
+/// 1 |    1.5    2  2.5";
 /// assert_eq!(tensor.to_string(), text);
 /// ```
 impl<D: Scalar, Mapping: M> fmt::Display for Tensor<D, Mapping> {
@@ -166,7 +167,7 @@ mod tests {
             ["0.1", "-0", "1e-5", "3e8", "NaN", "inf"]
         );
         let tensor = Tensor::<bf16, m![1]>::from_buf(vec![Opt::Init(bf16::from_f32(0.1))]);
-        assert_eq!(tensor.to_string(), "Tensor<bf16, m![1]>, 1 elements\n |   0\n |   0.100097656");
+        assert_eq!(tensor.to_string(), "Tensor<bf16, m![1]>, 1 element\n |             0\n |   0.100097656");
         let tensor = Tensor::<i4, m![B]>::from_buf([7, -8, 0].map(|k| Opt::Init(i4::from_i32(k))).to_vec());
         assert_eq!(tensor.to_string(), "Tensor<i4, m![B]>, 3 elements\n | B  0   1  2\n |    7  -8  0");
     }

@@ -17,6 +17,7 @@
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_JSON` | the file that a [report for tools](crate::clock::Report::to_json) is written to when a context ends, numbered as that of `VISA_TRACE` | a path |
 //! | `VISA_TRACE` | the file that a [trace](crate::clock::trace) is written to: `trace.json`, and `trace.2.json` for the second context of a process | a path |
+//! | `VISA_STEP` | whether a program on a terminal stops at each command and shows what it changes: see [checking_values](crate::guide::checking_values) | `0`, `1` |
 //! | `VISA_HTML` | the file that a [page](crate::clock::page) of the run is written to when a context ends, numbered alike | a path |
 //!
 //! They are read whenever a context is made, and win over what the program says. An empty variable is none. A name that
@@ -81,6 +82,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
     Variable { name: "VISA_JSON", allowed: || "the path of a file".to_string(), set: set_json },
     Variable { name: "VISA_TRACE", allowed: || "the path of a file".to_string(), set: set_trace },
+    Variable { name: "VISA_STEP", allowed: || either(&SWITCH), set: set_step },
     Variable { name: "VISA_HTML", allowed: || "the path of a file".to_string(), set: set_html },
 ];
 
@@ -334,6 +336,11 @@ fn set_report(settings: &mut Settings, value: &str) -> Result<(), String> {
 
 fn set_map(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.output.map = chosen(&SWITCH, value, "neither on nor off")?;
+    Ok(())
+}
+
+fn set_step(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.step = chosen(&SWITCH, value, "neither on nor off")?;
     Ok(())
 }
 

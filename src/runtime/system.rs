@@ -144,6 +144,11 @@ impl System {
         self.options.chips
     }
 
+    /// The addresses of tensors: those of the program, or bytes of its own for each.
+    pub(crate) fn addresses(&self) -> Addresses {
+        self.options.addresses
+    }
+
     /// The kind of the chips.
     pub fn chip_kind(&self) -> ChipKind {
         self.options.chip_kind

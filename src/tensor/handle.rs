@@ -148,7 +148,7 @@ macro_rules! memory_calls {
                 Self::filled(address, FillId::bare())
             }
 
-            /// A tensor without any written element, at free bytes, which are free again when the handle ends
+            /// A tensor without any written element, at free bytes, which are freed when the handle is dropped
             /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes
             /// no time.
             ///
