@@ -12,7 +12,8 @@
 //!     b: &HbmTensor<bf16, m![1], m![N, K]>,
 //! ) -> HbmTensor<f32, m![1], m![M, N]> {
 //!     let a = a.to_dm::<m![1 # 2], m![M], m![K]>(&mut ctx.tdma, 0);
-//!     let b = b.to_dm::<m![1 # 2], m![M], m![N, K]>(&mut ctx.tdma, 1024); // every slice gets all of b
+//!     // Every slice gets all of `b`.
+//!     let b = b.to_dm::<m![1 # 2], m![M], m![N, K]>(&mut ctx.tdma, 1024);
 //!     let weights = (ctx.sub.begin(b.view()).fetch::<bf16, m![N], m![K]>())
 //!         .collect::<m![N, K / 16], m![K % 16]>()
 //!         .to_trf::<m![N], m![K]>(TrfAddress::Full);

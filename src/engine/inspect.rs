@@ -10,7 +10,7 @@ use super::dma::AtRest;
 use super::layout::StreamLayout;
 use super::stream::{StreamTensor, stage};
 use crate::command::{
-    self, FillId, Footprint, HostBuffer, Inspection, Memory, Operation, Place, Region, Sink, Transfer,
+    self, FillId, Footprint, HostBuffer, Inspection, Memory, Operation, Place, Region, Sink, Start, Transfer,
 };
 use crate::engine::dma::{derive_host_transfer, derive_storage_transfer};
 use crate::error::{PlanError, attempt};
@@ -40,6 +40,12 @@ pub(crate) fn inspected<D: Scalar, Host: M>(
     source: Place,
     transfer: Transfer,
 ) -> HostTensor<D, Host> {
+    // A tile may start in a later unit.
+    let start = match &source {
+        Place::Region(region) => Start::of(region),
+        Place::Trf(_) => Start::FIRST,
+    };
+    let transfer = transfer.further(start, Start::FIRST);
     let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
     HostTensor::from_host_buffer(looked(context, &inspection, D::BITS))
 }
@@ -194,8 +200,7 @@ impl<'l, const T: Tu, P: stage::Trimmable, D: Scalar, L: StreamLayout> StreamTen
     /// It exists after fetch, switch, collect, accumulate, the end of the Vector Engine, cast and transpose. Between, end
     /// the stream earlier; behind `.commit_trim()`, look at the tensor.
     ///
-    /// Refused while compiling: a host tensor that `has no place for` an axis of the stream, or wants a part of one that it
-    /// does not hold.
+    /// Refused while compiling: a host tensor that `has no place for` an axis of the stream.
     ///
     /// # Panics
     /// If another tensor was written over one that the stream reads.

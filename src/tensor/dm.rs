@@ -4,7 +4,7 @@ use super::handle::{ViewPlace, handle, looks, memory_calls, views};
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use super::windows::{NoWindows, WindowList};
-use crate::command::{Address, FillId, Footprint, Memory, Region, Start};
+use crate::command::{Address, FillId, Footprint, Memory, Region};
 use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::error::{PlanError, refuse};

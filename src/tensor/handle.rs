@@ -196,15 +196,16 @@ macro_rules! looks {
             ///
             #[doc = $example]
             ///
-            /// Refused while compiling: a host tensor that `has no place for` an axis of this one, or wants a part of one that
-            /// it does not hold.
+            /// Refused while compiling: a host tensor that `has no place for` an axis of this one. Elements that the tensor does
+            /// not hold are `Opt::Uninit`.
             ///
             /// # Panics
             /// If another tensor was written over this one.
             #[track_caller]
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-                self.view().inspect(context)
+                let transfer = planned!(TRANSFER of InspectionPlan<$tensor<D, $($mapping),+>, Host>);
+                inspected(context, self.view().looked_at(), transfer)
             }
         }
 
@@ -215,9 +216,12 @@ macro_rules! looks {
             #[inline(never)]
             pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
                 let transfer = planned!(TRANSFER of InspectionPlan<$tensor<D, $($mapping),+>, Host>);
-                let region = self.place.region(Memory::$memory, planned!(FOOTPRINT of $tensor<D, $($mapping),+>));
-                let transfer = transfer.further(Start::of(&region), Start::FIRST);
-                inspected(context, crate::command::Place::Region(region), transfer)
+                inspected(context, self.looked_at(), transfer)
+            }
+
+            fn looked_at(&self) -> crate::command::Place {
+                let footprint = planned!(FOOTPRINT of $tensor<D, $($mapping),+>);
+                crate::command::Place::Region(self.place.region(Memory::$memory, footprint))
             }
         }
     };

@@ -143,11 +143,15 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    /// The content of the TRF: see [`TrfTensorView::inspect`].
+    /// What the TRF holds, in any layout: as [`DmTensor::inspect`](crate::tensor::DmTensor::inspect).
+    ///
+    /// # Panics
+    /// If another tensor was written over this one.
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        self.view().inspect(context)
+        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
+        inspected(context, self.view().looked_at(), transfer)
     }
 }
 
@@ -163,17 +167,18 @@ views! {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
 {
-    /// What the TRF holds, in any layout: as [`DmTensor::inspect`](crate::tensor::DmTensor::inspect).
-    ///
-    /// # Panics
-    /// If another tensor was written over this one.
+    /// What the TRF holds of the view: see [`TrfTensor::inspect`].
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
+        inspected(context, self.looked_at(), transfer)
+    }
+
+    fn looked_at(&self) -> Place {
         let tensor =
             TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.place.address, self.place.fill);
-        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
-        inspected(context, Place::Trf(tensor.region()), transfer)
+        Place::Trf(tensor.region())
     }
 }
 

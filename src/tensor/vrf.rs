@@ -3,7 +3,7 @@
 use super::handle::{RegisterPlace, handle, looks, views};
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
-use crate::command::{Address, FillId, Footprint, Memory, Start};
+use crate::command::{Address, FillId, Footprint, Memory};
 use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::host::HostTensor;
