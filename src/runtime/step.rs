@@ -1,11 +1,11 @@
 //! A step at a time: the commands of a kernel one by one, with what each of them changes.
 //!
-//! `VISA_STEP=1` on a terminal stops before and after nothing but commands of the chip: transfers with the host go on. A
-//! program without the variable asks for one flag per command, and nothing per packet.
+//! `VISA_STEP=1` on a terminal stops behind each command of the chip; transfers with the host go on. Without the variable a
+//! command asks one flag, and a packet none.
 //!
 //! ```text
 //!   #3 commit  kernel.rs:24:10  product  main  64 cycles alone
-//!      DM 2048..2080 of i32, from slice 0 on
+//!      writes DM 2048..2080 of i32, from the first unit on
 //!      before  -  -  -  -
 //!      after   1  2  3  4
 //!   step>
