@@ -38,7 +38,7 @@ pub use crate::mapping::{
     AxisName, Expr, Factor, Ident, Identity, M, Mapping, Margin, Modulo, Padding, Resize, Stride, Symbol,
 };
 // An axis may be called `M` and hide the trait's name: its items stay in scope.
-pub use crate::host::{HostTensor, Tensor};
+pub use crate::host::{HostTensor, Tensor, Tolerance};
 pub use crate::mapping::M as _;
 pub use crate::runtime::{
     AUTO, Context, DeviceFn, DeviceSend, Dma, DmaContext, DmaValues, SimOptions, Tu, TuContext, TuValues,

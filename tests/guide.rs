@@ -406,3 +406,131 @@ fn every_call_leads_to_an_example() {
     assert!(missing.is_empty(), "no call is named {missing:?}");
     assert!(!leads_to_an_example("/// Reads the tensor as a stream."));
 }
+
+const OPERATORS: &str = include_str!("../crates/rules/src/command/vector/operators.rs");
+const REDUCES: &str = include_str!("../crates/rules/src/command/vector/reduce.rs");
+
+/// The variants of an enumeration of operators in the source of the rules, each with its documentation.
+fn variants(source: &'static str, name: &str) -> Vec<(&'static str, &'static str)> {
+    let start = [format!("\n    {name} {{\n"), format!("\npub enum {name} {{\n")];
+    let body = start.iter().find_map(|start| source.split_once(start.as_str())).expect("the enumeration").1;
+    let (mut found, mut docs) = (Vec::new(), "");
+    for line in body.lines().map(str::trim).take_while(|line| *line != "}") {
+        match line.strip_prefix("/// ") {
+            Some(text) => docs = text.trim_end_matches('.'),
+            None => found.push((line.split([' ', '(', ',']).next().expect("a word"), docs)),
+        }
+    }
+    found
+}
+
+/// The rows of the table of operators: call, operator, what it gives, type, lanes, unit, modes.
+fn operator_rows() -> Vec<String> {
+    use furiosa_visa_std::command::*;
+    use furiosa_visa_std::spec::{BEAT_LANES, VECTOR_NARROW_LANES};
+    let mut rows = Vec::new();
+    let mut row = |call: &str, name: &str, docs: &str, of: (&str, usize, &str), modes: &str| {
+        let (element, lanes, unit) = of;
+        // Operators without a documented result are refused.
+        if !docs.ends_with("refused") {
+            // As a program writes the name, and as a table writes a bar.
+            let name = name.replace("F(", "F(FpMulAlu::");
+            let docs = docs.replace('|', r"\|");
+            rows.push(format!("| `{call}` | `{name}` | {docs} | `{element}` | {lanes} | {unit} | {modes} |"));
+        }
+    };
+    let digits = |name: &str| name.rsplit("Mode").next().expect("a name").to_string();
+    let binary = BinaryArgMode::ALL.map(|mode| digits(mode.name())).join(" ");
+    let ternary = TernaryArgMode::ALL.map(|mode| digits(mode.name())).join(" ");
+    let docs_of = |name: &str| {
+        let (name, variant) = name.split_once("::").expect("an enumeration and a variant");
+        let variant = variant.split('(').next().expect("a word");
+        variants(OPERATORS, name).into_iter().find(|(own, _)| *own == variant).expect("it has a variant").1
+    };
+    macro_rules! binaries {
+        ($($call:literal: $name:ident as $of:ident;)*) => { $(
+            for &op in $name::ALL {
+                let any = BinaryOperator::$of(op);
+                let unit = format!("`{}`", any.alu());
+                row($call, any.name(), docs_of(any.name()), (any.element().name(), any.lanes(), &unit), &binary);
+            }
+        )* };
+    }
+    binaries! {
+        "vector_logic": LogicBinaryOpI32 as LogicI32;
+        "vector_logic": LogicBinaryOpF32 as LogicF32;
+        "vector_fxp": FxpBinaryOp as Fxp;
+        "vector_fp_binary": FpBinaryOp as Fp;
+    }
+    for op in FpUnaryOp::ALL {
+        row(
+            "vector_fp_unary",
+            op.name(),
+            docs_of(op.name()),
+            ("f32", VECTOR_NARROW_LANES, &format!("`{}`", op.alu())),
+            "0",
+        );
+    }
+    for op in FpTernaryOp::ALL {
+        row(
+            "vector_fp_ternary",
+            op.name(),
+            docs_of(op.name()),
+            ("f32", VECTOR_NARROW_LANES, &format!("`{}`", op.alu())),
+            &ternary,
+        );
+    }
+    macro_rules! reduces {
+        ($($name:ident, $element:literal;)*) => { $(
+            for op in $name::ALL {
+                let of = ($element, VECTOR_NARROW_LANES, &*format!("`{}`", op.alu()));
+                row("vector_intra_slice_reduce", op.name(), docs_of(op.name()), of, "-");
+            }
+        )* };
+    }
+    reduces! {
+        IntraSliceReduceOpI32, "i32";
+        IntraSliceReduceOpF32, "f32";
+    }
+    binaries! {
+        "vector_fp_div": FpDivBinaryOp as FpDiv;
+        "vector_clip": ClipBinaryOpI32 as ClipI32;
+        "vector_clip": ClipBinaryOpF32 as ClipF32;
+    }
+    for (name, element) in [("InterSliceReduceOpI32", "i32"), ("InterSliceReduceOpF32", "f32")] {
+        for (variant, docs) in variants(REDUCES, name) {
+            row(
+                "vector_inter_slice_reduce",
+                &format!("{name}::{variant}"),
+                docs,
+                (element, BEAT_LANES, "-"),
+                "-",
+            );
+        }
+    }
+    rows
+}
+
+/// The chapter lists all operators that the rules have, as they have them, in the order of the stages.
+#[test]
+fn all_operators_are_in_the_chapter() {
+    let vector = CHAPTERS.iter().find(|chapter| chapter.name == "vector").expect("a chapter");
+    let (_, table) = vector.text.split_once("\n# All operators\n").expect("the section");
+    let listed: Vec<&str> = table
+        .lines()
+        .skip_while(|line| !line.starts_with("| `"))
+        .take_while(|line| line.starts_with("| `"))
+        .collect();
+    let rows = operator_rows();
+    assert!(rows.len() > 50, "{rows:?}");
+    assert_eq!(listed.join("\n"), rows.join("\n"), "the table should be\n{}", rows.join("\n"));
+}
+
+#[test]
+fn variants_are_found() {
+    let unary = variants(OPERATORS, "FpUnaryOp");
+    assert_eq!((unary.len(), unary[1]), (9, ("NegExp", "`e^-x`")));
+    let binary = variants(OPERATORS, "FpBinaryOp");
+    assert_eq!(binary.last(), Some(&("DivF", "`a / b`")));
+    assert_eq!(variants(REDUCES, "InterSliceReduceOpF32").len(), 4);
+}

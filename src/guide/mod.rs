@@ -21,12 +21,17 @@
 //! 9. [`vector`]: arithmetic on `i32` and `f32`.
 //! 10. [`cast_transpose_commit`]: narrower types, other layouts, back to DM.
 //! 11. [`contexts_and_order`]: what runs at the same time, and what waits.
-//! 12. [`clock`]: the report, and how to make a kernel faster.
-//! 13. [`faults_and_refusals`]: how to read them.
-//! 14. [`kernels`]: layers, norms, softmax, sums and greatest columns that are there already.
-//! 15. [`planning`]: the mapping of a contraction, found and proven.
-//! 16. [`coming_from`]: the words of Triton, CUDA and CuTe.
-//! 17. [`glossary`].
+//! 12. [`ragged_sizes`]: 500, 197, 1000: what sizes that are no powers of two cost, and how to lay them out.
+//! 13. [`checking_values`]: references on the host, `assert_close`, and looks into a running kernel.
+//! 14. [`clock`]: the report, and where its numbers come from.
+//! 15. [`faster_kernels`]: two kernels that become faster step by step.
+//! 16. [`faults_and_refusals`]: how to read them.
+//! 17. [`kernels`]: layers, norms, softmax, sums and greatest columns that are there already.
+//! 18. [`planning`]: the mapping of a contraction, found and proven.
+//! 19. [`coming_from`]: the words of Triton, CUDA and CuTe.
+//! 20. [`glossary`].
+//!
+//! The modules below are the chapters in this order, and each ends with a link to the next one.
 //!
 //! `visa help TOPIC` prints a chapter in a terminal, for example `visa help fetch`. Messages and reports name a chapter as
 //! `(guide: fetch)`.
@@ -42,13 +47,11 @@ pub struct Chapter {
     pub text: &'static str,
 }
 
-/// Makes a module of each chapter, and the table of all.
+/// Makes a module of each chapter, whose name sorts as the chapters are read, and the table of all. What cites a chapter
+/// does so by its name without the number.
 macro_rules! chapters {
-    ($($name:ident, $title:literal, $file:literal;)*) => {
-        $(
-            #[doc = include_str!($file)]
-            pub mod $name {}
-        )*
+    ($($page:ident = $name:ident, $title:literal, $file:literal;)*) => {
+        pages! { $($page = $name, $title, $file;)* }
 
         /// All chapters, in the order in which they are to be read.
         pub const CHAPTERS: &[Chapter] =
@@ -56,22 +59,48 @@ macro_rules! chapters {
     };
 }
 
+/// Makes the modules, each with a link to the next one.
+macro_rules! pages {
+    (
+        $page:ident = $name:ident, $title:literal, $file:literal;
+        $next:ident = $next_name:ident, $next_title:literal, $next_file:literal; $($rest:tt)*
+    ) => {
+        #[doc = include_str!($file)]
+        #[doc = concat!("\n\n*Next: [", $next_title, "](crate::guide::", stringify!($next), ")*")]
+        pub mod $page {}
+        #[doc(hidden)]
+        #[allow(unused_imports)] // The tool prints these files, too, and cites no chapter.
+        pub use $page as $name;
+        pages! { $next = $next_name, $next_title, $next_file; $($rest)* }
+    };
+    ($page:ident = $name:ident, $title:literal, $file:literal;) => {
+        #[doc = include_str!($file)]
+        pub mod $page {}
+        #[doc(hidden)]
+        #[allow(unused_imports)] // The tool prints these files, too, and cites no chapter.
+        pub use $page as $name;
+    };
+}
+
 chapters! {
-    chip, "The chip in one picture", "01_chip.md";
-    first_kernel, "A first kernel, line by line", "02_first_kernel.md";
-    mappings, "Mappings: which element is where", "03_mappings.md";
-    memories_and_dma, "Memories, views and DMA", "04_memories_and_dma.md";
-    sequencers, "Sequencers: loops from mappings", "05_sequencers.md";
-    fetch, "Fetch: from memory to packets", "06_fetch.md";
-    switch, "Switch: packets from slice to slice", "07_switch.md";
-    contraction, "Contraction: collect, align, multiply, add", "08_contraction.md";
-    vector, "Vector Engine: arithmetic on i32 and f32", "09_vector.md";
-    cast_transpose_commit, "Cast, transpose, commit", "10_cast_transpose_commit.md";
-    contexts_and_order, "Contexts and order", "11_contexts_and_order.md";
-    clock, "The clock, and faster kernels", "12_clock.md";
-    faults_and_refusals, "Faults and refusals", "13_faults_and_refusals.md";
-    kernels, "Parts of kernels: layers, norms, softmax", "16_kernels.md";
-    planning, "The best mapping of a contraction", "17_planning.md";
-    coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
-    glossary, "Glossary", "15_glossary.md";
+    c01_chip = chip, "The chip in one picture", "01_chip.md";
+    c02_first_kernel = first_kernel, "A first kernel, line by line", "02_first_kernel.md";
+    c03_mappings = mappings, "Mappings: which element is where", "03_mappings.md";
+    c04_memories_and_dma = memories_and_dma, "Memories, views and DMA", "04_memories_and_dma.md";
+    c05_sequencers = sequencers, "Sequencers: loops from mappings", "05_sequencers.md";
+    c06_fetch = fetch, "Fetch: from memory to packets", "06_fetch.md";
+    c07_switch = switch, "Switch: packets from slice to slice", "07_switch.md";
+    c08_contraction = contraction, "Contraction: collect, align, multiply, add", "08_contraction.md";
+    c09_vector = vector, "Vector Engine: arithmetic on i32 and f32", "09_vector.md";
+    c10_cast_transpose_commit = cast_transpose_commit, "Cast, transpose, commit", "10_cast_transpose_commit.md";
+    c11_contexts_and_order = contexts_and_order, "Contexts and order", "11_contexts_and_order.md";
+    c12_ragged_sizes = ragged_sizes, "Ragged sizes: 500, 197, 1000", "18_ragged_sizes.md";
+    c13_checking_values = checking_values, "Checking values: references and looks inside", "19_checking_values.md";
+    c14_clock = clock, "The clock: reports and their numbers", "12_clock.md";
+    c15_faster_kernels = faster_kernels, "Faster kernels, in two worked cases", "20_faster_kernels.md";
+    c16_faults_and_refusals = faults_and_refusals, "Faults and refusals", "13_faults_and_refusals.md";
+    c17_kernels = kernels, "Parts of kernels: layers, norms, softmax", "16_kernels.md";
+    c18_planning = planning, "The best mapping of a contraction", "17_planning.md";
+    c19_coming_from = coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
+    c20_glossary = glossary, "Glossary", "15_glossary.md";
 }

@@ -7,8 +7,8 @@ use super::shared::SystemHandle;
 use super::{SimOptions, System};
 use crate::chip::{CheckOptions, Fault, FaultKind};
 use crate::clock::trace::TraceWriter;
-use crate::clock::{MemoryMap, Report};
-use crate::command::{Address, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation};
+use crate::clock::{MemoryMap, Model, Report};
+use crate::command::{Address, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Transfer};
 use crate::mapping::M;
 use crate::scalar::Scalar;
 use crate::spec::ChipKind;
@@ -85,6 +85,24 @@ impl<const T: Tu> TuContext<T> {
     #[track_caller]
     pub(crate) fn execute(&mut self, operation: Operation) {
         self.system.execute(operation);
+    }
+
+    /// Looks at the packets that a pass would commit. `None`: it reads a tensor that no command has written.
+    pub(crate) fn inspect(
+        &self,
+        mut pass: Operation,
+        (transfer, host_elements): (&Transfer, usize),
+        location: &'static Location<'static>,
+    ) -> Result<Option<HostBuffer>, Fault> {
+        let is_placed = self.system.place_pass(&mut pass)?;
+        let Operation::TensorUnit(unit) = &pass else {
+            unreachable!("a pass is a command of the Tensor Unit")
+        };
+        if !is_placed {
+            return Ok(None);
+        }
+        let look = |system: &mut System| system.inspect_stream(unit, (transfer, host_elements), location);
+        self.system.with(look).map(Some)
     }
 
     pub(crate) fn chip_kind(&self) -> ChipKind {
@@ -217,7 +235,13 @@ impl Context {
         let mut system = System::new(options);
         let mut output = settings.output;
         super::output::attach(&mut system, &mut output);
-        let context = Context::on(&SystemHandle::new(system, output, options.placement));
+        let steps = output.step;
+        let handle = SystemHandle::new(system, output, options.placement);
+        if steps {
+            let model = Model { profile: options.profile, numbers: options.numbers };
+            super::step::terminal(model).into_iter().for_each(|stepper| handle.step(stepper));
+        }
+        let context = Context::on(&handle);
         ContextGuard(Box::new(context), StopsIfInterrupted)
     }
 
@@ -237,13 +261,14 @@ impl Context {
         self.main.system.fixed_chips()
     }
 
+    /// Looks at a tensor. `None`: no command has named it, so that it has no bytes yet.
     pub(crate) fn inspect(
         &self,
         inspection: &Inspection,
         location: &'static Location<'static>,
-    ) -> Result<HostBuffer, Fault> {
-        let inspection = self.main.system.placed(inspection.clone())?;
-        self.main.system.with(|system| system.inspect(&inspection, location))
+    ) -> Result<Option<HostBuffer>, Fault> {
+        let Some(inspection) = self.main.system.placed(inspection.clone())? else { return Ok(None) };
+        self.main.system.with(|system| system.inspect(&inspection, location)).map(Some)
     }
 
     /// The operations so far: their cycles, why each did not start earlier, and the idle engines. Operations that

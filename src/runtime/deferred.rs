@@ -9,7 +9,7 @@
 //!
 //! The last use of a tensor is known when the kernel has ended. Until then its commands are kept with names instead of
 //! addresses. Then all tensors get their places, and the commands are executed in the order of the program, as if they had
-//! been executed at their calls. A report, a look at a register file, a transfer of the host and another launch need the
+//! been executed at their calls. A report, a look at a tensor, a transfer of the host and another launch need the
 //! commands before them, and have them executed earlier.
 
 use super::liveness::Full;
@@ -165,8 +165,8 @@ impl SystemHandle {
         (begins, full)
     }
 
-    /// Writes the place of a tensor into a look at a register file, after all commands that wait.
-    pub(super) fn placed(&self, mut inspection: Inspection) -> Result<Inspection, Fault> {
+    /// Writes the place of a tensor into a look at it, after all commands that wait. `None`: it has no place yet.
+    pub(super) fn placed(&self, mut inspection: Inspection) -> Result<Option<Inspection>, Fault> {
         self.perform()?;
         let all = self.allocators_of_all();
         if all.has_names() {
@@ -174,9 +174,31 @@ impl SystemHandle {
             all.halves().write_into(&mut place);
             if let PlaceMut::Region(region) = place {
                 all.lock()[region.memory as usize].write_into(region);
+                if is_name(region.address) {
+                    return Ok(None);
+                }
             }
         }
-        Ok(inspection)
+        Ok(Some(inspection))
+    }
+
+    /// Writes the places of its tensors into a pass that is looked at, after all commands that wait. False: one of them has no
+    /// place yet, because no command has written it.
+    pub(super) fn place_pass(&self, operation: &mut Operation) -> Result<bool, Fault> {
+        self.perform()?;
+        let all = self.allocators_of_all();
+        let mut are_placed = true;
+        if all.has_names() {
+            let (allocators, halves) = (all.lock(), all.halves());
+            operation.for_each_place(|mut place| {
+                halves.write_into(&mut place);
+                if let PlaceMut::Region(region) = place {
+                    allocators[region.memory as usize].write_into(region);
+                    are_placed &= !is_name(region.address);
+                }
+            });
+        }
+        Ok(are_placed)
     }
 
     /// A launch ends, or another one begins in it: bytes that the program names by address are those of the next launch.

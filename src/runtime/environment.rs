@@ -13,6 +13,7 @@
 //! | `VISA_CHANNELS` | [`SimOptions::channels`] | `single`, `dual` |
 //! | `VISA_COMPUTE` | [`SimOptions::compute`] | `values`, `shapes_only` |
 //! | `VISA_PATH` | [`SimOptions::path`]: which instructions of the host compute, with the same results | `avx512`, `avx2vnni`, `avx2`, `neondot`, `neon`, `portable`, of which a machine has some, or `fastest` |
+//! | `VISA_STEP` | whether a program on a terminal stops at each command and shows what it changes: see [checking_values](crate::guide::checking_values) | `0`, `1` |
 //! | `VISA_REPORT` | whether a context prints its [report](crate::clock::Report) when it ends, to the standard error stream | `0`, `1`: headline and hints, `full`: all tables |
 //! | `VISA_MAP` | the same for its [memory map](crate::clock::MemoryMap) | `0`, `1` |
 //! | `VISA_JSON` | the file that a [report for tools](crate::clock::Report::to_json) is written to when a context ends, numbered as that of `VISA_TRACE` | a path |
@@ -77,6 +78,7 @@ const VARIABLES: &[Variable] = &[
     Variable { name: "VISA_CHANNELS", allowed: || either(&CHANNELS), set: set_channels },
     Variable { name: "VISA_COMPUTE", allowed: || either(&COMPUTES), set: set_compute },
     Variable { name: "VISA_PATH", allowed: allowed_paths, set: set_path },
+    Variable { name: "VISA_STEP", allowed: || either(&SWITCH), set: set_step },
     Variable { name: "VISA_REPORT", allowed: || either(&REPORTS), set: set_report },
     Variable { name: "VISA_MAP", allowed: || either(&SWITCH), set: set_map },
     Variable { name: "VISA_JSON", allowed: || "the path of a file".to_string(), set: set_json },
@@ -334,6 +336,11 @@ fn set_report(settings: &mut Settings, value: &str) -> Result<(), String> {
 
 fn set_map(settings: &mut Settings, value: &str) -> Result<(), String> {
     settings.output.map = chosen(&SWITCH, value, "neither on nor off")?;
+    Ok(())
+}
+
+fn set_step(settings: &mut Settings, value: &str) -> Result<(), String> {
+    settings.output.step = chosen(&SWITCH, value, "neither on nor off")?;
     Ok(())
 }
 

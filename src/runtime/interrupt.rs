@@ -85,6 +85,16 @@ impl Drop for StopsIfInterrupted {
     }
 }
 
+/// Ends the program as a signal does, with the output of what has run until now. The thread must not hold a lock of a
+/// system.
+pub(super) fn end() -> ! {
+    if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        stop_if_interrupted();
+    }
+    let _ = catch_unwind(AssertUnwindSafe(write_all));
+    std::process::exit(EXIT_CODE)
+}
+
 /// Handles a signal. It runs in a thread of its own, which waits for signals.
 fn on_signal() {
     let end = || std::process::exit(EXIT_CODE);

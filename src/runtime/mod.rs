@@ -26,6 +26,7 @@ mod progress;
 #[path = "no_progress.rs"]
 mod progress;
 mod shared;
+mod step;
 mod system;
 
 pub use allocate::AUTO;

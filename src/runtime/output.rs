@@ -48,6 +48,15 @@ pub(super) struct Output {
     pub(super) trace: Option<PathBuf>,
     /// File for the page.
     pub(super) html: Option<PathBuf>,
+    /// True if the program stops at each command.
+    pub(super) step: bool,
+}
+
+impl Output {
+    /// True if there is output when a context ends.
+    pub(super) fn tells(&self) -> bool {
+        *self != Self { step: self.step, ..Self::default() }
+    }
 }
 
 /// Prints the output of a system that ends.

@@ -7,6 +7,7 @@ use super::lease::{Allocators, Lease, Place};
 use super::names::Maker;
 use super::output::{Output, tell, warn};
 use super::progress::{Alike, Counters, Progress};
+use super::step::{Next, Stepper};
 use super::{Placement, System};
 use crate::chip::{Fault, FaultKind};
 use crate::clock::KernelCall;
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     placement: Placement,
     output: Output,
     counters: Arc<Counters>,
+    /// Asks after each command, if the program goes step by step.
+    stepper: OnceLock<Mutex<Stepper>>,
     /// Destinations of reports and files. Behind the system, which ends its files when it is dropped.
     registered: OnceLock<Registered>,
 }
@@ -66,7 +69,7 @@ struct Launched {
 
 impl SystemHandle {
     pub(super) fn new(system: System, output: Output, placement: Placement) -> Self {
-        let (number, tells) = (system.number(), output != Output::default());
+        let (number, tells) = (system.number(), output.tells());
         let shared = Arc::new(Shared {
             system: Mutex::new(system),
             launched: Mutex::default(),
@@ -75,6 +78,7 @@ impl SystemHandle {
             placement,
             output,
             counters: Arc::default(),
+            stepper: OnceLock::new(),
             registered: OnceLock::new(),
         });
         if tells {
@@ -83,12 +87,18 @@ impl SystemHandle {
         Self(shared)
     }
 
+    /// Stops at commands from now on.
+    pub(super) fn step(&self, stepper: Stepper) {
+        self.0.stepper.get_or_init(|| Mutex::new(stepper));
+    }
+
     /// A launch begins: it can be interrupted, and shows its progress.
     pub(super) fn begin(&self, call: KernelCall, alike: Alike) -> Option<Progress> {
         if let Some(registered) = self.0.registered.get() {
             registered.handle_signals();
         }
-        Progress::begin(call, alike, &self.0.counters)
+        // A line that is drawn anew would be in the way of questions.
+        if self.0.stepper.get().is_some() { None } else { Progress::begin(call, alike, &self.0.counters) }
     }
 
     /// The system after all commands that were given.
@@ -202,14 +212,25 @@ impl SystemHandle {
     /// Gives a command to the system.
     pub(super) fn give(&self, command: &Command, kernel: KernelCall) -> Result<(), Fault> {
         stop_if_interrupted();
-        let (result, notes) = self.with(|system| {
+        let mut stepper = self.0.stepper.get().map(|own| own.lock().unwrap_or_else(PoisonError::into_inner));
+        let (result, notes, shown) = self.with(|system| {
             system.enter_kernel(kernel);
+            let stop = stepper.as_mut().and_then(|stepper| stepper.before(command, system));
             let result = system.execute(command);
             let notes = system.untold_notes();
             self.0.counters.command(|| system.clock().launch_cycles());
-            (result, notes)
+            let shown = match (&stepper, &stop, &result) {
+                (Some(stepper), Some(stop), Ok(())) => Some(stepper.shown(stop, command, kernel, system)),
+                _ => None,
+            };
+            (result, notes, shown)
         });
         warn(&notes);
+        if let (Some(stepper), Some(shown)) = (&mut stepper, shown)
+            && stepper.ask(&shown) == Next::Quit
+        {
+            super::interrupt::end();
+        }
         result
     }
 

@@ -10,7 +10,7 @@ use crate::chip::{
     SdkNote,
 };
 use crate::clock::{Allocations, Channels, Clock, KernelCall, MemoryMap, Numbers, Profile, Report};
-use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Region};
+use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Region, TensorUnit, Transfer};
 use crate::spec::ChipKind;
 use core::panic::Location;
 
@@ -50,7 +50,7 @@ pub enum Placement {
     #[default]
     Handles,
     /// A tensor has its bytes from its first command to its last one. They are found when the kernel has ended: its
-    /// commands wait until then, and take effect in their order. A report, a look at a register file, a transfer of the
+    /// commands wait until then, and take effect in their order. A report, a look at a tensor, a transfer of the
     /// host or another launch in the middle of the kernel has the commands before it executed; tensors whose handles live
     /// then keep their bytes.
     ///
@@ -142,6 +142,11 @@ impl System {
     /// The number of chips that the options fix.
     pub(crate) fn fixed_chips(&self) -> Option<usize> {
         self.options.chips
+    }
+
+    /// The addresses of tensors: those of the program, or bytes of its own for each.
+    pub(crate) fn addresses(&self) -> Addresses {
+        self.options.addresses
     }
 
     /// The kind of the chips.
@@ -243,17 +248,27 @@ impl System {
         self.chips.begin_tensor(region, operation, location)
     }
 
-    /// Looks at a register file, past all engines. Unwritten elements are zero and uninitialised.
+    /// Looks at a tensor, past all engines. Unwritten elements are zero and uninitialised.
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
+    /// A [`Fault`] if the tensor leaves its memory or was overwritten.
     pub fn inspect(
         &mut self,
         inspection: &Inspection,
         location: &'static Location<'static>,
     ) -> Result<HostBuffer, Fault> {
         self.chips.inspect(inspection, location)
+    }
+
+    /// Looks at the packets that a pass would commit: see [`Chips::inspect_stream`].
+    pub(crate) fn inspect_stream(
+        &mut self,
+        unit: &TensorUnit,
+        (transfer, host_elements): (&Transfer, usize),
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        self.chips.inspect_stream(unit, transfer, host_elements, location)
     }
 
     /// The tensors in each memory, and the operations from which to which they live. Operations that are given later start

@@ -1,12 +1,14 @@
 //! Tensors in data memory, and the transfers that start there.
 
-use super::handle::{ViewPlace, handle, memory_calls, views};
+use super::handle::{ViewPlace, handle, looks, memory_calls, views};
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use super::windows::{NoWindows, WindowList};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::error::{PlanError, refuse};
+use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
@@ -61,6 +63,20 @@ fn turned(
 }
 # let _ = turned as fn(_, _) -> _;
 ```"
+}
+
+looks! {
+    DmTensor<D: Scalar, Chip, Cluster, Slice, Element>, DmTensorView in Dm, "DM"; r#"
+```
+use furiosa_visa_std::prelude::*;
+axes![A = 256, B = 64];
+fn kernel(ctx: &mut Context, x: &HbmTensor<i8, m![1], m![A, B]>) -> HbmTensor<i8, m![1], m![A, B]> {
+    let x = x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0);
+    println!("{}", x.inspect::<m![A, B]>(ctx)); // a table of rows `A` and columns `B`
+    x.to_hbm(&mut ctx.tdma, AUTO)
+}
+# let _ = kernel as fn(_, _) -> _;
+```"#
 }
 
 views! {

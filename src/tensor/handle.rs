@@ -41,6 +41,13 @@ pub(super) struct RegisterPlace<Address> {
     pub(super) fill: FillId,
 }
 
+impl RegisterPlace<Address> {
+    /// The region of a view with this footprint.
+    pub(super) fn region(&self, memory: Memory, footprint: &Footprint) -> Region {
+        Region::whole(memory, self.address, self.fill, *footprint)
+    }
+}
+
 /// Writes a handle as in `DmTensor<i8, m![1], m![1 # 2], m![A], m![B]> at 0x400`.
 pub(super) fn write_handle(
     f: &mut fmt::Formatter<'_>,
@@ -141,7 +148,7 @@ macro_rules! memory_calls {
                 Self::filled(address, FillId::bare())
             }
 
-            /// A tensor without any written element, at free bytes, which are free again when the handle ends
+            /// A tensor without any written element, at free bytes, which are freed when the handle is dropped
             /// ([`AUTO`](crate::runtime::AUTO)). Moves into its views and [tiles](crate::tensor::tile) fill it. It takes
             /// no time.
             ///
@@ -174,6 +181,47 @@ macro_rules! memory_calls {
             #[inline(never)] // The compiler names the line of a call that it did not inline.
             pub fn view_mut(&mut self) -> $view_mut<'_, D, $($mapping),+> {
                 $view_mut::at(ViewPlace::whole(self.address, self.fill, planned!(FOOTPRINT of Self)))
+            }
+        }
+    };
+}
+
+/// Declares `inspect` of the handles and views of a memory that is addressed in bytes.
+macro_rules! looks {
+    ($tensor:ident<D: $scalar:ident, $($mapping:ident),+>, $view:ident in $memory:ident, $name:literal; $example:literal) => {
+        impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
+            #[doc = concat!("What ", $name, " holds of the tensor at this point of the program, in any layout: a look past all")]
+            /// engines, for tests and for finding mistakes. It is no command of the chip and takes no time, and no order has to
+            /// be kept. Elements that nobody wrote are `Opt::Uninit`, and print as `-`.
+            ///
+            #[doc = $example]
+            ///
+            /// Refused while compiling: a host tensor that `has no place for` an axis of this one. Elements that the tensor does
+            /// not hold are `Opt::Uninit`.
+            ///
+            /// # Panics
+            /// If another tensor was written over this one.
+            #[track_caller]
+            #[inline(never)] // The compiler names the line of a call that it did not inline.
+            pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+                let transfer = planned!(TRANSFER of InspectionPlan<$tensor<D, $($mapping),+>, Host>);
+                inspected(context, self.view().looked_at(), transfer)
+            }
+        }
+
+        impl<D: $scalar, $($mapping: M),+> $view<'_, D, $($mapping),+> {
+            #[doc = concat!("What ", $name, " holds of the view, which may be a [tile](crate::tensor::tile): see")]
+            #[doc = concat!("[`", stringify!($tensor), "::inspect`].")]
+            #[track_caller]
+            #[inline(never)]
+            pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+                let transfer = planned!(TRANSFER of InspectionPlan<$tensor<D, $($mapping),+>, Host>);
+                inspected(context, self.looked_at(), transfer)
+            }
+
+            fn looked_at(&self) -> crate::command::Place {
+                let footprint = planned!(FOOTPRINT of $tensor<D, $($mapping),+>);
+                crate::command::Place::Region(self.place.region(Memory::$memory, footprint))
             }
         }
     };
@@ -244,4 +292,4 @@ macro_rules! views {
     };
 }
 
-pub(super) use {handle, memory_calls, views};
+pub(super) use {handle, looks, memory_calls, views};

@@ -1,10 +1,12 @@
 //! Tensors in high-bandwidth memory, and the transfers that start there.
 
-use super::handle::{ViewPlace, handle, memory_calls, views};
+use super::handle::{ViewPlace, handle, looks, memory_calls, views};
 use super::shape::Shape;
 use super::units::Chips;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
+use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
@@ -53,6 +55,10 @@ fn joined(ctx: &mut Context, parts: [&Part; 4]) -> HbmTensor<i8, m![1], m![N, A,
 }
 # let _ = joined as fn(_, _) -> _;
 ```"
+}
+
+looks! {
+    HbmTensor<D: Scalar, Chip, Element>, HbmTensorView in Hbm, "HBM"; "[`DmTensor::inspect`](crate::tensor::DmTensor::inspect) has an example."
 }
 
 views! {

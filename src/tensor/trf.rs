@@ -3,19 +3,18 @@
 use super::handle::{RegisterPlace, views};
 use super::units::{Chips, Clusters, Slices};
 use crate::chip::{RegisterType, TrfLayout};
-use crate::command::{FillId, Inspection, RegisterFile, TrfAddress, TrfRegion};
-use crate::engine::inspect::{TrfInspectionPlan, host_elements};
+use crate::command::{FillId, Place, TrfAddress, TrfRegion};
+use crate::engine::inspect::{TrfInspectionPlan, inspected};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
 use crate::error::{PlanError, attempt};
 use crate::host::HostTensor;
 use crate::mapping::{Guard, M, Problem, liveness_of};
-use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Context, Lease};
 use crate::scalar::{Scalar, StreamScalar};
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
 
 /// A tensor in the TRF of every slice: row `r`, element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map`, `Row::map(r)` and `Element::map(j)`.
@@ -144,11 +143,15 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    /// The content of the TRF: see [`TrfTensorView::inspect`].
+    /// What the TRF holds, in any layout: as [`DmTensor::inspect`](crate::tensor::DmTensor::inspect).
+    ///
+    /// # Panics
+    /// If another tensor was written over this one.
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        self.view().inspect(context)
+        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
+        inspected(context, self.view().looked_at(), transfer)
     }
 }
 
@@ -164,20 +167,18 @@ views! {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
 {
-    /// The content of the TRF, in any layout: a look past all engines, for tests and for finding mistakes. It is no
-    /// operation of the chip and takes no time. Elements that were never written are `Opt::Uninit`.
-    ///
-    /// # Panics
-    /// If another tensor was written over this one.
+    /// What the TRF holds of the view: see [`TrfTensor::inspect`].
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
+        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
+        inspected(context, self.looked_at(), transfer)
+    }
+
+    fn looked_at(&self) -> Place {
         let tensor =
             TrfTensor::<D, Chip, Cluster, Slice, Row, Element>::filled(self.place.address, self.place.fill);
-        let transfer = planned!(TRANSFER of TrfInspectionPlan<D, Host, Chip, Cluster, Slice, Row, Element>);
-        let source = RegisterFile::Trf(tensor.region());
-        let inspection = Inspection { source, transfer, host_elements: const { host_elements::<Host>() } };
-        HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
+        Place::Trf(tensor.region())
     }
 }
 

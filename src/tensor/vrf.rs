@@ -1,20 +1,19 @@
 //! Tensors in the vector register file.
 
-use super::handle::{RegisterPlace, handle, views};
+use super::handle::{RegisterPlace, handle, looks, views};
 use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
-use crate::command::{Address, FillId, Footprint, Inspection, Memory, Region, RegisterFile};
-use crate::engine::inspect::VrfInspectionPlan;
+use crate::command::{Address, FillId, Footprint, Memory};
+use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::host::HostTensor;
 use crate::mapping::M;
-use crate::runtime::fault::{accept, or_raise};
+use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Context, Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
 
 /// A tensor in the VRF of every slice: element `j` holds the element of the tensor at the union of `Chip::map`,
 /// `Cluster::map`, `Slice::map` and `Element::map(j)`.
@@ -74,13 +73,6 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
     pub fn view_mut(&mut self) -> VrfTensorViewMut<'_, D, Chip, Cluster, Slice, Element> {
         VrfTensorViewMut::at(RegisterPlace { address: self.address, fill: self.fill })
     }
-
-    /// The content of the VRF: see [`VrfTensorView::inspect`].
-    #[track_caller]
-    #[inline(never)]
-    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        self.view().inspect(context)
-    }
 }
 
 /// Clones the handle: it has the same address in the same register file, and its content is not copied.
@@ -93,6 +85,10 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> Clone
     }
 }
 
+looks! {
+    VrfTensor<D: VeScalar, Chip, Cluster, Slice, Element>, VrfTensorView in Vrf, "the VRF"; "[`DmTensor::inspect`](crate::tensor::DmTensor::inspect) has an example."
+}
+
 views! {
     /// A tensor in the VRF to read from.
     VrfTensorView;
@@ -100,28 +96,4 @@ views! {
     VrfTensorViewMut;
     <D: VeScalar, Chip, Cluster, Slice, Element> at RegisterPlace<Address>,
     "The address of the first byte in each slice.": Address
-}
-
-impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M>
-    VrfTensorView<'_, D, Chip, Cluster, Slice, Element>
-{
-    /// The content of the VRF, in any layout: a look past all engines, for tests and for finding mistakes. It is no
-    /// operation of the chip and takes no time. Elements that were never written are `Opt::Uninit`.
-    ///
-    /// # Panics
-    /// If another tensor was written over this one.
-    #[track_caller]
-    #[inline(never)]
-    pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {
-        let footprint = *planned!(FOOTPRINT of VrfTensor<D, Chip, Cluster, Slice, Element>);
-        let region = Region::whole(Memory::Vrf, self.place.address, self.place.fill, footprint);
-        let transfer = planned!(TRANSFER of VrfInspectionPlan<D, Host, Chip, Cluster, Slice, Element>);
-        let source = RegisterFile::Vrf(region);
-        let inspection = Inspection {
-            source,
-            transfer,
-            host_elements: const { crate::engine::inspect::host_elements::<Host>() },
-        };
-        HostTensor::from_host_buffer(or_raise(context.inspect(&inspection, Location::caller())))
-    }
 }

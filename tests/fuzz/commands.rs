@@ -13,7 +13,7 @@ use furiosa_visa_std::clock::{KernelCall, Report};
 use furiosa_visa_std::command::{
     self, AccumulationKind, Cast, Collect, Command, ContextKind, Contraction, CopyCall, Dma, Duplicates,
     Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma, Inspection,
-    Memory, Memset, Part, Region, RegisterFile, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop,
+    Memory, Memset, Part, Place, Region, SnoopDigit, SnoopLoop, Start, Step, Switch, SwitchLoop,
     SwitchVariant, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose, TrfAddress, TrfRegion, UnitCopy,
 };
 use furiosa_visa_std::mapping::{Guard, GuardDigit, GuardSum};
@@ -386,14 +386,14 @@ fn given(operation: &Operation) -> Given {
             Given::Command(Box::new(command::Operation::TensorUnit(Box::new(unit(pass)))))
         }
         Operation::InspectTrf { from, moved, elements } => {
-            let source = RegisterFile::Trf(registers(from));
+            let source = Place::Trf(registers(from));
             Given::Inspect(
                 Inspection { source, transfer: transfer(moved), host_elements: *elements },
                 from.kind,
             )
         }
         Operation::InspectVrf { from, moved, elements } => {
-            let source = RegisterFile::Vrf(region(from));
+            let source = Place::Region(region(from));
             Given::Inspect(
                 Inspection { source, transfer: transfer(moved), host_elements: *elements },
                 from.kind,
@@ -575,7 +575,7 @@ fn spoil(given: &mut Given, broken: Broken, random: &mut Random) -> Option<()> {
         Given::Inspect(inspection, _) => {
             transfer = Some(&mut inspection.transfer);
             elements = &mut inspection.host_elements;
-            if let RegisterFile::Vrf(own) = &mut inspection.source {
+            if let Place::Region(own) = &mut inspection.source {
                 region = Some(own);
             }
         }

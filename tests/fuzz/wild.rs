@@ -8,7 +8,7 @@ use furiosa_visa_std::chip::{Check, CheckOptions, FreshMemory, SimOptions, Syste
 use furiosa_visa_std::command::{
     AccumulationKind, Cast, Collect, Command, CommitNarrowing, ContextKind, Contraction, CopyCall, Dma,
     Duplicates, Emission, Fetch, FillId, Footprint, HostBuffer, HostTransfer, IndexedCall, IndexedDma,
-    Inspection, Interleave, MaskConfig, Memory, Memset, Operation, Part, Region, RegisterFile, Sink, Step,
+    Inspection, Interleave, MaskConfig, Memory, Memset, Operation, Part, Place, Region, Sink, Step,
     StreamShape, Switch, SwitchVariant, Table, TensorUnit, TimeGate, Transfer, TransferLoop, Transpose,
     TrfAddress, TrfRegion, UnitCopy,
 };
@@ -766,13 +766,13 @@ pub fn run(random: &mut Random) -> Result<usize, String> {
                 let source = if random.chance(50) {
                     let mut own = region(random, Memory::Vrf, element, 64);
                     (0..oddities).for_each(|_| odd_region(random, &mut own));
-                    RegisterFile::Vrf(own)
+                    Place::Region(own)
                 } else {
                     let (address, fill) = (part(random), FillId(random.below(6) as u64));
                     let guard = Guard::always(5);
                     let mut own = TrfRegion { address, fill, element, rows: 8, row_elements: 64, guard };
                     (0..oddities).for_each(|_| odd_trf(random, &mut own));
-                    RegisterFile::Trf(own)
+                    Place::Trf(own)
                 };
                 (0..oddities).for_each(|_| odd_transfer(random, &mut moved));
                 let inspection = Inspection { source, transfer: moved, host_elements: 64 };

@@ -16,6 +16,7 @@ mod greatest;
 mod hints;
 mod hints_layouts;
 mod host;
+mod inspect;
 mod limits;
 mod margins;
 mod meetings;

@@ -7,7 +7,7 @@ use crate::reference::mapping::joint_table;
 use crate::reference::numbers::{ElementType, Number};
 use crate::reference::pipelines::Pipeline;
 use furiosa_visa_std::command::{
-    FillId, Inspection, Memory, Region, RegisterFile, Step, Transfer, TransferLoop, TrfRegion,
+    FillId, Inspection, Memory, Place, Region, Step, Transfer, TransferLoop, TrfRegion,
 };
 use furiosa_visa_std::mapping::Guard;
 use furiosa_visa_std::sequencer::Config;
@@ -67,7 +67,7 @@ fn weights(stage: &mut Stage, trf: &TrfRegion) -> Result<Vec<Vec<Cell>>, String>
         });
     }
     let host_elements = slices * trf.rows * held;
-    let inspection = Inspection { source: RegisterFile::Trf(source), transfer, host_elements };
+    let inspection = Inspection { source: Place::Trf(source), transfer, host_elements };
     let seen = stage.machine.system.inspect(&inspection, Location::caller());
     let cells = unpack(trf.element, &seen.map_err(|fault| fault.to_string())?, host_elements);
     Ok(cells.chunks(held).map(<[Cell]>::to_vec).collect())

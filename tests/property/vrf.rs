@@ -11,7 +11,7 @@ use crate::reference::numbers::ElementType;
 use crate::reference::random::{Axes, Margins, Random, random_move};
 use crate::reference::tensor::place;
 use furiosa_visa_std::command::{
-    Fetch, Inspection, Memory, RegisterFile, Sink, Step, TensorUnit, Transfer, TransferLoop,
+    Fetch, Inspection, Memory, Place, Sink, Step, TensorUnit, Transfer, TransferLoop,
 };
 use furiosa_visa_std::engine::fetch::{FetchRequest, derive_fetch};
 use furiosa_visa_std::engine::vector_register_file::{VrfLoadRequest, derive_vrf_load};
@@ -79,7 +79,7 @@ impl Load {
             transfer.loops.push(TransferLoop { size, source, destination: step(0, stride) });
         }
         let host_elements = slices * elements;
-        let inspection = Inspection { source: RegisterFile::Vrf(destination), transfer, host_elements };
+        let inspection = Inspection { source: Place::Region(destination), transfer, host_elements };
         let seen = stage.machine.system.inspect(&inspection, Location::caller());
         let found = unpack(element, &seen.map_err(|fault| fault.to_string())?, host_elements);
         // Padding is never written.

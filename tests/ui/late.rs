@@ -12,6 +12,9 @@ use std::process::Command;
 /// Refused whatever the features are: no mapping has these sizes, and sizes are constants of types.
 const NO_MAPPING: &str = "mapping `m![";
 
+/// Programs whose constant is a number of a call and no mapping: the compiler refuses it with the feature, too.
+const NO_PLAN: &[&str] = &["vector_execution_id_of_five_bits"];
+
 /// Programs of a stream that nothing makes: its packets are not collected.
 const NO_STREAM: &[&str] =
     &["vector_branch_four_lanes", "vector_branch_sixteen_lanes", "vector_unzip_four_lanes"];
@@ -193,7 +196,9 @@ fn call(program: &Program) -> String {
 fn refusals_of_constants_are_faults_of_calls() {
     let mut programs = Program::all(Folder::Refused);
     programs.retain(|program| {
-        program.needs_code() && program.expected().is_some_and(|text| !text.contains(NO_MAPPING))
+        let is_plan = !NO_PLAN.contains(&program.name.as_str());
+        let named = || program.expected().is_some_and(|text| !text.contains(NO_MAPPING));
+        is_plan && program.needs_code() && named()
     });
     assert!(programs.len() >= 200, "{} programs", programs.len());
     // All of them are in one program, which the compiler needs a minute for.

@@ -39,7 +39,10 @@ fn topics() -> String {
 
 fn printed(chapter: &Chapter) -> String {
     let line = "=".repeat(chapter.title.chars().count());
-    format!("{}\n{line}\n\n{}", chapter.title, plain(chapter.text))
+    let next = CHAPTERS.iter().skip_while(|other| other.name != chapter.name).nth(1);
+    let next =
+        next.map_or(String::new(), |next| format!("\nNext: `visa help {}`, {}\n", next.name, next.title));
+    format!("{}\n{line}\n\n{}{next}", chapter.title, plain(chapter.text))
 }
 
 /// The message for an unknown topic. A word of a topic's name has distance 0.

@@ -16,7 +16,7 @@ pub fn plain(markdown: &str) -> String {
         // Code in an item of a list is indented like the item.
         let inner = line.trim_start();
         let Some(language) = inner.strip_prefix("```") else {
-            if !is_target(line) {
+            if !is_target(line) && !is_markup(line) {
                 prose.push_str(line);
                 prose.push('\n');
             }
@@ -42,6 +42,11 @@ pub fn plain(markdown: &str) -> String {
 /// True if a line is the target of a link: `[words]: target`.
 fn is_target(line: &str) -> bool {
     line.starts_with('[') && closing(line, '[', ']').is_some_and(|end| line[end + 1..].starts_with(": "))
+}
+
+/// True if a line is markup of a browser, as those of a drawing are.
+fn is_markup(line: &str) -> bool {
+    line.starts_with('<')
 }
 
 /// A line of code as the documentation shows it. `None` if it is hidden.

@@ -1,15 +1,20 @@
-//! Accesses of the host to the memories: transfers over PCIe, looks at register files.
+//! Accesses of the host to the memories: transfers over PCIe, looks at tensors.
 
 use super::checks::bounds::{Call, fits, in_bounds, in_memory};
 use super::commands::Beginning;
+use super::execute::{Pass, PassOptions, Switched};
 use super::memory::fills::{Covered, Write};
 use super::memory::forget_elements;
+use super::memory::separate::Placed;
 use super::{Chips, Compute, Fault, FaultKind, checks, execute};
 use core::panic::Location;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{
-    HostBuffer, HostTransfer, Inspection, Memory, Place, Region, RegisterFile,
+    HostBuffer, HostTransfer, Inspection, Memory, Place, Region, Sink, TensorUnit, Transfer,
 };
+
+/// The alignment of the packets of a stream that is looked at.
+const STREAM_ALIGN_BYTES: usize = 64;
 
 impl Chips {
     /// Writes a host array to HBM.
@@ -66,7 +71,10 @@ impl Chips {
         self.order.barrier();
         if self.options.compute == Compute::ShapesOnly {
             // Nothing was ever written.
-            return Ok(execute::nothing(transfer));
+            return Ok(HostBuffer::unwritten(
+                transfer.region.footprint.element.bits(),
+                transfer.host_elements,
+            ));
         }
         let placed = self.host_bytes(transfer);
         Ok(execute::download(placed.as_ref().unwrap_or(transfer), &self.hbm))
@@ -105,11 +113,12 @@ impl Chips {
         self.admit(region, call)
     }
 
-    /// Looks at a register file, past all engines. Elements that nobody wrote are zero and uninitialised.
+    /// Looks at a tensor in any memory, past all engines: no order is checked, none is made, and no element is refused.
+    /// Elements that nobody wrote are zero and uninitialised.
     ///
     /// # Errors
     ///
-    /// A [`Fault`] if the tensor leaves its register file or was overwritten.
+    /// A [`Fault`] if the tensor leaves its memory or was overwritten.
     pub fn inspect(
         &mut self,
         inspection: &Inspection,
@@ -117,31 +126,82 @@ impl Chips {
     ) -> Result<HostBuffer, Fault> {
         let call = Call { operation: "inspect", location };
         checks::form::inspection(inspection, call)?;
-        let place = match inspection.source {
-            RegisterFile::Trf(region) => Place::Trf(region),
-            RegisterFile::Vrf(region) => Place::Region(region),
-        };
+        let place = inspection.source;
         self.check_same_system(&place, call)?;
-        match &inspection.source {
-            RegisterFile::Trf(region) => fits(region, self.options.checks.bounds, call)?,
-            RegisterFile::Vrf(region) => {
-                in_memory(region, &[Memory::Vrf], call)?;
-                if self.options.checks.bounds {
-                    in_bounds(region, self.limit(), call)?;
-                }
-            }
+        match &place {
+            Place::Trf(region) => fits(region, self.options.checks.bounds, call)?,
+            Place::Region(region) if self.options.checks.bounds => in_bounds(region, self.limit(), call)?,
+            Place::Region(_) => {}
         }
         self.check_read(place, call)?;
         let (mut placed, mut file) = (inspection.clone(), 0);
         if let Some(separate) = &mut self.separate {
             match &mut placed.source {
-                RegisterFile::Trf(region) => file = separate.file(region, &mut self.units),
-                RegisterFile::Vrf(region) => {
+                Place::Trf(region) => file = separate.file(region, &mut self.units),
+                Place::Region(region) => {
                     *region = separate.region(region, &mut self.hbm, &mut self.units);
                 }
             }
         }
-        Ok(execute::inspect(&placed, file, &self.units))
+        Ok(execute::inspect(&placed, file, &self.hbm, &self.units))
+    }
+
+    /// Looks at a stream: at the packets that a pass would commit. It runs on copies of the memories, so that nothing
+    /// changes; no order is checked, and none is made. What nobody wrote is computed with as fresh memory reads.
+    /// The destination of the pass has no address: it lies behind all bytes that are in use.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] if a tensor that the pass reads leaves its memory or was overwritten, or if the stream has no end.
+    pub fn inspect_stream(
+        &mut self,
+        unit: &TensorUnit,
+        transfer: &Transfer,
+        host_elements: usize,
+        location: &'static Location<'static>,
+    ) -> Result<HostBuffer, Fault> {
+        let call = Call { operation: "inspect", location };
+        for read in unit.reads() {
+            self.check_same_system(&read.place, call)?;
+            match &read.place {
+                Place::Trf(region) => fits(region, true, call)?,
+                Place::Region(region) => in_bounds(region, self.limit(), call)?,
+            }
+            self.check_read(read.place, call)?;
+        }
+        let Sink::Commit { destination, .. } = &unit.sink else {
+            unreachable!("what is looked at ends in a commit")
+        };
+        if self.options.compute == Compute::ShapesOnly {
+            return Ok(HostBuffer::unwritten(destination.footprint.element.bits(), host_elements));
+        }
+        checks::size::check(unit, call)?;
+        self.grow(unit.chips());
+        let mut unit = unit.clone();
+        if let Sink::Commit { destination, .. } = &mut unit.sink {
+            let used = self.units.iter().map(|unit| unit.dm.bytes().len()).max().unwrap_or(0);
+            destination.address = used.next_multiple_of(STREAM_ALIGN_BYTES) as u64;
+            destination.fill = self.next_fill();
+        }
+        let placed = match &mut self.separate {
+            Some(separate) => separate.pass(&unit, &mut self.hbm, &mut self.units),
+            None => Placed::as_given(&unit),
+        };
+        let Sink::Commit { destination, .. } = placed.unit.sink.clone() else {
+            unreachable!("it is the same sink")
+        };
+        let mut units = self.units.clone();
+        units.iter_mut().for_each(|unit| unit.dm.extend(destination.end() as usize));
+        let options = PassOptions {
+            rule: self.options.padding,
+            computed: !self.options.checks.padding,
+            path: self.path,
+            beginning: Beginning::Earlier,
+        };
+        Pass::new(&unit, placed, units.len(), options, location).run(&mut units, &mut Switched::default());
+        let inspection =
+            Inspection { source: Place::Region(destination), transfer: *transfer, host_elements };
+        Ok(execute::inspect(&inspection, 0, &self.hbm, &units))
     }
 
     /// A host transfer at a tensor's own bytes, where it has some.

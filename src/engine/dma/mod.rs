@@ -73,8 +73,8 @@ use crate::command::{Footprint, Transfer};
 use crate::error::attempt;
 use crate::mapping::{Factors, Identity, M};
 use crate::runtime::late::{Late, Refusable};
-use crate::scalar::Scalar;
-use crate::tensor::{DmTensor, HbmTensor, Shape};
+use crate::scalar::{Scalar, VeScalar};
+use crate::tensor::{DmTensor, HbmTensor, Shape, VrfTensor};
 use core::marker::PhantomData;
 
 /// A tensor at rest, as a type.
@@ -100,6 +100,15 @@ impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
+{
+    const SHAPE: Shape = Self::SHAPE;
+    type Dimensions = (Element, Slice, Cluster, Chip);
+    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
+}
+
+impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
+    for VrfTensor<D, Chip, Cluster, Slice, Element>
 {
     const SHAPE: Shape = Self::SHAPE;
     type Dimensions = (Element, Slice, Cluster, Chip);

@@ -14,7 +14,7 @@ use crate::reference::vector::reduce::Lane;
 use crate::reference::vector::run::Snapshot;
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::command::{
-    Collect, Fetch, FillId, Inspection, Memory, Region, RegisterFile, Sink, Step, TensorUnit, Transfer,
+    Collect, Fetch, FillId, Inspection, Memory, Place, Region, Sink, Step, TensorUnit, Transfer,
     TransferLoop, Vector,
 };
 use furiosa_visa_std::engine::commit::{CommitRequest, derive_commit};
@@ -208,7 +208,7 @@ pub fn run_and_compare(
             transfer.loops.push(TransferLoop { size, source, destination: step(0, stride) });
         }
         let host_elements = stage.slices * elements;
-        let inspection = Inspection { source: RegisterFile::Vrf(target), transfer, host_elements };
+        let inspection = Inspection { source: Place::Region(target), transfer, host_elements };
         let seen = stage.machine.system.inspect(&inspection, Location::caller());
         let found = unpack(out, &seen.map_err(|fault| fault.to_string())?, host_elements);
         let mut live = (0..host_elements).filter(|k| table[*k].is_some());

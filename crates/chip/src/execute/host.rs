@@ -1,4 +1,4 @@
-//! Transfers between the host and HBM, and reads of register files.
+//! Transfers between the host and HBM, and looks at tensors.
 
 use super::dma::StripRuns as _;
 use crate::memory::copy::{Elements, copied, receive_runs, send_runs};
@@ -8,7 +8,7 @@ use crate::memory::trf::TrfRows;
 use crate::memory::vrf::VrfUnits;
 use crate::memory::{Hbm, Space, Unit, forget_elements};
 use furiosa_visa_rules::command::moves::{End, Moves, Side};
-use furiosa_visa_rules::command::{Address, HostBuffer, HostTransfer, Inspection, RegisterFile, Transfer};
+use furiosa_visa_rules::command::{Address, HostBuffer, HostTransfer, Inspection, Memory, Place, Transfer};
 use furiosa_visa_rules::scalar::ElementType;
 
 /// Host positions of the elements of `count` runs.
@@ -71,24 +71,22 @@ pub(crate) fn download(transfer: &HostTransfer, hbm: &Vec<Hbm>) -> HostBuffer {
     to_host(&transfer.transfer, hbm, region.address, region.footprint.element, transfer.host_elements)
 }
 
-/// Result of a transfer from unwritten memory: zeros, all of them uninitialised.
-pub(crate) fn nothing(transfer: &HostTransfer) -> HostBuffer {
-    let (bits, elements) = (transfer.region.footprint.element.bits(), transfer.host_elements);
-    // Untouched zeroed pages take no time.
-    HostBuffer { bytes: vec![0; (elements * bits).div_ceil(8)], initialised: Some(vec![false; elements]) }
-}
-
-/// Reads a register file. `file`: number of the TRF. Elements that the transfer does not reach are zero and
+/// Reads a tensor in any memory. `file`: number of the TRF. Elements that the transfer does not reach are zero and
 /// uninitialised.
-pub(crate) fn inspect(inspection: &Inspection, file: usize, units: &[Unit]) -> HostBuffer {
+pub(crate) fn inspect(inspection: &Inspection, file: usize, hbm: &Vec<Hbm>, units: &Vec<Unit>) -> HostBuffer {
     let Inspection { source, transfer, host_elements } = inspection;
-    match source {
-        RegisterFile::Trf(region) => {
-            to_host(transfer, &TrfRows::new(region, units, file), 0, region.element, *host_elements)
+    let region = match source {
+        Place::Region(region) => region,
+        Place::Trf(region) => {
+            let rows = TrfRows::new(region, units, file);
+            return to_host(transfer, &rows, 0, region.element, *host_elements);
         }
-        RegisterFile::Vrf(region) => {
-            to_host(transfer, &VrfUnits(units), region.address, region.footprint.element, *host_elements)
-        }
+    };
+    let (address, element) = (region.address, region.footprint.element);
+    match region.memory {
+        Memory::Hbm => to_host(transfer, hbm, address, element, *host_elements),
+        Memory::Dm => to_host(transfer, units, address, element, *host_elements),
+        Memory::Vrf => to_host(transfer, &VrfUnits(units), address, element, *host_elements),
     }
 }
 

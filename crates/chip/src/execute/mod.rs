@@ -31,7 +31,7 @@ mod transpose;
 mod vector;
 
 pub(crate) use dma::{run as run_dma, run_unit_copy};
-pub(crate) use host::{download, inspect, nothing, upload};
+pub(crate) use host::{download, inspect, upload};
 pub(crate) use memset::run as run_memset;
 
 use super::commands::Beginning;

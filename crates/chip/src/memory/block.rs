@@ -50,6 +50,11 @@ impl Block {
         &self.bytes[self.first..]
     }
 
+    /// Lets the block hold bytes up to `capacity`.
+    pub(crate) fn extend(&mut self, capacity: usize) {
+        self.capacity = self.capacity.max(capacity);
+    }
+
     /// Makes the bytes below `end` take space, so that writes need not check it.
     pub(crate) fn grow(&mut self, end: usize) {
         debug_assert!(end <= self.capacity, "callers stay inside the block");

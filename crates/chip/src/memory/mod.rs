@@ -82,7 +82,7 @@ pub(crate) fn forget_elements(space: &mut impl SpaceMut, region: &Region) {
 }
 
 /// One slice.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Unit {
     /// Data memory.
     pub(crate) dm: Block,

@@ -47,8 +47,7 @@ pub use tensor_unit::{
     transpose_cycles,
 };
 pub use transfer::{
-    Dma, HostBuffer, HostTransfer, Inspection, RegisterFile, Start, Step, TRANSFER_LOOPS, Transfer,
-    TransferLoop,
+    Dma, HostBuffer, HostTransfer, Inspection, Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop,
 };
 pub use trf_layout::{RegisterType, TrfCell, TrfLayout, bank_part};
 pub use unit_copy::{CopyCall, UnitCopy};

@@ -12,7 +12,8 @@
 
 use super::region::{Region, TrfRegion};
 use super::tensor_unit::{Sink, TensorUnit};
-use super::transfer::{Inspection, RegisterFile};
+use super::transfer::Inspection;
+use super::uses::Place;
 use super::{IndexedDma, Operation, UnitCopy};
 
 /// A tensor of a command.
@@ -64,8 +65,8 @@ impl Inspection {
     /// The tensor.
     pub const fn place_mut(&mut self) -> PlaceMut<'_> {
         match &mut self.source {
-            RegisterFile::Vrf(region) => PlaceMut::Region(region),
-            RegisterFile::Trf(region) => PlaceMut::Trf(region),
+            Place::Region(region) => PlaceMut::Region(region),
+            Place::Trf(region) => PlaceMut::Trf(region),
         }
     }
 }

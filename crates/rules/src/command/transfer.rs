@@ -1,6 +1,7 @@
 //! Moves of a tensor between two placements: loops with a stride on either side.
 
-use super::region::{Region, TrfRegion};
+use super::region::Region;
+use super::uses::Place;
 use crate::list::List;
 use crate::mapping::guard::Guard;
 use crate::spec::COMMIT_ALIGN_BYTES;
@@ -176,21 +177,13 @@ pub struct HostTransfer {
     pub host_elements: usize,
 }
 
-/// A tensor in a register file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegisterFile {
-    /// In the TRF. Unit of a transfer: `8 * slice + row`, slices as in [`super::region::Memory::Dm`].
-    Trf(TrfRegion),
-    /// In the VRF. Unit of a transfer: the slice.
-    Vrf(Region),
-}
-
-/// A look at a register file from the host. The chip has no such operation: it is for tests and debugging.
+/// A look at a tensor from the host, past all engines. The chip has no such operation: it is for tests and debugging.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
-    /// The tensor.
-    pub source: RegisterFile,
-    /// The loops. The destination is the host array.
+    /// The tensor, in any memory.
+    pub source: Place,
+    /// The loops. The destination is the host array. Units of the source: the chip in HBM, `8 * slice + row` in the TRF, the
+    /// slice elsewhere, with slices as in [`super::region::Memory::Dm`].
     pub transfer: Transfer,
     /// Elements of the host array.
     pub host_elements: usize,
@@ -204,6 +197,15 @@ pub struct HostBuffer {
     /// True for each initialised element. `None`: all of them are.
     pub initialised: Option<Vec<bool>>,
 }
+
+impl HostBuffer {
+    /// Elements without a value: zeros that nobody wrote.
+    pub fn unwritten(bits: usize, elements: usize) -> Self {
+        // Untouched zeroed pages take no time.
+        Self { bytes: vec![0; (elements * bits).div_ceil(8)], initialised: Some(vec![false; elements]) }
+    }
+}
+
 impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = |step: &Step| match (step.units, step.elements) {

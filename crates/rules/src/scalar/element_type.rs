@@ -1,6 +1,9 @@
 //! [`ElementType`]: the element types as plain data.
 
-use super::{VeScalarKind, cast, lookup};
+use super::{
+    VeScalarKind, bf16_bits_to_f32, cast, f4e2m1, f8e4m3_bits_to_f32, f8e5m2_bits_to_f32, f16_bits_to_f32,
+    lookup,
+};
 use crate::spec::ChipKind;
 use std::fmt;
 
@@ -177,6 +180,38 @@ impl ElementType {
     }
 }
 
+/// The numbers that codes stand for, for tools and messages.
+impl ElementType {
+    /// The number that the low [`bits`](ElementType::bits) bits of a code stand for.
+    pub fn number(self, code: u32) -> f64 {
+        let signed = |bits: u32| f64::from((code << (32 - bits)) as i32 >> (32 - bits));
+        match self {
+            Self::I4 | Self::I5 => signed(4),
+            Self::I8 | Self::I9 => signed(8),
+            Self::U8 => f64::from(code as u8),
+            Self::I16 => signed(16),
+            Self::I32 => signed(32),
+            Self::F4e2m1 => f4e2m1::from_bits(code as u8).to_f32().into(),
+            Self::F8e4m3 => f8e4m3_bits_to_f32(code as u8).into(),
+            Self::F8e5m2 => f8e5m2_bits_to_f32(code as u8).into(),
+            Self::Bf16 => bf16_bits_to_f32(code as u16).into(),
+            Self::F16 => f16_bits_to_f32(code as u16).into(),
+            Self::F32 => f32::from_bits(code).into(),
+        }
+    }
+
+    /// The place of a code among the numbers of its type: 0 for both zeros, and 1 more for each next larger number. The
+    /// distance of two codes in units in the last place is the difference of their ranks. Those of NaN have no meaning.
+    pub fn rank(self, code: u32) -> i64 {
+        if !self.is_float() {
+            return self.number(code) as i64;
+        }
+        let sign = 1 << (self.bits() - 1);
+        let magnitude = i64::from(code & (sign - 1));
+        if code & sign == 0 { magnitude } else { -magnitude }
+    }
+}
+
 impl fmt::Display for ElementType {
     /// The [`name`](ElementType::name).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +247,30 @@ mod tests {
     fn all_types_are_listed_once_in_order() {
         assert!(ElementType::ALL.is_sorted_by(|a, b| a < b));
         assert_eq!(ElementType::F32 as usize + 1, ElementType::ALL.len());
+    }
+
+    /// Ranks order the codes of a type as their numbers are ordered, one by one, and numbers are those of its own methods.
+    #[test]
+    fn ranks_count_numbers() {
+        for element_type in ElementType::ALL.into_iter().filter(|own| own.is_stored() && own.bits() <= 16) {
+            let codes = 0..1u32 << element_type.bits();
+            let ranked = codes.map(|code| (element_type.rank(code), element_type.number(code)));
+            let mut ranked: Vec<(i64, f64)> = ranked.filter(|(_, number)| !number.is_nan()).collect();
+            ranked.sort_by_key(|&(rank, _)| rank);
+            for pair in ranked.windows(2) {
+                let ((a, small), (b, large)) = (pair[0], pair[1]);
+                // Both zeros have one rank.
+                let is_zero = a == 0 && b == 0 && small == 0.0 && large == 0.0;
+                assert!(is_zero || (b == a + 1 && small < large), "{element_type}: {pair:?}");
+            }
+        }
+        assert_eq!(ElementType::I4.number(0xf), -1.0);
+        assert_eq!(ElementType::I32.rank(u32::MAX), -1);
+        assert_eq!(ElementType::Bf16.number(0x4049), f64::from(3.140625f32));
+        let next = |value: f32| {
+            ElementType::F32.rank(value.next_up().to_bits()) - ElementType::F32.rank(value.to_bits())
+        };
+        assert_eq!([-1.5, -0.0, 0.0, 1.0, f32::MAX].map(next), [1; 5]);
     }
 
     /// The table of types, as text (guide: fetch).

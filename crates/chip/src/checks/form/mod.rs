@@ -9,7 +9,7 @@ use super::bounds::Call;
 use core::panic::Location;
 use furiosa_visa_rules::command::{
     CommitNarrowing, Contraction, Dma, Fault, FaultKind, HostTransfer, IndexedDma, Inspection, Memset,
-    Operation, RegisterFile, Sink, Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
+    Operation, Place, Sink, Start, StreamShape, TensorUnit, Transfer, Transpose, UnitCopy,
 };
 use furiosa_visa_rules::engine::memset::MEMSET_ELEMENTS;
 use furiosa_visa_rules::scalar::ElementType;
@@ -45,15 +45,15 @@ pub(crate) fn host(host: &HostTransfer, upload: bool, call: Call) -> Result<(), 
     form.host_array(&host.transfer, host.host_elements, upload)
 }
 
-/// Refuses an inspection of a register file without a meaning.
+/// Refuses an inspection without a meaning.
 pub(crate) fn inspection(inspection: &Inspection, call: Call) -> Result<(), Fault> {
     let form = Form { operation: call.operation, location: call.location };
     match &inspection.source {
-        RegisterFile::Trf(region) => {
+        Place::Trf(region) => {
             form.trf(region)?;
             form.stored(region.element)?;
         }
-        RegisterFile::Vrf(region) => {
+        Place::Region(region) => {
             form.region(region)?;
             form.stored(region.footprint.element)?;
         }

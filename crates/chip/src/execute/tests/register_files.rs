@@ -33,7 +33,7 @@ fn load(destination: Region, time: usize, transfer: Transfer, guard: Guard) -> C
 fn look(system: &mut Chips, source: Region) -> Result<HostBuffer, Fault> {
     let elements = source.footprint.elements;
     let transfer = moves(&[(elements, 1, 1)], Guard::always(1));
-    let inspection = Inspection { source: RegisterFile::Vrf(source), transfer, host_elements: elements };
+    let inspection = Inspection { source: Place::Region(source), transfer, host_elements: elements };
     system.inspect(&inspection, here())
 }
 
