@@ -152,7 +152,8 @@ impl Problem {
 
     /// The mapping of the elements of a tensor that its letters say, of all chips: `M, K`.
     pub fn letters(&self, tensor: usize) -> String {
-        let names: Vec<String> = self.tensors[tensor].iter().map(|&axis| self.over_all_chips(tensor, axis)).collect();
+        let names: Vec<String> =
+            self.tensors[tensor].iter().map(|&axis| self.over_all_chips(tensor, axis)).collect();
         if names.is_empty() { "1".to_string() } else { names.join(", ") }
     }
 
