@@ -3,7 +3,7 @@
 use crate::choices;
 use crate::search::is_the_best;
 use crate::values::compare;
-use furiosa_visa_plan::choice::Level;
+use furiosa_visa_plan::choice::{Choice, Level};
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, I4, I8};
 use furiosa_visa_std::clock::Profile;
@@ -125,6 +125,23 @@ fn slices_have_parts_of_rows() {
     assert!(has_rows("H+Y", "H=8,Y=3,F=8,C=32", 2) && !has_rows("H+Y", "H=8,Y=3,F=8,C=32", 1));
     // One, with strides of 2; and none, so that one slice has them all.
     assert!(has_rows("H*2+Y", "H=8,Y=3,F=8,C=32", 1) && !has_rows("H*2+Y", "H=8,Y=2,F=8,C=32", 1));
+}
+
+/// Slices with fewer positions of the next one than they have themselves, in tiles.
+#[test]
+fn slices_take_a_part_of_their_neighbours() {
+    let problem =
+        Problem::with_windows("hwc,fyxc->hwf", "H+Y, W+X", "H=24,W=2,Y=3,X=2,F=8,C=32", I8, None, "")
+            .unwrap_or_else(|error| panic!("{error}"));
+    let is_cut = |choice: &Choice| {
+        let split = &choice.splits[problem.windows[0].output];
+        (split.at(Level::Loops), split.at(Level::Slice), split.at(Level::Local)) == (2, 3, 4)
+    };
+    let plan = (choices(&problem).into_iter().filter(is_cut))
+        .find_map(|choice| Plan::of(&problem, choice, Profile::default()).ok());
+    let plan = plan.expect("one is legal");
+    assert!(plan.layout.room.as_ref().is_some_and(|room| room.reached.is_some()));
+    compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));
 }
 
 /// Bounds by hand: multipliers as for any product, and each position of an operand once.

@@ -58,6 +58,8 @@ pub struct Piece {
 pub enum CutRule {
     /// Every value of the two halves together is a value of the digit, or lies in padding.
     Exact,
+    /// The first values of an axis may be cut where that divides their number.
+    Even,
     /// A whole digit may be cut anywhere: values past its end are padding.
     Whole,
     /// A digit may be cut if the cut divides its period, or if the digit ends with its axis: users of the halves keep
@@ -269,10 +271,11 @@ impl Pieces {
         let high_modulo = term.modulo.div_ceil(step);
         let to_the_end = term.modulo == pool.live(&term.atom, term.stride);
         let whole = to_the_end && resize == term.modulo;
-        // A digit up to the end of its axis has no period that a cut must divide.
-        let clean = resize.is_multiple_of(step) && (term.modulo.is_multiple_of(step) || to_the_end);
+        let clean = resize.is_multiple_of(step) && term.modulo.is_multiple_of(step);
         let allowed = match rule {
             CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
+            // Up to the end of an axis, a digit has no period that a cut must divide.
+            CutRule::Even => clean || (to_the_end && resize.is_multiple_of(step)),
             CutRule::Whole => clean || whole,
             CutRule::Ragged => clean || to_the_end || term.modulo.is_multiple_of(step),
         };

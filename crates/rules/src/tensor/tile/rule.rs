@@ -152,7 +152,7 @@ pub const fn locate(
     dimension: &Factors,
     index: &Factors,
 ) -> Result<Option<Matched>, PlanError> {
-    let (sides, cuts) = ([Pieces::new(&[dimension]), Pieces::new(&[index])], [CutRule::Exact; 2]);
+    let (sides, cuts) = ([Pieces::new(&[dimension]), Pieces::new(&[index])], [CutRule::Even, CutRule::Exact]);
     let found = matched(pool, sides[0], sides[1], cuts);
     if found.overflowed() || pool.factors.overflowed() {
         return Err(PlanError::mapping(operation, crate::mapping::Problem::TooManyFactors));
