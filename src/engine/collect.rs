@@ -132,6 +132,7 @@ impl<D: StreamScalar, Packet: M> Flits<D, Packet> {
 #[derive(Clone, Debug)]
 pub struct FlitTime<D, Time, Packet>(PhantomData<(D, Time, Packet)>);
 
+#[diagnostic::do_not_recommend] // Nobody writes it.
 impl<D: StreamScalar, Time: M, Packet: M> M for FlitTime<D, Time, Packet> {
     const SIZE: usize = Self::EXPR.size();
     const EXPR: &'static Expr = match (Time::EXPR, Flits::<D, Packet>::INDEX) {
@@ -145,6 +146,7 @@ impl<D: StreamScalar, Time: M, Packet: M> M for FlitTime<D, Time, Packet> {
 #[derive(Clone, Debug)]
 pub struct Flit<D, Packet>(PhantomData<(D, Packet)>);
 
+#[diagnostic::do_not_recommend] // Nobody writes it.
 impl<D: StreamScalar, Packet: M> M for Flit<D, Packet> {
     const SIZE: usize = Self::EXPR.size();
     const EXPR: &'static Expr = Flits::<D, Packet>::ONE;

@@ -59,7 +59,7 @@ const REFUSED: &[(usize, &str, &[&str])] = &[
     ),
     (20, "align_tiling_not_in_trf", &["align", "m![G]", "Element `m![K]`", "help: add it to the TRF"]),
     (21, "align_trf_axis_missing", &["align", "m![G]", "help: add it to `OutTime` or `OutPacket`"]),
-    (22, "align_row_axis_in_stream", &["align", "m![N]", "help: keep Row axes in the TRF tensor only"]),
+    (22, "align_row_axis_in_stream", &["align", "m![N]", "help: leave them out of `.fetch()`"]),
     (
         23,
         "align_trf_gather",
@@ -88,7 +88,7 @@ const REFUSED: &[(usize, &str, &[&str])] = &[
         &["contract", "3 columns", "power of two", "help: pad its outer end with `# 4`"],
     ),
     (30, "contract_outer_part", &["contract", "m![K % 16]", "m![K]", "innermost", "help: reorder"]),
-    (31, "accumulate_four_lanes", &["accumulate, Interleaved", "4 lanes", "8", "help: pad with `# 8`"]),
+    (31, "accumulate_four_lanes", &["accumulate, Interleaved", "4 lanes", "8", "help: write `m![N # 8]`"]),
     (32, "accumulate_lanes_of_another_axis", &["accumulate, Interleaved", "m![X]", "m![N]", "help: use it"]),
     (
         33,
