@@ -336,8 +336,8 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         let records: Vec<&Record> = kernel.alike.iter().filter_map(|alike| alike.first().copied()).collect();
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
-        let is_idle = records.iter().any(|record| is_pass(&record))
-            && !records.iter().filter(is_pass).any(in_cluster);
+        let is_idle =
+            records.iter().any(|record| is_pass(&record)) && !records.iter().filter(is_pass).any(in_cluster);
         let mut edits: Vec<(Edit, HintKind, Layout<'_>)> = Vec::new();
         for layout in layouts(&records) {
             let Layout { slice, element, first } = layout;
