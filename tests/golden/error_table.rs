@@ -80,7 +80,7 @@ const REFUSED: &[(usize, &str, &[&str])] = &[
     (24, "align_nine_trf_entries", &["align", "10 entries, [4 : 0, 2 : 64", "takes 8", "help: order"]),
     (25, "align_65537_trf_iterations", &["align", "65537 : 0", "65536", "help: split the axis"]),
     (26, "align_trf_packets_not_at_64_bytes", &["align", "64 bytes", "96 bytes", "help: pad Element"]),
-    (27, "contract_i32", &["i32", "supported: i4, i8, f8e4m3, f8e5m2, bf16", "help: use the Vector Engine"]),
+    (27, "contract_i32", &["i32", "supported: i4, i8, f8e4m3, f8e5m2, bf16", "help: a fetch converts"]),
     (29, "contract_to_64_columns", &["contract", "64 columns", "32", "help: reduce more"]),
     (
         29,

@@ -251,7 +251,7 @@ fn operand(found: &str, span: &Value, source: Option<&Source>) -> Option<Advice>
         let given = if given.starts_with('&') { format!("({given})") } else { given.into() };
         format!("write `{given}.into()`: a tensor in the VRF becomes an operand")
     } else if found.contains("number") || found.contains("integer") || ["f32", "i32"].contains(&found) {
-        format!("write `VeRhs::Const({})`", text.unwrap_or("…"))
+        format!("write `VeRhs::constant({})`", text.unwrap_or("…"))
     } else {
         return None;
     };
