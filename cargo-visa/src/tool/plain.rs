@@ -336,6 +336,12 @@ Before.
     }
 
     #[test]
+    fn drawings_are_left_out() {
+        let markdown = "Before.\n\n<svg width=\"1\">\n<text>unit</text>\n</svg>\n\nBehind, `<` too.\n";
+        assert_eq!(plain(markdown), "Before.\n\n\nBehind, `<` too.\n");
+    }
+
+    #[test]
     fn tables_are_lined_up() {
         let markdown = "\
 | a | [long](x) |

@@ -26,6 +26,7 @@ fn every_chapter() {
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{}", chapter.name);
         let text = output.stdout;
         assert!(text.starts_with(chapter.title), "{}: {text}", chapter.name);
+        assert!(!text.contains("<svg"), "{}", chapter.name);
         // Marks that only a browser needs are gone.
         for mark in ["](", "```", "**"] {
             let line = text.lines().find(|line| line.contains(mark));
@@ -46,6 +47,19 @@ fn pictures_stay() {
             assert!(text.contains(line), "{}: {line}", chapter.name);
         }
     }
+}
+
+/// Each chapter but the last one ends with the topic that comes next.
+#[test]
+fn next_chapters() {
+    for pair in CHAPTERS.windows(2) {
+        let text = run(&["help", pair[0].name]).stdout;
+        assert!(
+            text.ends_with(&format!("\nNext: `visa help {}`, {}\n", pair[1].name, pair[1].title)),
+            "{text}"
+        );
+    }
+    assert!(!run(&["help", "glossary"]).stdout.contains("\nNext: "));
 }
 
 #[test]
