@@ -5,7 +5,7 @@ use crate::choice::Choice;
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use crate::search::Search;
-use crate::space::for_each_of;
+use crate::space::{Look, for_each_of};
 use core::cell::RefCell;
 use furiosa_visa_rules::spec;
 use std::panic::resume_unwind;
@@ -115,13 +115,22 @@ pub struct Pass<T> {
     pub is_whole: bool,
 }
 
+/// Part of the space that a pass goes over.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// One set of extents of so many is looked at.
+    pub every: u64,
+    /// Time at which the pass ends, wherever it is.
+    pub end: Option<Instant>,
+}
+
 /// Gives every choice that fits, with its bound, to what one of the threads keeps: `new` makes it, `keep` tells if it needs
 /// the choices of some extents, and `take` adds a choice. Which thread gets a choice depends on the number of threads. It
-/// ends early at the time `end`, or when the watch says so.
+/// ends early when the watch says so.
 pub fn pass<T: Send>(
     problem: &Problem,
     search: &Search<'_>,
-    (rates, watched, end): (&Rates, &Watched<'_>, Option<Instant>),
+    (rates, watched, reach): (&Rates, &Watched<'_>, Reach),
     new: impl Fn() -> T + Sync,
     keep: impl Fn(&T, &Choice) -> bool + Sync,
     take: impl Fn(&mut T, u64, &Choice) + Sync,
@@ -141,12 +150,13 @@ pub fn pass<T: Send>(
             is_whole: true,
         });
         let mut told = 0;
-        let mut is_kept = |choice: &Choice| {
+        let mut look = |choice: &Choice| {
             let own = &mut *own.borrow_mut();
-            let number = own.extents;
+            let extents = own.extents;
             own.extents += 1;
-            if !own.is_whole || number % threads as u64 != thread as u64 {
-                return false;
+            let number = extents / reach.every;
+            if !extents.is_multiple_of(reach.every) || number % threads as u64 != thread as u64 {
+                return Look::Past;
             }
             if (number / threads as u64).is_multiple_of(UNWATCHED) {
                 let choices = gone.fetch_add(own.choices - told, Ordering::Relaxed) + own.choices - told;
@@ -154,14 +164,16 @@ pub fn pass<T: Send>(
                 if thread == 0 {
                     watched.tell(&Progress { choices, ..Progress::default() });
                 }
-                own.is_whole = !watched.is_stopped() && end.is_none_or(|end| Instant::now() < end);
+                own.is_whole = !watched.is_stopped() && reach.end.is_none_or(|end| Instant::now() < end);
+                if !own.is_whole {
+                    return Look::End;
+                }
             }
-            let is_kept =
-                own.is_whole && choice.file_bytes(problem) <= spec::TRF_BYTES && keep(&own.parts[0], choice);
+            let is_kept = choice.file_bytes(problem) <= spec::TRF_BYTES && keep(&own.parts[0], choice);
             own.skipped += u64::from(!is_kept);
-            is_kept
+            if is_kept { Look::At } else { Look::Past }
         };
-        for_each_of(problem, (search.weights, search.fixed), &mut is_kept, &mut |choice| {
+        for_each_of(problem, (search.weights, search.fixed), &mut look, &mut |choice| {
             let own = &mut *own.borrow_mut();
             own.choices += 1;
             let Some(schedule) = Schedule::new(problem, choice) else { return };

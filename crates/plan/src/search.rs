@@ -11,7 +11,7 @@ use crate::choice::Choice;
 use crate::commands::{Commands, commands, cycles, first_commands};
 use crate::fixed::Fixed;
 use crate::layout::{Layout, Notation, layout};
-use crate::pass::{Progress, Watch, Watched, each_in_threads, pass};
+use crate::pass::{Progress, Reach, Watch, Watched, each_in_threads, pass};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use core::cmp::Reverse;
@@ -25,6 +25,8 @@ use std::sync::Mutex;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+/// Sets of extents of which the sample before the first round has one.
+const SAMPLED: u64 = 64;
 /// Choices with the smallest bounds, from which the first plans are made: they tell what is too slow.
 const PROBES: usize = 4096;
 /// Derived choices of the first round that wait before the clock runs the first one.
@@ -250,7 +252,7 @@ impl State<'_> {
     }
 
     /// Derives and prices choices, the smallest bound first, and returns the smallest bound that is left. `choices` are
-    /// sorted by their bounds. The clock does not run before `waiting` choices are derived, and at most `most` times.
+    /// sorted by their bounds. The clock does not run before `waiting` choices wait, and at most `most` times.
     fn best_first(
         &mut self,
         choices: &[(u64, Choice)],
@@ -258,7 +260,8 @@ impl State<'_> {
         most: Option<u64>,
         end: Option<Instant>,
     ) -> u64 {
-        let mut next = 0;
+        let (mut next, before) = (0, self.space.priced);
+        let most = most.map(|most| before + most);
         loop {
             self.watched.tell(&Progress {
                 choices: self.space.choices,
@@ -275,7 +278,7 @@ impl State<'_> {
             }
             // Who stops a search waits for its first plan: what is derived by then is priced.
             let is_stopped = self.watched.is_stopped();
-            let is_early = self.space.priced == 0 && self.waiting.len() < waiting && !is_stopped;
+            let is_early = self.space.priced == before && self.waiting.len() < waiting && !is_stopped;
             let is_next = of_next <= of_waiting || is_early && of_next < u64::MAX;
             if is_next && !(is_stopped && of_waiting < u64::MAX) {
                 let most = if is_early { MANY } else { FEW };
@@ -355,13 +358,14 @@ impl State<'_> {
         }
     }
 
-    /// The choices with the smallest bounds, sorted; and the bound of all others, which is 0 if the watch has ended the
-    /// pass over them.
-    fn probes(&mut self) -> (Vec<(u64, Choice)>, u64) {
+    /// The choices with the smallest bounds within reach, sorted; and the bound of all others, which is 0 if the pass over them
+    /// was ended.
+    fn probes(&mut self, reach: Reach) -> (Vec<(u64, Choice)>, u64) {
         let is_full = |probes: &BinaryHeap<_>| probes.len() >= PROBES;
+        let limit = self.limit();
         let keep = |probes: &BinaryHeap<(u64, Choice)>, choice: &Choice| {
-            !is_full(probes)
-                || probes.peek().is_some_and(|(worst, _)| of_extents(self.problem, choice) <= *worst)
+            let bound = of_extents(self.problem, choice);
+            bound < limit && (!is_full(probes) || probes.peek().is_some_and(|(worst, _)| bound <= *worst))
         };
         let take = |probes: &mut BinaryHeap<(u64, Choice)>, bound: u64, choice: &Choice| {
             // Of choices with the same bound, the order of choices decides, and not that of threads.
@@ -373,7 +377,7 @@ impl State<'_> {
                 probes.pop();
             }
         };
-        let by = (&self.rates, self.watched, None);
+        let by = (&self.rates, self.watched, reach);
         let found = pass(self.problem, self.search, by, BinaryHeap::new, keep, take);
         self.space.choices = found.choices;
         let mut probes: Vec<(u64, Choice)> = found.parts.into_iter().flatten().collect();
@@ -386,7 +390,9 @@ impl State<'_> {
 
 /// Finds the choices that take the fewest cycles.
 pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
-    let end = search.limit.map(|limit| Instant::now() + limit);
+    let start = Instant::now();
+    let at = |parts: u32| search.limit.map(|limit| start + limit / parts);
+    let end = at(1);
     let watched = Watched::new(search.watch);
     let threads = 0..search.threads.max(1);
     let mut state = State {
@@ -403,21 +409,28 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
         plans: Vec::new(),
     };
 
-    // The first round: some choices with small bounds, for plans that tell what is too slow.
-    let (probes, others) = state.probes();
-    let left = state.best_first(&probes, WAITING, Some(PRICED.max(search.top as u64)), end);
+    // A sample of a large space, so that there is something to answer when the time is over.
+    let first = search.top.max(1) as u64;
+    let (sample, _) = state.probes(Reach { every: SAMPLED, end: at(4) });
+    state.best_first(&sample, MANY, Some(first), end);
+
+    // The first round: some choices with small bounds, for plans that tell what is too slow. What it has found when half of the
+    // time is over is priced. Without a plan, there is nothing to answer.
+    let until = |end: Option<Instant>, state: &State<'_>| end.filter(|_| !state.plans.is_empty());
+    let (probes, others) = state.probes(Reach { every: 1, end: until(at(2), &state) });
+    let left = state.best_first(&probes, WAITING, Some(PRICED.max(first)), None);
     let (mut bound, mut is_whole) = (left.min(others), false);
 
-    // The second round: everything that may be better. Without a plan, there is nothing to answer when the time is over.
+    // The second round: everything that may be better.
     let limit = state.limit();
-    let until = end.filter(|_| !state.plans.is_empty());
+    let reach = Reach { every: 1, end: until(end, &state) };
     let take = |quick: &mut Vec<(u64, Choice)>, bound: u64, choice: &Choice| {
         if bound < limit {
             quick.push((bound, choice.clone()));
         }
     };
     let keep = |_: &Vec<_>, choice: &Choice| of_extents(problem, choice) < limit;
-    let found = pass(problem, search, (&state.rates, &watched, until), Vec::new, keep, take);
+    let found = pass(problem, search, (&state.rates, &watched, reach), Vec::new, keep, take);
     (state.space.choices, state.space.fitting) = (found.choices, found.fitting);
     (state.space.extents, state.space.skipped) = (found.extents, found.skipped);
     if found.is_whole {

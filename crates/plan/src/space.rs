@@ -7,17 +7,28 @@ use crate::fixed::Fixed;
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::spec;
 
-/// Calls `each` with every choice. `only`: the operand in the register file, or either.
-pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&Choice)) {
-    for_each_of(problem, (only, None), &mut |_| true, each);
+/// Answer to a set of extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Its choices are looked at.
+    At,
+    /// Its choices are none that is needed.
+    Past,
+    /// Nothing that comes is needed.
+    End,
 }
 
-/// Calls `each` with every choice that has what is fixed, and whose extents `keep` says to look at. The choices of the same extents differ in their
-/// ways to bring operands and in the places of sums.
+/// Calls `each` with every choice. `only`: the operand in the register file, or either.
+pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&Choice)) {
+    for_each_of(problem, (only, None), &mut |_| Look::At, each);
+}
+
+/// Calls `each` with every choice that has what is fixed, and whose extents `look` says to look at. The choices of the same
+/// extents differ in their ways to bring operands and in the places of sums.
 pub fn for_each_of(
     problem: &Problem,
     (only, fixed): (Option<usize>, Option<&Fixed>),
-    keep: &mut impl FnMut(&Choice) -> bool,
+    look: &mut impl FnMut(&Choice) -> Look,
     each: &mut impl FnMut(&Choice),
 ) {
     let allowed =
@@ -42,34 +53,41 @@ pub fn for_each_of(
             sums: Sums::Whole,
             gather: None,
         };
-        combined(&options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
-            if are_parts_needed(problem, choice) && keep(choice) {
+        let goes_on = combined(&options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
+            let answer = if are_parts_needed(problem, choice) { look(choice) } else { Look::Past };
+            if answer == Look::At {
                 variants(problem, choice, each);
             }
+            answer != Look::End
         });
+        if !goes_on {
+            return;
+        }
     }
 }
 
-/// Combines splits of all axes that the chip has clusters and slices for.
+/// Combines splits of all axes that the chip has clusters and slices for, as long as `each` says to go on. Returns if it did to
+/// the end.
 fn combined(
     options: &[Vec<Split>],
     choice: &mut Choice,
     used: [usize; 2],
-    each: &mut impl FnMut(&mut Choice),
-) {
-    let Some(own) = options.get(choice.splits.len()) else {
-        each(choice);
-        return;
-    };
+    each: &mut impl FnMut(&mut Choice) -> bool,
+) -> bool {
+    let Some(own) = options.get(choice.splits.len()) else { return each(choice) };
     for split in own {
         let used = [used[0] * split.at(Level::Cluster), used[1] * split.at(Level::Slice)];
         if used[0] > spec::CLUSTERS || used[1] > spec::SLICES {
             continue;
         }
         choice.splits.push(*split);
-        combined(options, choice, used, each);
+        let goes_on = combined(options, choice, used, each);
         choice.splits.pop();
+        if !goes_on {
+            return false;
+        }
     }
+    true
 }
 
 /// Ways to bring an operand to slices of a role that share it: a copy for each; or parts for all of them, or for some that

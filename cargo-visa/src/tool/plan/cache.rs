@@ -8,7 +8,7 @@ use super::problems::read;
 use core::cell::Cell;
 use furiosa_visa_plan::choice::Choice;
 use furiosa_visa_plan::search::Space;
-use furiosa_visa_plan::space::for_each_of;
+use furiosa_visa_plan::space::{Look, for_each_of};
 use furiosa_visa_plan::{Fixed, Outcome, Plan, Problem, Search};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ fn over_places(
     let next = Cell::new((0, 0));
     let mut keep = |extents: &Choice| {
         next.set((next.get().0 + 1, 0));
-        is_kept(next.get(), extents)
+        if is_kept(next.get(), extents) { Look::At } else { Look::Past }
     };
     for_each_of(problem, (search.weights, search.fixed), &mut keep, &mut |choice| {
         take(next.get(), choice);
