@@ -392,7 +392,7 @@ fn given(operation: &Operation) -> Given {
                 from.kind,
             )
         }
-        Operation::InspectVrf { from, moved, elements } => {
+        Operation::Inspect { from, moved, elements } => {
             let source = Place::Region(region(from));
             Given::Inspect(
                 Inspection { source, transfer: transfer(moved), host_elements: *elements },

@@ -91,7 +91,7 @@ pub fn everything(random: &mut Random) -> Vec<Operation> {
         Operation::Launch,
         Operation::Dma { from, to: to.clone(), moved: slices(1, &[row(bytes)]), pcie: false },
         Operation::Download { from: to, moved: flat, elements: 8 * bytes },
-        Operation::InspectVrf {
+        Operation::Inspect {
             from: tensor(Memory::Vrf, at, bytes),
             moved: slices(1, &[row(bytes)]),
             elements: 8 * bytes,
@@ -263,7 +263,7 @@ impl Operations {
             (Some(operation), ..) => operation,
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
-            (None, true, 72..82) | (None, false, 91..96) => self.inspect_vrf(random),
+            (None, true, 72..82) | (None, false, 91..96) => self.inspect(random),
             (None, true, 82..86) | (None, false, 36..46) => self.copy(random),
             (None, true, 94..96) | (None, false, 30..36) => self.indexed(random),
             (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
@@ -288,7 +288,7 @@ impl Operations {
             && random.chance(40)
         {
             // What is left of this one, or of one before it.
-            let look = self.inspect_vrf(random);
+            let look = self.inspect(random);
             self.script.push(look);
         }
         if let Operation::Pass(Pass { from, sums: Some(sums), .. }) = &operation
@@ -790,12 +790,12 @@ impl Operations {
         Operation::InspectTrf { from, moved: Move { loops, cut: None }, elements: slices * rows * row }
     }
 
-    fn inspect_vrf(&mut self, random: &mut Random) -> Operation {
-        let memory = if random.chance(95) { Memory::Vrf } else { Memory::Hbm };
+    fn inspect(&mut self, random: &mut Random) -> Operation {
+        let memory = random.pick(&[Memory::Vrf, Memory::Vrf, Memory::Dm, Memory::Hbm]);
         let from = self.read(random, memory);
         let slices = random.between(1, 4);
         let loops = vec![one(slices, (1, 0), (0, from.elements)), one(from.elements, (0, 1), (0, 1))];
         let elements = slices * from.elements;
-        Operation::InspectVrf { from, moved: Move { loops, cut: None }, elements }
+        Operation::Inspect { from, moved: Move { loops, cut: None }, elements }
     }
 }

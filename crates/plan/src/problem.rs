@@ -110,7 +110,7 @@ impl Problem {
         Self::with_windows(einsum, "", sizes, element, output, epilogue)
     }
 
-    /// Reads a problem as [`Problem::with_epilogue`] does, with a list of axes that an operand has in [windows](crate::windows):
+    /// Reads a problem as [`Problem::with_epilogue`] does, with a list of axes that an operand has in [windows]:
     /// `H+Y, W+X` for `nhwc,fyxc->nhwf`.
     ///
     /// # Errors

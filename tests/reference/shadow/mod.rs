@@ -201,10 +201,7 @@ impl Shadow {
                 }
                 Ok(array)
             }
-            Operation::InspectVrf { from, moved, elements } => {
-                if from.memory != Memory::Vrf {
-                    broken.insert(Rule::Unsupported);
-                }
+            Operation::Inspect { from, moved, elements } => {
                 if from.leaves_memory() {
                     broken.insert(Rule::Bounds);
                 }

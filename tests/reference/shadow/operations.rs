@@ -315,7 +315,7 @@ pub enum Operation {
         moved: Move,
         elements: usize,
     },
-    InspectVrf {
+    Inspect {
         from: Tensor,
         moved: Move,
         elements: usize,
@@ -389,7 +389,7 @@ impl Operation {
         let of = |tensor: &Tensor| (tensor.address, tensor.fill);
         match self {
             Operation::Upload { to, .. } | Operation::Set { to, .. } => vec![of(to)],
-            Operation::Download { from, .. } | Operation::InspectVrf { from, .. } => vec![of(from)],
+            Operation::Download { from, .. } | Operation::Inspect { from, .. } => vec![of(from)],
             Operation::InspectTrf { from, .. } => vec![(0, from.fill)],
             Operation::Dma { from, to, .. } | Operation::Copy { from, to, .. } => vec![of(from), of(to)],
             Operation::Indexed(own) => [&own.table, &own.index, &own.side].map(of).to_vec(),

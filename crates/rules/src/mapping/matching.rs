@@ -58,7 +58,7 @@ pub struct Piece {
 pub enum CutRule {
     /// Every value of the two halves together is a value of the digit, or lies in padding.
     Exact,
-    /// The first values of an axis may be cut where that divides their number.
+    /// As `Exact`; and the first values of an axis may be cut where that divides their number.
     Even,
     /// A whole digit may be cut anywhere: values past its end are padding.
     Whole,
@@ -275,7 +275,11 @@ impl Pieces {
         let allowed = match rule {
             CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
             // Up to the end of an axis, a digit has no period that a cut must divide.
-            CutRule::Even => clean || (to_the_end && resize.is_multiple_of(step)),
+            CutRule::Even => {
+                clean
+                    || (to_the_end && resize.is_multiple_of(step))
+                    || (whole && self.room_after(k, piece.base * step * high_modulo))
+            }
             CutRule::Whole => clean || whole,
             CutRule::Ragged => clean || to_the_end || term.modulo.is_multiple_of(step),
         };
