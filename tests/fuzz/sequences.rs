@@ -263,7 +263,10 @@ impl Operations {
             (Some(operation), ..) => operation,
             (None, true, 0..65) | (None, false, 64..88) => self.pass(random),
             (None, true, 65..72) | (None, false, 88..91) => self.inspect_trf(random),
-            (None, true, 72..82) | (None, false, 91..96) => self.inspect(random),
+            (None, true, 72..82) | (None, false, 91..96) => {
+                let memory = random.pick(&[Memory::Vrf, Memory::Vrf, Memory::Dm, Memory::Hbm]);
+                self.inspect(random, memory)
+            }
             (None, true, 82..86) | (None, false, 36..46) => self.copy(random),
             (None, true, 94..96) | (None, false, 30..36) => self.indexed(random),
             (None, true, 86..90) | (None, false, 46..64) => self.dma(random),
@@ -288,7 +291,7 @@ impl Operations {
             && random.chance(40)
         {
             // What is left of this one, or of one before it.
-            let look = self.inspect(random);
+            let look = self.inspect(random, Memory::Vrf);
             self.script.push(look);
         }
         if let Operation::Pass(Pass { from, sums: Some(sums), .. }) = &operation
@@ -790,8 +793,7 @@ impl Operations {
         Operation::InspectTrf { from, moved: Move { loops, cut: None }, elements: slices * rows * row }
     }
 
-    fn inspect(&mut self, random: &mut Random) -> Operation {
-        let memory = random.pick(&[Memory::Vrf, Memory::Vrf, Memory::Dm, Memory::Hbm]);
+    fn inspect(&mut self, random: &mut Random, memory: Memory) -> Operation {
         let from = self.read(random, memory);
         let slices = random.between(1, 4);
         let loops = vec![one(slices, (1, 0), (0, from.elements)), one(from.elements, (0, 1), (0, 1))];
