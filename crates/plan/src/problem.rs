@@ -7,6 +7,7 @@ use furiosa_visa_clock::bound::{self, Bounds, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
 use furiosa_visa_rules::mapping::parse::Axes;
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::spec;
 
 /// A problem that cannot be planned, with the edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,6 +229,7 @@ impl Problem {
             ));
         }
         let chips = vec![1; axes.len()];
+        let most = spec::HBM_BYTES * spec::MAX_CHIPS as u64;
         let mut problem = Self {
             einsum: text,
             axes,
@@ -240,6 +242,19 @@ impl Problem {
             epilogue,
             has_own_pass: false,
         };
+        for tensor in 0..3 {
+            let bits = problem.element_of(tensor).bits() as u128;
+            let sizes = problem.tensors[tensor].iter().map(|&axis| problem.positions(tensor, axis).1 as u128);
+            let bytes = sizes.fold(bits, u128::saturating_mul) / 8;
+            if bytes > most.into() {
+                let letters =
+                    problem.einsum.split([',', '>']).nth(tensor).unwrap_or_default().trim_end_matches('-');
+                return refuse(format!(
+                    "axes: `{letters}` has {bytes} bytes, but the HBM of {} chips has {most}; take smaller axes",
+                    spec::MAX_CHIPS
+                ));
+            }
+        }
         problem.has_own_pass = Program::new(&problem, true).is_err();
         match Program::new(&problem, false) {
             Ok(_) => Ok(problem),

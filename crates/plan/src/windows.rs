@@ -13,6 +13,7 @@ use crate::choice::{Choice, Level, Split};
 use crate::problem::{Axis, Problem, ProblemError, Role};
 use furiosa_visa_clock::bound::{self, Bounds, Limit, Product, ProductAxis};
 use furiosa_visa_clock::{Model, Profile};
+use furiosa_visa_rules::mapping::parse::MAX_POSITIONS;
 use furiosa_visa_rules::scalar::ElementType;
 
 /// An axis that is read in windows: `position = output * stride + tap`.
@@ -148,6 +149,14 @@ pub(crate) fn windows(
             return Err(ProblemError(format!(
                 "windows: `{}` of `{einsum}` is in the other operand; only one of them is read in windows",
                 names[0]
+            )));
+        }
+        let (outputs, taps) = (axes[output].size, axes[tap].size);
+        let reached = stride.checked_mul(outputs - 1).and_then(|last| last.checked_add(taps));
+        if reached.is_none_or(|positions| positions > MAX_POSITIONS) {
+            return Err(ProblemError(format!(
+                "windows: {outputs} windows at every {stride}th position reach more than {MAX_POSITIONS} positions, which is what an \
+                 axis has at most; take a smaller stride"
             )));
         }
         found.push(Window { output, tap, stride: *stride, input: format!("In{}", axes[output].name) });

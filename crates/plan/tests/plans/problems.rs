@@ -35,6 +35,22 @@ fn what_is_no_contraction_is_refused() {
         None,
         "einsum: `mmk` has the axis `m` twice; a diagonal is no contraction, so give each axis a letter of its own",
     );
+    // 8 chips have 384 GiB: so many bytes are a problem, and a column more is none.
+    assert!(Problem::new("mk,nk->mn", "M=1610612736,N=64,K=32", I8, None).is_ok());
+    refused(
+        "mk,nk->mn",
+        "M=1610612736,N=65,K=32",
+        I8,
+        None,
+        "axes: `mn` has 418759311360 bytes, but the HBM of 8 chips has 412316860416; take smaller axes",
+    );
+    refused(
+        "bmk,bnk->bmn",
+        "B=2147483648,M=2147483648,N=2147483648,K=2147483648",
+        I8,
+        None,
+        "axes: `bmk` has 9903520314283042199192993792 bytes, but the HBM of 8 chips has 412316860416; take smaller axes",
+    );
     refused("mk,nk->mn", "M=4,K=32", I8, None, "axes: the axis `n` of `mk,nk->mn` has no size; add `N=…`");
     refused(
         "mk,nk->mn",
