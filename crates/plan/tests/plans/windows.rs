@@ -85,7 +85,7 @@ fn what_is_no_convolution_is_refused() {
     for stride in ["4294967295", "18446744073709551615"] {
         refused(
             einsum,
-            &format!("H*{stride}+Y"),
+            &format!("H*{stride}+Y, W+X"),
             &format!(
                 "windows: 4 windows at every {stride}th position reach more than 2147483648 positions, which is what an axis has at \
                  most; take a smaller stride"
