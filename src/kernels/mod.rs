@@ -15,7 +15,7 @@
 //! | [`rms_norm`], [`rms_norm_over_slices`] | `x · scale / √(mean of x² + ε)` | main: vector, 3 passes |
 //! | [`root_mean_square`] | `√(mean of x² + ε)` of rows | main: vector, 2 passes |
 //! | [`layer_norm`] | `(x - mean) · scale / √(variance + ε) + shift` | main: vector, 4 passes |
-//! | [`argmax`], [`top_k`] | the greatest columns of rows: numbers and places | main: vector, 2 passes; 3 more for each further one |
+//! | [`argmax`], [`top_k`] | the greatest columns of rows: numbers and places | main: vector, 2 passes; 4 more for each further one, one of them short |
 //! | [`sum_over_slices`] | partial sums of neighbouring slices | main: vector |
 //! | [`add`], [`multiply`] | `a + b`, `a · b` | main: vector |
 //!

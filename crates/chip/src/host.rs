@@ -177,9 +177,14 @@ impl Chips {
         }
         checks::size::check(unit, call)?;
         self.grow(unit.chips());
+        // Behind what was written, and behind what the pass reads.
+        let read = unit.reads().filter_map(|read| match read.place {
+            Place::Region(region) if region.memory == Memory::Dm => Some(region.end() as usize),
+            _ => None,
+        });
+        let used = self.units.iter().map(|unit| unit.dm.bytes().len()).chain(read).max().unwrap_or(0);
         let mut unit = unit.clone();
         if let Sink::Commit { destination, .. } = &mut unit.sink {
-            let used = self.units.iter().map(|unit| unit.dm.bytes().len()).max().unwrap_or(0);
             destination.address = used.next_multiple_of(STREAM_ALIGN_BYTES) as u64;
             destination.fill = self.next_fill();
         }

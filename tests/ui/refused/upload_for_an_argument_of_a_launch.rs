@@ -7,11 +7,11 @@ axes![M = 256, N = 8, K = 32];
 #[device(chip = 1)]
 fn kernel(_: &mut Context, _: &HbmTensor<bf16, m![1], m![M, K]>) {}
 
-async fn host(mut ctx: impl core::ops::DerefMut<Target = Context>) {
-    let b = HostTensor::<bf16, m![N, K]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
-    launch(kernel, (&mut *ctx, &b)).await;
-}
-
 fn main() {
-    pollster::block_on(host(Context::acquire()));
+    let mut ctx = Context::acquire();
+    let upload = async {
+        let b = HostTensor::<bf16, m![N, K]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
+        launch(kernel, (&mut *ctx, &b)).await;
+    };
+    pollster::block_on(upload);
 }
