@@ -159,17 +159,21 @@ impl Schedule {
             return None;
         }
         let mut dm = [0; 6];
-        for [before, kind] in [[0, 1], [1, 2], [2, 4], [4, 5]] {
+        if !is_at_end {
+            dm[1] = bytes[0] * buffers[0] as u64;
+        }
+        for [before, kind] in [[1, 2], [2, 4], [4, 5]] {
             dm[kind] = dm[before] + bytes[before] * buffers[before] as u64;
         }
-        // Behind all buffers but those of sums that wait, which are at the end of DM.
+        // Behind all buffers but those at the end of DM: sums that wait, and a stream that the kernel fills in two moves.
         let mut behind = dm[5] + bytes[5] * buffers[5] as u64;
         if let Some(place) = &mut bias {
             place.dm = behind;
             behind += place.bytes;
         }
-        if let Some([address, _]) = &mut whole {
+        if let Some([address, bytes]) = &mut whole {
             *address = behind;
+            behind += *bytes;
         }
         let exact = (parts * sums / team * problem.sum().bits() / 8) as u64;
         dm[3] = automatic_address(exact);
@@ -179,6 +183,14 @@ impl Schedule {
             let first = automatic_address(waiting + own);
             [first, automatic_address(spec::DM_BYTES as u64 - DM_LAST_BYTES - first + own)]
         });
+        let lowest = match ends {
+            Some(ends) => ends[buffers[0] - 1],
+            None if has_finish => dm[3],
+            None => spec::DM_BYTES as u64,
+        };
+        if behind > lowest {
+            return None;
+        }
         let kept = Kept::default();
         Some(Self {
             ends,

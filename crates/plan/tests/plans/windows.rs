@@ -4,8 +4,10 @@ use crate::choices;
 use crate::search::is_the_best;
 use crate::values::compare;
 use furiosa_visa_plan::choice::{Choice, Level};
+use furiosa_visa_plan::schedule::Schedule;
 use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, I4, I8};
+use furiosa_visa_rules::spec;
 use furiosa_visa_std::clock::Profile;
 use furiosa_visa_std::clock::bound::Limit;
 use reference::cases::for_cases;
@@ -135,6 +137,43 @@ fn slices_have_parts_of_rows() {
     assert!(has_rows("H+Y", "H=8,Y=3,F=8,C=32", 2) && !has_rows("H+Y", "H=8,Y=3,F=8,C=32", 1));
     // One, with strides of 2; and none, so that one slice has them all.
     assert!(has_rows("H*2+Y", "H=8,Y=3,F=8,C=32", 1) && !has_rows("H*2+Y", "H=8,Y=2,F=8,C=32", 1));
+}
+
+/// Buffers of choices that leave little of DM, none of which meets another one. The tiles of a stream whose rows are in several
+/// slices are at the end of DM.
+#[test]
+fn buffers_do_not_meet() {
+    let (mut most, mut seen) = (0, 0);
+    for rows in [4, 6, 7, 8] {
+        let sizes = format!("H={},Y=3,F=128,C={}", rows * 128, 512 - 32 * (rows % 2));
+        let problem = Problem::with_windows("hc,fyc->hf", "H+Y", &sizes, Bf16, Some(Bf16), "")
+            .unwrap_or_else(|error| panic!("{error}"));
+        for choice in choices(&problem) {
+            let is_in_slices = choice.splits[problem.windows[0].output].at(Level::Slice) > 1;
+            let Some(schedule) = is_in_slices.then(|| Schedule::new(&problem, &choice)).flatten() else {
+                continue;
+            };
+            let bytes = |kind: usize| match kind {
+                0 => {
+                    let parts = choice.stream_spread.map_or(1, |spread| spread.count);
+                    (schedule.parts * choice.local(&problem)[0] / parts * problem.element.bits() / 8) as u64
+                }
+                _ => schedule.bytes[kind],
+            };
+            let buffers =
+                (0..6).flat_map(|kind| (0..schedule.buffers[kind]).map(move |number| (kind, number)));
+            let mut used: Vec<(u64, u64)> = buffers
+                .map(|(kind, number)| (schedule.buffer(kind, number), bytes(kind)))
+                .map(|(start, bytes)| (start, start + bytes))
+                .collect();
+            used.sort_unstable();
+            assert!(used.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{choice:?}: {used:?}");
+            most = most.max(schedule.dm_bytes());
+            seen += 1;
+        }
+    }
+    let dm = spec::DM_BYTES as u64;
+    assert!(seen > 100 && most > dm / 10 * 9, "{seen} schedules, of at most {most} of {dm} bytes");
 }
 
 /// Slices with fewer positions of the next one than they have themselves, in tiles.
