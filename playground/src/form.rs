@@ -1,4 +1,4 @@
-//! What is typed: texts of fields, and their values.
+//! Fields that are typed, and their values.
 
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};

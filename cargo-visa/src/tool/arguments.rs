@@ -34,7 +34,7 @@ impl Once {
         Ok(())
     }
 
-    /// Whether there is a value.
+    /// Tells if there is a value.
     pub fn is_given(&self) -> bool {
         self.value.is_some()
     }

@@ -220,13 +220,14 @@ visa plan: the mapping of a contraction that takes the fewest cycles, with the p
                    axis), relu, silu, gelu (as x * sigmoid(1.702 * x)), sigmoid, tanh, exp, scale=0.125
   --windows LIST   axes that an operand has in windows, for convolutions: 'H+Y, W*2+X' reads x at h + y and 2 w + x. That
                    operand lies in HBM with its border of zeros, and has a summed axis innermost: nhwc,fyxc->nhwf
-  --in LAYOUTS     where tensors lie in HBM, if not as their letters say: 'w: N / 256, K, N % 256; x: M, K # 512; out: N, M'
+  --in LAYOUTS     where tensors lie in HBM, if not as their letters say: 'w: N / 256, K, N % 256; x: M, K # 512; out: N, M'.
+                   Not with --windows
   --role ROLE      the operand in the register file: `w=trf` or `x=trf` (default: both are tried)
   --slice DIGITS   digits that are in Slice: 'N / 8 % 32'. An axis that is named has this digit there, whatever its place;
                    other axes may have what is left of the 256 slices, and nothing if it is padded: '[N / 8 % 32] # 256'
   --cluster DIGITS the same of the 2 clusters: 'M / 64', or '1 # 2' for one cluster
-  --chips N        chips, each with a part of the axes of the result in its HBM, and copies of operands that lack the axis (default
-                   1, up to 8)
+  --chips N        chips, each with a part of the axes of the result in its HBM, and copies of operands that lack the axis
+                   (default 1, up to 8). Not with --windows, --in, --slice or --cluster
   --top N          plans in the table (default 5)
   --time TIME      when the best plan so far is the answer: 60s (default), 500ms, 2m
   --threads N      threads of the search (default: those of the machine). The answer is the same for any number of them, unless

@@ -331,6 +331,10 @@ fn wrong_input_is_refused_with_the_edit() {
         &["--role", "w"],
         "--role: `w` is no role; the operands are `x` and `w`: write `w=trf`, `x=trf`, `w=stream` or `x=stream`",
     );
+    refused(
+        &["--einsum", "hc,fyc->hf", "--windows", "H+Y", "--axes", "H=8,Y=3,F=8,C=32", "--role", "x=trf"],
+        "--role: `x` is read in windows, so that it is streamed; write `x=stream`, or leave it out",
+    );
     of(&["--in", "w: N, Q"], "--in: w: no axis is called `Q`; the axes are `M`, `K`, `N`\n\n  N, Q\n     ^");
     of(
         &["--slice", "N / 3 # 256"],

@@ -27,7 +27,7 @@ pub struct Work {
     pub sub: u64,
     /// Moves between HBM and DM.
     pub dma: u64,
-    /// What comes before the first product, and behind the last one.
+    /// Moves and loads before the first product, and the store behind the last one.
     pub ends: u64,
 }
 

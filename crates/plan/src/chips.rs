@@ -109,8 +109,8 @@ impl Problem {
             axes.push(format!("{} = {size}", window.input));
             if in_units == Some(window) {
                 axes.extend([
-                    format!("{} = {size}", window.room_name()),
-                    format!("{} = 2", window.side_name()),
+                    format!("{} = {size}", window.room_name(&self.axes)),
+                    format!("{} = 2", window.side_name(&self.axes)),
                 ]);
             }
         }

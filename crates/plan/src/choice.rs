@@ -90,32 +90,49 @@ pub struct Choice {
     pub weights: usize,
     /// The split of each axis.
     pub splits: Vec<Split>,
-    /// Whether slices that share weights are neighbours, and not those that share the stream.
+    /// True if slices that share weights are neighbours, and not those that share the stream.
     pub weights_inside: bool,
-    /// How the stream reaches slices that share it. `None`: copies by DMA.
+    /// Way of the stream to slices that share it. `None`: copies by DMA.
     pub stream_spread: Option<Spread>,
-    /// How weights reach slices that share them. `None`: copies by DMA.
+    /// Way of weights to slices that share them. `None`: copies by DMA.
     pub weights_spread: Option<Spread>,
     /// Where sums are.
     pub sums: Sums,
-    /// How slices gather what is stored. `None`: each one stores its own sums.
+    /// Exchange by which slices gather whole units of HBM. `None`: each one stores its own sums.
     pub gather: Option<Gather>,
 }
 
 impl Choice {
+    /// A choice of splits in which DMA copies what slices share, each slice has whole sums, and stores its own.
+    pub fn plain(weights: usize, splits: Vec<Split>) -> Self {
+        Self {
+            weights,
+            splits,
+            weights_inside: false,
+            stream_spread: None,
+            weights_spread: None,
+            sums: Sums::Whole,
+            gather: None,
+        }
+    }
+
     /// The streamed operand.
     pub fn stream(&self) -> usize {
         1 - self.weights
     }
 
-    /// How an operand reaches slices that share it. `None`: copies by DMA.
+    /// Way of an operand to slices that share it. `None`: copies by DMA.
     pub fn spread(&self, operand: usize) -> Option<Spread> {
         if operand == self.weights { self.weights_spread } else { self.stream_spread }
     }
 
-    /// How an operand is turned in DM. `None`: it lies in HBM as products read it, or a slice has no whole packets of its
+    /// Axis along which an operand is turned in DM. `None`: it lies in HBM as products read it, or a slice has no whole packets of its
     /// innermost axis there.
     pub fn turned(&self, problem: &Problem, operand: usize) -> Option<Turned> {
+        if problem.windowed() == Some(operand) {
+            // Its innermost axis is summed over.
+            return None;
+        }
         let axis = problem.innermost(operand)?;
         let last = problem.axes.iter().rposition(|axis| axis.role == Role::Summed);
         if Some(axis) == last {
@@ -199,7 +216,7 @@ impl Choice {
 /// Rows of the register file: its weights are used that many at a time.
 pub const ROWS: usize = spec::TRF_ROWS[spec::TRF_ROWS.len() - 1];
 
-/// Whether rows fill the lanes of a flit. A pass behind the products takes whole flits.
+/// True if rows fill the lanes of a flit. A pass behind the products takes whole flits.
 pub const ROWS_FILL_FLITS: bool = ROWS == spec::BEAT_LANES;
 
 /// Positions of an axis that stay together in a slice: those in the rows of the register file.

@@ -22,13 +22,13 @@ struct Placed {
     size: usize,
 }
 
-/// What is in slices, or in clusters.
+/// Digits that are fixed in slices, or in clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unit {
     /// The mapping as it was given.
     text: String,
     digits: Vec<Placed>,
-    /// Whether axes without a digit have one position here.
+    /// True if axes without a digit have one position here.
     is_whole: bool,
 }
 
@@ -66,14 +66,14 @@ impl Fixed {
         Ok(fixed)
     }
 
-    /// Whether an axis may be split so.
+    /// Tells if an axis may be split so.
     pub fn allows(&self, axis: usize, split: &Split) -> bool {
         [(&self.slice, SLICE), (&self.cluster, CLUSTER)]
             .into_iter()
             .all(|(unit, kind)| unit.as_ref().is_none_or(|unit| unit.allows(axis, split, kind)))
     }
 
-    /// What is fixed, in words: `m![N / 8] in Slice`.
+    /// The fixed digits in words: `m![N / 8] in Slice`.
     pub fn text(&self) -> String {
         let given = [(&self.cluster, CLUSTER), (&self.slice, SLICE)].into_iter();
         let texts: Vec<String> = given
@@ -138,7 +138,7 @@ impl Fixed {
 }
 
 impl Unit {
-    /// Whether an axis may be split so.
+    /// Tells if an axis may be split so.
     fn allows(&self, axis: usize, split: &Split, (level, ..): Kind) -> bool {
         let Some(own) = self.digits.iter().find(|own| own.axis == axis) else {
             return !self.is_whole || split.at(level) == 1;
@@ -183,7 +183,15 @@ fn unit(
     for part in parts {
         let Some(digit) = part.digit else { continue };
         let name = digit.axis.name.as_str();
-        let Some(axis) = problem.axes.iter().position(|axis| axis.name == name) else { continue };
+        let Some(axis) = problem.axes.iter().position(|axis| axis.name == name) else {
+            // An axis that an operand has in windows, and what slices make of it.
+            let outputs: Vec<&str> =
+                problem.windows.iter().map(|window| problem.axes[window.output].name.as_str()).collect();
+            return refuse(format!(
+                "has `{name}`, which the result lacks; positions in windows follow `{}` of the result: write digits of it",
+                outputs.join("`, `")
+            ));
+        };
         if digits.iter().any(|own| own.axis == axis) {
             return refuse(format!(
                 "has two digits of `{name}`, and mappings of the space have one of each axis in {place}; write one"

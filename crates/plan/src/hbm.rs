@@ -146,7 +146,7 @@ impl Problem {
     }
 
     /// The letters of a tensor in the einsum.
-    fn einsum_of(&self, tensor: usize) -> &str {
+    pub(crate) fn einsum_of(&self, tensor: usize) -> &str {
         self.einsum.split([',', '>']).nth(tensor).unwrap_or_default().trim_end_matches('-')
     }
 

@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Sets of extents between two looks at the time and at the watch.
 const UNWATCHED: u64 = 64;
 
-/// How far a search is.
+/// Progress of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Choices that this pass over the space has looked at.
@@ -60,7 +60,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Whether the watch has ended the search.
+    /// Tells if the watch has ended the search.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -98,10 +98,10 @@ pub fn each_in_threads<Tool: Send, Item: Sync, T: Send>(
     (0..items.len()).filter_map(|number| parts[number % threads].next()).collect()
 }
 
-/// What a pass over all choices has found.
+/// Findings of a pass over all choices.
 #[derive(Debug)]
 pub struct Pass<T> {
-    /// What each thread keeps.
+    /// Things that each thread keeps.
     pub parts: Vec<T>,
     /// Number of sets of extents.
     pub extents: u64,
@@ -111,7 +111,7 @@ pub struct Pass<T> {
     pub choices: u64,
     /// Number of those whose buffers fit.
     pub fitting: u64,
-    /// Whether it went over all of them, and was not ended before.
+    /// True if it went over all of them, and was not ended before.
     pub is_whole: bool,
 }
 

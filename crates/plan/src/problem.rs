@@ -74,9 +74,9 @@ pub struct Problem {
     pub element: ElementType,
     /// Element type of the result.
     pub output: ElementType,
-    /// What follows the sums, in its order.
+    /// Steps behind the sums, in their order.
     pub epilogue: Vec<Step>,
-    /// Whether no pass that adds parts of sums also does what follows them: then that is a pass of its own.
+    /// True if no pass that adds parts of sums also does what follows them: then that is a pass of its own.
     pub has_own_pass: bool,
 }
 
@@ -247,10 +247,9 @@ impl Problem {
             let sizes = problem.tensors[tensor].iter().map(|&axis| problem.positions(tensor, axis).1 as u128);
             let bytes = sizes.fold(bits, u128::saturating_mul) / 8;
             if bytes > most.into() {
-                let letters =
-                    problem.einsum.split([',', '>']).nth(tensor).unwrap_or_default().trim_end_matches('-');
                 return refuse(format!(
-                    "axes: `{letters}` has {bytes} bytes, but the HBM of {} chips has {most}; take smaller axes",
+                    "axes: `{}` has {bytes} bytes, but the HBM of {} chips has {most}; take smaller axes",
+                    problem.einsum_of(tensor),
                     spec::MAX_CHIPS
                 ));
             }
@@ -292,7 +291,7 @@ impl Problem {
         if self.output.is_float() { ElementType::F32 } else { ElementType::I32 }
     }
 
-    /// Whether hosts and chips may round the result in other ways.
+    /// Tells if hosts and chips may round the result in other ways.
     pub fn is_rounded(&self) -> bool {
         self.epilogue.iter().any(Step::is_rounded)
     }

@@ -66,13 +66,13 @@ pub struct Schedule {
     pub bias: Option<BiasPlace>,
     /// Address and bytes of sums without parts in DM, if what follows them is a pass of its own.
     pub whole: Option<[u64; 2]>,
-    /// Whether the weights are loaded once.
+    /// True if the weights are loaded once.
     pub is_resident: bool,
-    /// Whether a block of weights takes more than half of the register file.
+    /// True if a block of weights takes more than half of the register file.
     pub is_full: bool,
     /// Addresses of the buffers for the stream, if they are at the end of DM: the kernel fills them in two moves.
     pub ends: Option<[u64; 2]>,
-    /// What stays in DM, because the kernel is one of a chain.
+    /// Tensors that stay in DM, because the kernel is one of a chain.
     pub kept: Kept,
 }
 
@@ -81,7 +81,7 @@ pub struct Schedule {
 pub struct Kept {
     /// The operand that is in DM as the kernel reads it.
     pub operand: Option<usize>,
-    /// Whether the result stays in DM.
+    /// True if the result stays in DM.
     pub result: bool,
 }
 

@@ -164,9 +164,9 @@ pub struct Outcome {
     pub of_problem: Bounds,
     /// Number of choices at each stage.
     pub space: Space,
-    /// Whether the watch has ended the search.
+    /// True if the watch has ended the search.
     pub is_stopped: bool,
-    /// Whether all of the plans are proven, and not the first one alone.
+    /// True if all of the plans are proven, and not the first one alone.
     pub is_whole: bool,
 }
 
@@ -245,7 +245,7 @@ impl State<'_> {
         }
     }
 
-    /// Whether the best plan so far is the answer.
+    /// Tells if the best plan so far is the answer.
     fn is_over(&self, end: Option<Instant>) -> bool {
         let is_late = || end.is_some_and(|end| Instant::now() >= end);
         !self.plans.is_empty() && (self.watched.is_stopped() || is_late())

@@ -44,15 +44,7 @@ pub fn for_each_of(
                 own
             })
             .collect();
-        let mut choice = Choice {
-            weights,
-            splits: Vec::new(),
-            weights_inside: false,
-            stream_spread: None,
-            weights_spread: None,
-            sums: Sums::Whole,
-            gather: None,
-        };
+        let mut choice = Choice::plain(weights, Vec::new());
         let goes_on = combined(&options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
             let answer = if are_parts_needed(problem, choice) { look(choice) } else { Look::Past };
             if answer == Look::At {

@@ -51,13 +51,13 @@ impl Window {
     }
 
     /// The axis of the room in DM.
-    pub(crate) fn room_name(&self) -> String {
-        self.input.replacen("In", "Room", 1)
+    pub(crate) fn room_name(&self, axes: &[Axis]) -> String {
+        format!("Room{}", axes[self.output].name)
     }
 
     /// The axis that tells a slice's own positions from those of the next slice.
-    pub(crate) fn side_name(&self) -> String {
-        self.input.replacen("In", "Side", 1)
+    pub(crate) fn side_name(&self, axes: &[Axis]) -> String {
+        format!("Side{}", axes[self.output].name)
     }
 }
 
@@ -189,7 +189,7 @@ impl Problem {
         (self.windowed() == Some(tensor)).then_some(window)
     }
 
-    /// Whether an axis counts positions inside a window.
+    /// Tells if an axis counts positions inside a window.
     pub fn is_tap(&self, axis: usize) -> bool {
         self.windows.iter().any(|window| window.tap == axis)
     }
@@ -215,7 +215,7 @@ impl Problem {
         self.windows.iter().map(text).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether an axis may be split like this. Taps are whole in a slice, and so are axes in windows, but for the first one: tiles
+    /// Tells if an axis may be split like this. Taps are whole in a slice, and so are axes in windows, but for the first one: tiles
     /// of it, and slices, have positions of their neighbours, too.
     pub(crate) fn allows(&self, axis: usize, split: &Split) -> bool {
         let [loops, cluster, slice, blocks, _] = split.extents;
@@ -240,7 +240,7 @@ impl Problem {
         self.windows.first().filter(is_in_units)
     }
 
-    /// Whether slices may load parts of an axis: not of one in windows.
+    /// Tells if slices may load parts of an axis: not of one in windows.
     pub(crate) fn has_parts(&self, axis: usize) -> bool {
         !self.windows.iter().any(|own| [own.output, own.tap].contains(&axis))
     }

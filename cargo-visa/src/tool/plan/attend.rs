@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(200);
-/// What clears the line.
+/// Codes that clear the line.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Whether this is a program, and no test of the function `run`.
+/// True if this is a program, and no test of the function `run`.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
-/// Whether somebody has stopped the search.
+/// True if somebody has stopped the search.
 static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// The exit code of a program that was stopped.
@@ -33,12 +33,12 @@ pub fn attend() {
     });
 }
 
-/// Whether this is a program, which may keep files beside a project.
+/// Tells if this is a program, which may keep files beside a project.
 pub fn is_program() -> bool {
     IS_PROGRAM.load(Ordering::Relaxed)
 }
 
-/// Whether somebody has stopped the search.
+/// Tells if somebody has stopped the search.
 pub fn is_stopped() -> bool {
     IS_STOPPED.load(Ordering::Relaxed)
 }
@@ -46,7 +46,7 @@ pub fn is_stopped() -> bool {
 /// The line of a search. It goes when the search ends.
 #[derive(Debug)]
 pub struct Line {
-    /// What stands before the numbers.
+    /// Text before the numbers.
     what: String,
     begun: Instant,
     /// When the line was drawn. `None` if there is no terminal.

@@ -116,7 +116,7 @@ impl Cache {
     }
 }
 
-/// What an answer depends on: the program, the numbers of the hardware, the problem and its options.
+/// Everything that an answer depends on: the program, the numbers of the hardware, the problem and its options.
 fn key(problem: &Problem, search: &Search<'_>) -> String {
     let weights = search.weights.map_or("any".to_string(), |operand| operand.to_string());
     let fixed = search.fixed.map_or(String::new(), Fixed::text);

@@ -55,7 +55,7 @@ pub fn command(
     Ok(Output { folder, file, code, ..Output::text(stdout) })
 }
 
-/// How a contraction gets the result of the one before it, or what a function of rows makes.
+/// Sentence on the way of an operand that is an earlier result, or that a function of rows makes.
 fn passed(kernel: &ChainKernel, number: usize) -> String {
     let place = |in_dm: bool| if in_dm { "DM" } else { "HBM" };
     match kernel.parts.get(number).map(|part| part.passage.as_deref()) {

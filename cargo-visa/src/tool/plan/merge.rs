@@ -12,7 +12,7 @@ use std::ffi::OsString;
 struct Part {
     name: String,
     shard: Shard,
-    /// What all shards of a run have.
+    /// Header that all shards of a run have.
     header: Map<String, Value>,
     lines: Vec<String>,
 }

@@ -42,7 +42,7 @@ const MOST_THREADS: usize = 1024;
 /// Names of the operands.
 const OPERANDS: [&str; 2] = ["x", "w"];
 
-/// How a search is made.
+/// Options of a search.
 #[derive(Debug)]
 struct Means {
     top: usize,

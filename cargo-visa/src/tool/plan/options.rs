@@ -1,4 +1,4 @@
-//! What is asked of a search: by options of the command line, or by a line of a file of problems.
+//! Requests of a search: by options of the command line, or by a line of a file of problems.
 
 use super::super::Refusal;
 use super::super::arguments::{Once, shown};
@@ -17,7 +17,7 @@ pub struct Task {
     pub problem: Problem,
     /// The operand in the register file, if it is fixed.
     pub weights: Option<usize>,
-    /// What is fixed of slices and clusters.
+    /// Fixed digits of slices and clusters.
     pub fixed: Option<Fixed>,
     /// Number of chips.
     pub chips: usize,
@@ -28,7 +28,7 @@ pub struct Task {
 /// The options that say what to plan.
 #[derive(Debug)]
 pub struct Asked {
-    /// What stands before a name in messages: `--`, or nothing in a file.
+    /// Text before a name in messages: `--`, or nothing in a file.
     prefix: &'static str,
     einsum: Once,
     axes: Once,

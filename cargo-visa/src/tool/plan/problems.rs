@@ -63,7 +63,7 @@ pub fn read(file: &OsStr) -> Result<String, Refusal> {
 pub struct Lines {
     digest: Digest,
     count: usize,
-    /// What is not printed yet.
+    /// Lines that are not printed yet.
     text: String,
 }
 

@@ -145,7 +145,7 @@ pub fn space(outcome: &Outcome) -> String {
     text
 }
 
-/// What is left of a space without a plan: the refusals, each with one message.
+/// Refusals of a space without a plan, each with one message.
 pub fn emptied(outcome: &Outcome) -> String {
     let mut text = space(outcome).trim_start().to_string();
     for (rule, (_, message)) in &outcome.space.refused {

@@ -77,7 +77,7 @@ impl Move {
     }
 }
 
-/// How a result comes to the layout of an operand, through a function of rows if there is one.
+/// The way of a result to the layout of an operand, through a function of rows if there is one.
 #[derive(Clone, Debug)]
 pub struct Passage {
     /// In words: `stays`, `pass with switch`, `parallel copy, then softmax`.
@@ -93,12 +93,12 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Whether the operand arrives in DM.
+    /// Tells if the operand arrives in DM.
     pub fn arrives_in_dm(&self) -> bool {
         matches!(self.to, Place::Dm { .. })
     }
 
-    /// Whether the result stays in DM until its first step.
+    /// Tells if the result stays in DM until its first step.
     pub fn starts_in_dm(&self) -> bool {
         matches!(self.from, Place::Dm { .. })
     }

@@ -47,7 +47,7 @@ pub struct ChainOutcome {
     pub ways: usize,
     /// Number of joins that the clock ran, and of those that had no place or were refused.
     pub run: [usize; 2],
-    /// Whether somebody has stopped a search.
+    /// True if somebody has stopped a search.
     pub is_stopped: bool,
 }
 
@@ -165,7 +165,7 @@ impl Reached {
     }
 }
 
-/// How a contraction gets the result of the one before: by nothing through HBM, or by a passage.
+/// The way of a result to the next contraction: none of its own through HBM, or a passage.
 type Edge = Option<Arc<Passage>>;
 
 /// The cheapest way to a contraction, between places in DM or, without one, in HBM. `None`: there is none.

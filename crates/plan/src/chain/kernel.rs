@@ -4,7 +4,7 @@
 //!   DM   | buffers of a contraction … | buffers of the next one … |      free      | … results that stay | last bytes |
 //! ```
 //!
-//! What stays in DM, and sums that wait for a pass, are handles: they are placed from the end of DM down, as the library does
+//! Results that stay in DM, and sums that wait for a pass, are handles: they are placed from the end of DM down, as the library does
 //! it. Buffers of a contraction are below all of them: behind those of the contraction before it if there is room, so that
 //! loads need not wait for its products, and in their place otherwise. Results that go through HBM are handles there, and
 //! operands and the last result are at the beginning of HBM.
@@ -46,7 +46,7 @@ pub struct Part {
     pub plan: Plan,
     /// The result as one tensor in DM, if it stays there.
     pub leaving: Option<Leaving>,
-    /// How the result of the contraction before arrives: in DM, or through a function of rows. `None`: it is in HBM, or the
+    /// The way of the result of the contraction before: in DM, or through a function of rows. `None`: it is in HBM, or the
     /// contraction takes none.
     pub passage: Option<Arc<Passage>>,
     /// Cycles as a kernel of its own that does not load or store what stays in DM.
@@ -54,7 +54,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether an operand arrives in DM.
+    /// Tells if an operand arrives in DM.
     pub fn arrives_in_dm(&self) -> bool {
         self.passage.as_ref().is_some_and(|passage| passage.arrives_in_dm())
     }

@@ -20,7 +20,7 @@
 //! them. Functions of rows, and sums and products with another tensor, have passes of their own on the way, in a layout that fits
 //! them.
 //!
-//! What is proven: each contraction's plans are those of its search. The join is the best over these sets by the sum of the
+//! The proof: each contraction's plans are those of its search. The join is the best over these sets by the sum of the
 //! parts, and the clock runs the best few of them: another plan of a contraction, which is slow alone, may be better in a
 //! chain. The gap is that to [`Chain::bounds`].
 //!
@@ -79,8 +79,9 @@ impl Chain {
     /// Reads a chain: `mk,fk->mf; silu; mf,nf->mn` with the sizes `M=128, K=1024, F=4096, N=1024`. An operand with the letters
     /// of an earlier result is that result; of several ones, the last. Between two contractions may be what follows the sums of
     /// the first one, and then a [function of rows](Rows): `scale=0.125, softmax:k`. In front of the first contraction, a
-    /// function of rows is of its first operand. `add` or `mul` in front of it is of another tensor, see [`Pair`]. `output` is the type of the last result. `None`: the type of the sums. Other
-    /// results have the type of operands, but for those that a function of rows takes: they stay sums.
+    /// function of rows is of its first operand. `add` or `mul` in front of a function of rows, or alone, takes another tensor, see
+    /// [`Pair`]. `output` is the type of the last result. `None`: the type of the sums. Other results have the type of operands,
+    /// but for those that a function of rows takes: they stay sums.
     ///
     /// # Errors
     /// Refuses what is no contraction and no such part, a contraction that takes no earlier result, a result that nobody takes,
@@ -200,7 +201,7 @@ impl Chain {
         self.rows[number].is_some() || self.pairs[number].is_some()
     }
 
-    /// What is between a contraction and the result that it takes, as it is given.
+    /// Parts between a contraction and the result that it takes, as they are given.
     pub fn function(&self, number: usize) -> String {
         let pair = self.pairs[number].as_ref().map(|pair| pair.name().to_string());
         let parts: Vec<String> = pair.into_iter().chain(self.rows[number].as_ref().map(Rows::text)).collect();
@@ -221,7 +222,7 @@ impl Chain {
         next < self.problems.len() && (self.has_function(next) || self.arriving(next).is_some())
     }
 
-    /// What a function of rows in front of a contraction takes, or the result of the one before: the contraction and its
+    /// Source of a function of rows in front of a contraction, or the result of the one before: the contraction and its
     /// tensor.
     pub fn before(&self, number: usize) -> (usize, usize) {
         number.checked_sub(1).map_or((0, 0), |before| (before, 2))

@@ -9,6 +9,7 @@ use crate::layout::Mapping;
 use crate::route::Place;
 use crate::route::between::{order_of, spread};
 use crate::route::digits::{Values, innermost, parts_of, text_of};
+use crate::route::steps::distinct;
 use core::fmt::Write as _;
 use furiosa_visa_rules::command::{
     BinaryArgMode, BinaryOperator, ClipBinaryOpF32, FpBinaryOp, FpMulAlu, Operation, VectorStep,
@@ -81,7 +82,7 @@ const TENSORS: usize = 2;
 pub struct PairStep {
     /// The operator.
     pub op: PairOp,
-    /// How the other tensor comes there from HBM.
+    /// Way of the other tensor there from HBM.
     pub way: Way,
     turn: &'static Expr,
     axis: Axis,
@@ -191,11 +192,5 @@ pub fn places(pair: &Pair, sides: [&Place; 2], values: &Values) -> Vec<Place> {
         let spreads = clusters(sides, &others, values).into_iter();
         found.extend(spreads.filter_map(|cluster| spread(&order, cluster, values)));
     }
-    let mut known: Vec<Place> = Vec::new();
-    for place in found {
-        if !known.iter().any(|other| other.is_same(&place)) {
-            known.push(place);
-        }
-    }
-    known
+    distinct(found)
 }

@@ -17,7 +17,7 @@ pub(super) struct Stage<'a> {
     pub pair: Option<PairOp>,
     /// The factor of that function, if it is a softmax with one.
     pub scale: Option<f32>,
-    /// What follows the sums.
+    /// Steps behind the sums.
     pub steps: String,
 }
 

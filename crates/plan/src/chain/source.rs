@@ -94,12 +94,12 @@ impl ChainKernel {
         writeln!(out, "axes![{}{turn}];\n", chain.axes_text())
     }
 
-    /// What becomes of each result but the last one, a sentence each, and of an operand that a function of rows takes.
+    /// Ways of each result but the last one, a sentence each, and of an operand that a function of rows takes.
     pub fn boundaries(&self) -> Vec<String> {
         (0..self.parts.len()).filter_map(|number| self.boundary(number)).collect()
     }
 
-    /// What is in front of a contraction. `None`: its operands are in HBM from the start.
+    /// Passage in front of a contraction. `None`: its operands are in HBM from the start.
     fn boundary(&self, number: usize) -> Option<String> {
         let (passage, has_function) =
             (self.parts[number].passage.as_deref(), self.chain.has_function(number));

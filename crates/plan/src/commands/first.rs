@@ -31,7 +31,7 @@ pub struct First {
     pub finish: Vec<Operation>,
     /// Stores the sums.
     pub store: Operation,
-    /// Whether all tiles of a tensor in HBM start at the same place of a unit.
+    /// True if all tiles of a tensor in HBM start at the same place of a unit.
     pub is_aligned: bool,
 }
 

@@ -11,7 +11,7 @@
 //!
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
 //! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
-//! What follows the sums is at the end of the last pass of a step; a bias is in the vector register file before the first one.
+//! Steps behind the sums are at the end of the last pass of a step; a bias is in the vector register file before the first one.
 
 mod first;
 
@@ -53,7 +53,7 @@ struct Kernel<'a> {
     schedule: &'a Schedule,
     /// Both operands and the result: in HBM, but for those that are kept in DM.
     tensors: [Tensor; 3],
-    /// What follows the sums, in the pass that makes what is stored.
+    /// Steps behind the sums, in the pass that makes what is stored.
     program: Program,
     /// The bias in HBM.
     bias: Option<Tensor>,

@@ -1,4 +1,4 @@
-//! What follows the sums, in the last pass of a step: a bias, activations, a factor, and the type of the result.
+//! Steps behind the sums, in the last pass of a step: a bias, activations, a factor, and the type of the result.
 //!
 //! ```text
 //!   Step ──▶ Program: operators, each in its unit of the Vector Engine ──▶ calls of a stream
@@ -114,12 +114,12 @@ impl Step {
         )))
     }
 
-    /// Whether the step is a function that hosts and chips round in their own ways.
+    /// Tells if the step is a function that hosts and chips round in their own ways.
     pub fn is_rounded(&self) -> bool {
         matches!(self, Step::Silu | Step::Gelu | Step::Sigmoid | Step::Tanh | Step::Exp)
     }
 
-    /// Whether the step takes integers.
+    /// Tells if the step takes integers.
     pub fn takes_integers(&self) -> bool {
         matches!(self, Step::Bias(_) | Step::Relu)
     }

@@ -15,7 +15,7 @@ use furiosa_visa_rules::scalar::ElementType;
 pub enum Operand {
     /// The vector in the register file.
     Bias,
-    /// What was stashed.
+    /// The stash.
     Stash,
     /// A constant.
     Float(f32),
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    /// Whether several operators of the stage may follow each other.
+    /// Tells if several operators of the stage may follow each other.
     fn is_cluster(self) -> bool {
         matches!(self, Stage::Fxp | Stage::Fp | Stage::Clip)
     }
@@ -93,7 +93,7 @@ struct Pass {
     stage: Stage,
     element: ElementType,
     is_narrow: bool,
-    /// Whether nothing is below 0.
+    /// True if nothing is below 0.
     is_positive: bool,
     used: Vec<RngdAlu>,
     actions: Vec<Action>,
@@ -265,7 +265,7 @@ impl Program {
         Self { actions: vec![Action::Concat] }
     }
 
-    /// Whether the stream goes as it is.
+    /// Tells if the stream goes as it is.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }

@@ -14,7 +14,7 @@ type Digit = (usize, usize);
 pub struct BiasTile {
     /// The digit that counts the tiles.
     pub index: Mapping,
-    /// What is left of the elements in DM.
+    /// Elements in DM that are left.
     pub element: Mapping,
     /// Steps per tile.
     pub inner: usize,

@@ -105,13 +105,13 @@ impl Digits<'_> {
         self.choice.extent(self.problem, Role::Summed, Level::Slice)
     }
 
-    /// The tiles of a tensor.
+    /// The tiles of a tensor, and the digits of each of its axes that are left in the last one; none of a layout that is given.
     pub(super) fn stored(
         &self,
         notation: &Notation,
         tensor: usize,
         counters: &[(usize, Counter)],
-    ) -> Option<Stored> {
+    ) -> Option<(Stored, Vec<Vec<String>>)> {
         let axes = &self.problem.tensors[tensor];
         // A tile of the stream has all parts of the sums.
         let is_part = |axis: usize| self.problem.axes[axis].role == Role::Summed;
@@ -126,7 +126,7 @@ impl Digits<'_> {
                 let stride = self.choice.splits[axis].stride(level(axis));
                 (self.problem.axes[axis].name.as_str(), stride, counter)
             });
-            return given.stored(notation, digits);
+            return Some((given.stored(notation, digits)?, Vec::new()));
         }
         let name = |axis: usize| self.problem.positions(tensor, axis).0.to_string();
         let element = notation.list(&axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>())?;
@@ -152,6 +152,6 @@ impl Digits<'_> {
             let index = notation.list(&[self.digit(axis, stride, count)?])?;
             tiles.push(Tile { index, len: 1, step: 1, element: notation.list(&parts.concat())?, counter });
         }
-        Some(Stored { element, tiles })
+        Some((Stored { element, tiles }, parts))
     }
 }

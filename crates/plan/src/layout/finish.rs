@@ -7,7 +7,7 @@ use crate::choice::{Gather, Level, ROWS, Sums};
 use crate::problem::Role;
 use furiosa_visa_rules::spec;
 
-/// What is known of a kernel before the pass behind its products.
+/// A kernel up to the pass behind its products.
 pub(super) struct Behind<'a> {
     pub digits: &'a Digits<'a>,
     pub notation: &'a Notation,

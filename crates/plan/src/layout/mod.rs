@@ -47,7 +47,7 @@ pub struct Tile {
     pub len: usize,
     /// Values of it between a tile and the next one.
     pub step: usize,
-    /// What is left of the tensor.
+    /// Elements of the tensor that are left.
     pub element: Mapping,
     /// The number of the tile.
     pub counter: Counter,
@@ -62,7 +62,7 @@ pub struct Stored {
     pub tiles: Vec<Tile>,
 }
 
-/// How an operand comes from DM to a collect.
+/// Way of an operand from DM to a collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Slice in DM.
@@ -142,7 +142,7 @@ pub struct Layout {
     pub slice: Mapping,
     /// The streamed operand.
     pub stream: Path,
-    /// How it is brought, if slices have parts of an axis in windows.
+    /// Way of the stream to DM, if slices have parts of an axis in windows.
     pub room: Option<Room>,
     /// The operand in the register file.
     pub weights: Path,
@@ -404,7 +404,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         None => None,
     };
     let stored = |tensor| digits.stored(notation, tensor, &counters);
-    let stored = [stored(0)?, stored(1)?, stored(2)?];
+    let [first, second, (third, _)] = [stored(0)?, stored(1)?, stored(2)?];
+    let (stored, left) = ([first.0, second.0, third], [first.1, second.1]);
     let room = match problem.in_units(choice) {
         None => None,
         Some(_) => {
@@ -419,8 +420,8 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
                 replaced.push((of_weights, digits.partly_spread(of_weights, spread)?));
             }
             let behind = [parts.clone(), digits.summed_of(choice.stream(), choice.stream_spread)].concat();
-            let (stored, units) = (&stored[choice.stream()], [cluster, slices(&replaced)?]);
-            Some(digits.room(notation, stored, units, choice.stream_spread, &behind)?)
+            let (left, units) = (&left[choice.stream()], [cluster, slices(&replaced)?]);
+            Some(digits.room(notation, left, units, choice.stream_spread, &behind)?)
         }
     };
     Some(Layout {

@@ -12,7 +12,7 @@ use crate::problem::Role;
 use core::slice::from_ref;
 use furiosa_visa_rules::spec;
 
-/// How an operand is turned in DM.
+/// Mappings of the pass that turns an operand in DM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// Elements in DM as they are brought.
@@ -25,7 +25,7 @@ pub struct Turn {
     pub turned: [Mapping; 2],
 }
 
-/// What is known of an operand.
+/// An operand before it is turned.
 pub(super) struct Brought<'a> {
     pub digits: &'a Digits<'a>,
     pub notation: &'a Notation,

@@ -10,7 +10,7 @@
 
 use super::digits::Digits;
 use super::notation::{Mapping, Notation};
-use super::{Counter, Stored, Tile};
+use super::{Counter, Tile};
 use crate::choice::{Level, Spread};
 use crate::problem::Role;
 use furiosa_visa_rules::sequencer::Window;
@@ -24,7 +24,7 @@ pub struct Cut {
     pub len: usize,
     /// The first one.
     pub start: usize,
-    /// What is left of the view.
+    /// Elements of the view that are left.
     pub element: Mapping,
 }
 
@@ -63,7 +63,8 @@ impl Digits<'_> {
             return rows.filter(|(_, rows)| *rows > 1).map(|(text, _)| text);
         };
         let room = window.room(&self.choice.splits[axis], &self.problem.axes);
-        let (name, size) = (window.room_name(), self.problem.positions(self.choice.stream(), axis).1);
+        let (name, size) =
+            (window.room_name(&self.problem.axes), self.problem.positions(self.choice.stream(), axis).1);
         Some(if room == size { name } else { format!("{name} = {room}") })
     }
 
@@ -106,12 +107,12 @@ impl Digits<'_> {
         axes.filter_map(digit).collect()
     }
 
-    /// How the stream is brought, if slices have parts of an axis in windows. `units`: clusters and slices then. `behind`:
-    /// digits in DM behind the stream's own.
+    /// The way of the stream to slices that have parts of an axis in windows. `left`: digits of its axes in a tile of HBM.
+    /// `cluster` and `slice`: units then. `behind`: digits in DM behind the stream's own.
     pub(super) fn room(
         &self,
         notation: &Notation,
-        stored: &Stored,
+        left: &[Vec<String>],
         [cluster, slice]: [Mapping; 2],
         spread: Option<Spread>,
         behind: &[String],
@@ -131,7 +132,7 @@ impl Digits<'_> {
                 });
             notation.list(&all.chain(behind.iter().cloned()).collect::<Vec<_>>())
         };
-        let (side, inside) = (window.side_name(), self.part(window, 1, own));
+        let (side, inside) = (window.side_name(&self.problem.axes), self.part(window, 1, own));
         let with = |first: &str| [first.to_string()].into_iter().chain(inside.clone()).collect::<Vec<_>>();
         let side_of = |start| {
             let index = notation.list(std::slice::from_ref(&side))?;
@@ -140,19 +141,20 @@ impl Digits<'_> {
         let mut next = vec![side_of(1)?];
         let mut further = None;
         if let Some(inside) = inside.as_ref().filter(|_| reached < own) {
-            let (index, left) =
+            let (index, some) =
                 (notation.list(std::slice::from_ref(inside))?, format!("{inside} = {reached} # {own}"));
-            let left_of_room = element(&["1 # 2".to_string(), left.clone()])?;
+            let left_of_room = element(&["1 # 2".to_string(), some.clone()])?;
             next.push(Cut { index: index.clone(), len: reached, start: 0, element: left_of_room });
             // The same digit in the tile of HBM.
-            let tile = stored.tiles.last()?;
+            let stream = self.choice.stream();
             let all = split.stride(Level::Loops) * window.stride;
-            let size = self.problem.positions(self.choice.stream(), window.output).1;
-            let (whole, outside) =
-                (format!("{} = {all} # {size}", window.input), self.part(window, own, all / own)?);
-            let text = tile.element.text.replace(&whole, &format!("[{outside}, {left}] # {size}"));
-            further =
-                Some(Cut { index, len: reached, start: own - reached, element: notation.list(&[text])? });
+            let size = self.problem.positions(stream, window.output).1;
+            let outside = self.part(window, own, all / own)?;
+            let mut digits = left.to_vec();
+            let place = self.problem.tensors[stream].iter().position(|axis| *axis == window.output)?;
+            *digits.get_mut(place)? = vec![format!("[{outside}, {some}] # {size}")];
+            let element = notation.list(&digits.concat())?;
+            further = Some(Cut { index, len: reached, start: own - reached, element });
         }
         Some(Room {
             cluster,

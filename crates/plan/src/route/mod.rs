@@ -126,7 +126,7 @@ pub struct Refused {
 pub struct Outcome {
     /// The ways, the cheapest one first. Of ways with the same name the cheapest one is here.
     pub ways: Vec<Way>,
-    /// What rules refuse of a single step from one side to the other.
+    /// Refusals of single steps from one side to the other.
     pub refused: Vec<Refused>,
     /// Number of candidates in ways of two steps that are refused, by rule.
     pub refused_of_two: BTreeMap<String, u64>,

@@ -93,6 +93,17 @@ impl Place {
     }
 }
 
+/// Places without those that are the same as one before.
+pub(crate) fn distinct(places: impl IntoIterator<Item = Place>) -> Vec<Place> {
+    let mut known: Vec<Place> = Vec::new();
+    for place in places {
+        if !known.iter().any(|other| other.is_same(&place)) {
+            known.push(place);
+        }
+    }
+    known
+}
+
 /// A move from one place to another.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {

@@ -372,7 +372,7 @@ impl Plan {
         if let (Some([address, _]), Some(ends)) = (self.schedule.whole, &layout.ends) {
             let [time, packet] = &ends.flits;
             writeln!(out, "        .commit({address})\n}}\n")?;
-            writeln!(out, "/// What follows the sums.")?;
+            writeln!(out, "/// Steps behind the sums.")?;
             writeln!(out, "fn follow(ctx: &mut Context, sums: &Whole, {bias}{number}: usize) -> Sums {{")?;
             writeln!(out, "    (ctx.main.begin(sums.view()))")?;
             writeln!(out, "        .fetch::<{}, {time}, {packet}>()", problem.sum())?;

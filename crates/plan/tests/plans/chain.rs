@@ -45,8 +45,18 @@ fn random_chain(random: &mut Random) -> Chain {
     Chain::new(text, &axes.join(","), ElementType::Bf16, output).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A kernel of random plans, or one of those that the join has found.
+pub fn some_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> {
+    if random.chance(60) {
+        return random_kernel(random, chain);
+    }
+    let mut kernels = plan_chain(chain, &Search { top: 20, ..Search::default() }).kernels;
+    let number = random.below(kernels.len().max(1));
+    (number < kernels.len()).then(|| kernels.swap_remove(number))
+}
+
 /// A kernel of random plans, of which results stay in DM where they can.
-pub fn random_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> {
+fn random_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> {
     let profile = Profile::default();
     let options = Search { top: 60, ..Search::default() };
     let searches: Vec<_> = chain.problems.iter().map(|problem| search(problem, &options).plans).collect();
@@ -163,13 +173,7 @@ fn random_chains_compute_what_the_host_does() {
     let [kernels, staying, tiled, moved, rounded] = [0u64; 5].map(Cell::new);
     let count = for_cases(25, |random| {
         let chain = random_chain(random);
-        let kernel = if random.chance(60) {
-            random_kernel(random, &chain)
-        } else {
-            let outcome = plan_chain(&chain, &Search { top: 20, ..Search::default() });
-            let count = outcome.kernels.len();
-            outcome.kernels.into_iter().nth(random.below(count.max(1)))
-        };
+        let kernel = some_kernel(random, &chain);
         let Some(kernel) = kernel else { return Ok(()) };
         let add = |cell: &Cell<u64>, is: bool| cell.set(cell.get() + u64::from(is));
         add(&kernels, true);

@@ -156,6 +156,13 @@ fn what_no_mapping_has_is_refused_with_the_edit() {
          positions",
     );
     assert!(Fixed::new(&problem, Some("N % 64"), None, None).is_ok(), "w may be streamed");
+    let windows =
+        Problem::with_windows("hc,fyc->hf", "H+Y", "H=8,Y=3,F=8,C=32", I8, None, "").expect("it has windows");
+    let error = Fixed::new(&windows, Some("InH / 2 # 256"), None, None).expect_err("it is wrong");
+    assert_eq!(
+        error.to_string(),
+        "slice: `InH / 2 # 256` has `InH`, which the result lacks; positions in windows follow `H` of the result: write digits of it"
+    );
     refused(
         None,
         Some("K / 32"),

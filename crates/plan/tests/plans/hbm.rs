@@ -3,7 +3,7 @@
 use crate::search::{FEW, brute_force};
 use crate::values::compare;
 use crate::{choices, random_problem};
-use furiosa_visa_plan::choice::{Choice, Split, Sums};
+use furiosa_visa_plan::choice::{Choice, Split};
 use furiosa_visa_plan::{Plan, Problem, Search, search};
 use furiosa_visa_rules::scalar::ElementType::I8;
 use furiosa_visa_std::clock::Profile;
@@ -115,19 +115,14 @@ fn the_best_of_all_choices_is_found() {
 fn tiles_cut_the_digits_of_a_layout() {
     let problem =
         problem("mk,nk->mn", "M=16,N=512,K=256", "w: N % 32, N / 32, K # 512; out: N / 8, M, N % 8");
-    let choice = Choice {
-        weights: 1,
-        splits: vec![
+    let choice = Choice::plain(
+        1,
+        vec![
             Split { padded: 16, extents: [1, 1, 1, 1, 16] },
             Split { padded: 256, extents: [1, 1, 1, 1, 256] },
             Split { padded: 512, extents: [1, 1, 1, 32, 16] },
         ],
-        weights_inside: false,
-        stream_spread: None,
-        weights_spread: None,
-        sums: Sums::Whole,
-        gather: None,
-    };
+    );
     let plan = Plan::of(&problem, choice, Profile::default()).unwrap_or_else(|reason| panic!("{reason}"));
     let tiles: Vec<(String, String, usize, usize)> = (plan.layout.stored[1].tiles.iter())
         .map(|tile| {
@@ -174,15 +169,10 @@ fn tiles_that_dma_does_not_start_at_are_refused() {
     let of = |layout: &str| {
         let problem = problem("mk,nk->mn", "M=2,N=8,K=64", layout);
         let split = |padded, extents| Split { padded, extents };
-        let choice = Choice {
-            weights: 1,
-            splits: vec![split(2, [2, 1, 1, 1, 1]), split(64, [1, 1, 1, 1, 64]), split(8, [1, 1, 1, 1, 8])],
-            weights_inside: false,
-            stream_spread: None,
-            weights_spread: None,
-            sums: Sums::Whole,
-            gather: None,
-        };
+        let choice = Choice::plain(
+            1,
+            vec![split(2, [2, 1, 1, 1, 1]), split(64, [1, 1, 1, 1, 64]), split(8, [1, 1, 1, 1, 8])],
+        );
         Plan::of(&problem, choice, Profile::default()).map(|_| ())
     };
     assert_eq!(of("x: M, K # 72"), Ok(()));

@@ -2,7 +2,7 @@
 
 use crate::{choices, random_problem};
 use core::sync::atomic::{AtomicU64, Ordering};
-use furiosa_visa_plan::choice::{Choice, Split, Sums};
+use furiosa_visa_plan::choice::{Choice, Split};
 use furiosa_visa_plan::{Plan, Problem, Progress, Search, Watch, search};
 use furiosa_visa_rules::command::Operation;
 use furiosa_visa_rules::scalar::ElementType;
@@ -152,34 +152,24 @@ fn axes_of_any_size_have_a_plan() {
 fn one_buffer_for_tiles_has_one_order() {
     let problem =
         Problem::new("mk,nk->mn", "M=2048,N=64,K=512", ElementType::Bf16, None).expect("it is a contraction");
-    let choice = Choice {
-        weights: 1,
-        splits: vec![
+    let choice = Choice::plain(
+        1,
+        vec![
             Split { padded: 2048, extents: [4, 1, 1, 1, 512] },
             Split { padded: 512, extents: [1, 1, 1, 1, 512] },
             Split { padded: 64, extents: [1, 1, 1, 4, 16] },
         ],
-        weights_inside: false,
-        stream_spread: None,
-        weights_spread: None,
-        sums: Sums::Whole,
-        gather: None,
-    };
+    );
     let plan = Plan::of(&problem, choice, Profile::default());
     assert!(plan.is_err(), "a tile of 512 KiB leaves no room for weights");
-    let choice = Choice {
-        weights: 1,
-        splits: vec![
+    let choice = Choice::plain(
+        1,
+        vec![
             Split { padded: 2048, extents: [8, 1, 1, 1, 256] },
             Split { padded: 512, extents: [1, 1, 1, 1, 512] },
             Split { padded: 64, extents: [1, 1, 1, 4, 16] },
         ],
-        weights_inside: false,
-        stream_spread: None,
-        weights_spread: None,
-        sums: Sums::Whole,
-        gather: None,
-    };
+    );
     let plan = Plan::of(&problem, choice, Profile::default()).expect("it fits");
     assert_eq!((plan.schedule.tiles, plan.schedule.blocks, plan.schedule.buffers[0]), (8, 4, 1));
     let moves: Vec<u64> = (plan.commands().expect("they were derived").operations.iter())

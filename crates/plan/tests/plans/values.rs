@@ -172,15 +172,8 @@ fn what_is_done_in_a_wait_counts_once() {
             "N" => split(1024, n),
             _ => split(256, k),
         });
-        let choice = Choice {
-            weights: 1,
-            splits: splits.collect(),
-            weights_inside: false,
-            stream_spread: None,
-            weights_spread: None,
-            sums: if is_whole { Sums::Whole } else { Sums::First },
-            gather: None,
-        };
+        let sums = if is_whole { Sums::Whole } else { Sums::First };
+        let choice = Choice { sums, ..Choice::plain(1, splits.collect()) };
         let plan = Plan::of(&problem, choice, Profile::default()).unwrap_or_else(|reason| panic!("{reason}"));
         assert!(plan.schedule.is_full && plan.schedule.parts == 2 && plan.schedule.tiles == 2);
         compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));

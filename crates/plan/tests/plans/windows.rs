@@ -5,7 +5,7 @@ use crate::search::is_the_best;
 use crate::values::compare;
 use furiosa_visa_plan::choice::{Choice, Level};
 use furiosa_visa_plan::schedule::Schedule;
-use furiosa_visa_plan::{Plan, Problem};
+use furiosa_visa_plan::{Plan, Problem, Search, search};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, I4, I8};
 use furiosa_visa_rules::spec;
 use furiosa_visa_std::clock::Profile;
@@ -191,6 +191,22 @@ fn slices_take_a_part_of_their_neighbours() {
     let plan = plan.expect("one is legal");
     assert!(plan.layout.room.as_ref().is_some_and(|room| room.reached.is_some()));
     compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
+/// Channels that are no whole flit: packets would have nothing to sum over, and no axis of places is turned inside.
+#[test]
+fn few_channels_have_no_plan() {
+    let of = |sizes: &str| {
+        let problem = Problem::with_windows("hwc,fyxc->hwf", "H+Y, W+X", sizes, I8, None, "")
+            .unwrap_or_else(|error| panic!("{error}"));
+        search(&problem, &Search::default())
+    };
+    assert!(!of("H=4,W=8,Y=3,X=3,F=8,C=32").plans.is_empty());
+    for sizes in ["H=4,W=8,Y=3,X=3,F=8,C=1", "H=4,W=8,Y=3,X=3,F=8,C=31"] {
+        let outcome = of(sizes);
+        let rules: Vec<&String> = outcome.space.refused.keys().collect();
+        assert!(outcome.plans.is_empty() && rules == ["whole flits"], "{sizes}: {rules:?}");
+    }
 }
 
 /// Bounds by hand: multipliers as for any product, and each position of an operand once.

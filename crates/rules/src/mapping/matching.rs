@@ -272,14 +272,12 @@ impl Pieces {
         let to_the_end = term.modulo == pool.live(&term.atom, term.stride);
         let whole = to_the_end && resize == term.modulo;
         let clean = resize.is_multiple_of(step) && term.modulo.is_multiple_of(step);
+        let is_exact = matches!(rule, CutRule::Exact | CutRule::Even)
+            && (clean || (whole && self.room_after(k, piece.base * step * high_modulo)));
         let allowed = match rule {
-            CutRule::Exact => clean || (whole && self.room_after(k, piece.base * step * high_modulo)),
+            CutRule::Exact => is_exact,
             // Up to the end of an axis, a digit has no period that a cut must divide.
-            CutRule::Even => {
-                clean
-                    || (to_the_end && resize.is_multiple_of(step))
-                    || (whole && self.room_after(k, piece.base * step * high_modulo))
-            }
+            CutRule::Even => is_exact || (to_the_end && resize.is_multiple_of(step)),
             CutRule::Whole => clean || whole,
             CutRule::Ragged => clean || to_the_end || term.modulo.is_multiple_of(step),
         };

@@ -22,7 +22,7 @@ use furiosa_visa_rules::mapping::parse::Axes;
 use furiosa_visa_rules::spec;
 pub use passes::RowStep;
 
-/// What is added to the mean square of a norm, if nothing is said.
+/// Number that is added to the mean square of a norm, if none is given.
 const EPSILON: f32 = 1e-5;
 
 /// A function of rows.

@@ -51,7 +51,7 @@ pub enum Action {
     Reduce(ReduceOperator),
 }
 
-/// What a pass reads.
+/// Input of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The rows.
@@ -74,9 +74,9 @@ pub enum Sink {
 /// A pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowPass {
-    /// What it reads.
+    /// Input.
     pub source: Source,
-    /// What it does.
+    /// Calls of the Vector Engine.
     pub actions: Vec<Action>,
     /// Where it ends.
     pub sink: Sink,
@@ -132,7 +132,7 @@ impl Rows {
 }
 
 impl RowPass {
-    /// Whether one number of each row is left.
+    /// Tells if one number of each row is left.
     pub fn reduces(&self) -> bool {
         self.sink != Sink::Rows
     }

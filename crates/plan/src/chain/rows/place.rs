@@ -5,6 +5,7 @@ use crate::layout::Mapping;
 use crate::route::Place;
 use crate::route::between::{order_of, spread};
 use crate::route::digits::{Part, Parts, Values, parts_of, text_of};
+use crate::route::steps::distinct;
 use furiosa_visa_rules::lower::Call;
 use furiosa_visa_rules::mapping::{Expr, Ident};
 use furiosa_visa_rules::scalar::ElementType;
@@ -161,11 +162,5 @@ pub fn places(rows: &Rows, sides: [&Place; 2], values: &Values) -> Vec<Place> {
         let clusters = clusters(sides, &others, values).into_iter();
         found.extend(clusters.map(|cluster| rows_spread(rows, &order, cluster, values)));
     }
-    let mut known: Vec<Place> = Vec::new();
-    for place in found.into_iter().flatten() {
-        if !known.iter().any(|other| other.is_same(&place)) {
-            known.push(place);
-        }
-    }
-    known
+    distinct(found.into_iter().flatten())
 }

@@ -49,7 +49,7 @@ impl ChainKernel {
         self.compared(out)
     }
 
-    /// Whether chip and host have the same bits: sums of results are those of whole numbers, but for a power of two.
+    /// Tells if chip and host have the same bits: sums of results are those of whole numbers, but for a power of two.
     fn is_exact(&self) -> bool {
         let chain = &self.chain;
         let last = chain.problems.len() - 1;
