@@ -17,7 +17,7 @@ use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::schedule::{Resource, Resources, Work};
 use furiosa_visa_rules::command::{ContextKind, Memory, MemoryKind};
 use furiosa_visa_rules::mapping::digits::{
-    Digit, Part, Parts, expr_of, innermost, parts_of, size_of, units_of, with_axis,
+    Digit, Part, Parts, expr_of, innermost, live, parts_of, size_of, units_of, with_axis,
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
@@ -25,6 +25,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of layouts of a kernel that are looked at.
 const LAYOUTS: usize = 16;
+
+/// Number of mappings before those of a unit.
+const UNITS: usize = 3;
 
 /// Mappings of a tensor: chip, cluster, slice, and those of a unit.
 type Mappings = Vec<&'static Expr>;
@@ -175,15 +178,16 @@ impl Edit {
     fn cycles_of(&self, record: &Record, moves: &mut Moves) -> Option<Option<u64>> {
         let on_chip = |access: &&Access| access.memory != MemoryKind::Hbm;
         if let Timing::TensorUnit(_) = record.timing {
-            if matches!(self, Self::Axis { .. }) {
-                return Some(None);
-            }
             let mut halved = [false; 2];
             let mut changes = false;
             for access in record.accesses.iter().filter(on_chip) {
                 let known = access.tensor.mappings.known();
                 let edited = self.of(&known, access.tensor.element.bits())?;
                 changes |= edited.mappings != known;
+                if matches!(self, Self::Axis { .. }) && !are_as_long(&known, &edited.mappings)? {
+                    // A step for each coordinate of a stream.
+                    return None;
+                }
                 halved[usize::from(access.write)] |= edited.halved;
             }
             if changes && record.amount.pass.is_none_or(|pass| pass.crosses_slices) {
@@ -269,6 +273,13 @@ impl Edit {
             }
         }
     }
+}
+
+/// True if the mappings of a unit have as many coordinates as others, padding apart.
+fn are_as_long(some: &[&Expr], others: &[&Expr]) -> Option<bool> {
+    let coordinates = |mapping: &&Expr| Some(size_of(&live(&parts_of(mapping)?)));
+    let of = |mappings: &[&Expr]| mappings.iter().skip(UNITS).map(coordinates).collect::<Option<Vec<_>>>();
+    Some(of(some)? == of(others)?)
 }
 
 /// A cluster that holds all.
