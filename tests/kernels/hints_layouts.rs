@@ -356,6 +356,8 @@ mod ragged_copies {
             ],
             "{before}"
         );
+        let host = "; `R` has 256 coordinates then, and the host fills those of 200..256";
+        assert!(first.edit.ends_with(host), "{}", first.edit);
         promised(HintKind::BroadcastLoad, &before, &whole::run(), 10);
     }
 

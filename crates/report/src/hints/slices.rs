@@ -223,31 +223,6 @@ impl Edit {
         moves.edited(record, &moved, &edited).map(Some)
     }
 
-    /// Cause and edit.
-    fn texts(&self) -> (String, String) {
-        let idle = format!("no pass uses cluster 1 of {CLUSTERS}");
-        match self {
-            Self::Slices { digits, cluster: None, .. } => {
-                let (used, engines) = (size_of(digits), SLICES / PE_SLICES);
-                let sharing = used.next_power_of_two().div_ceil(PE_SLICES);
-                (
-                    format!(
-                        "the {used} used slices of {SLICES} share {sharing} of {engines} DMA engines of a cluster"
-                    ),
-                    "leave the unused slices between the used ones".to_string(),
-                )
-            }
-            Self::Axis { .. } => (String::new(), "give the axis its padding as coordinates".to_string()),
-            Self::Slices { .. } => (
-                idle,
-                "give half of the slices to the other cluster, with unused ones between them".to_string(),
-            ),
-            Self::Elements { .. } => {
-                (idle, "give half of the elements of each slice to the other cluster".to_string())
-            }
-        }
-    }
-
     /// The mappings of the kernel that change, in the words of its source.
     pub fn changes(&self, slice: &Expr, element: &Expr) -> Vec<Change> {
         let line = |what: &str, before: &Expr, after: &Expr| Change {
@@ -340,6 +315,14 @@ impl<'a> Kernel<'a> {
     }
 }
 
+/// Cause and edit for used slices that are next to each other.
+fn spread_texts(used: usize) -> (String, String) {
+    let (sharing, engines) = (used.next_power_of_two().div_ceil(PE_SLICES), SLICES / PE_SLICES);
+    let cause =
+        format!("the {used} used slices of {SLICES} share {sharing} of {engines} DMA engines of a cluster");
+    (cause, "leave the unused slices between the used ones".to_string())
+}
+
 /// The candidates of all kernels.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
@@ -349,29 +332,36 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle =
             records.iter().any(|record| is_pass(&record)) && !records.iter().filter(is_pass).any(in_cluster);
-        let mut edits: Vec<(Edit, HintKind, Layout<'_>)> = Vec::new();
+        let mut edits: Vec<(Edit, HintKind, (String, String), Layout<'_>)> = Vec::new();
         for layout in layouts(&records) {
             let Layout { slice, element, first } = layout;
-            let mut add = |edit: Edit, kind| {
+            let mut add = |edit: Edit, kind, texts| {
                 if !edits.iter().any(|(known, ..)| *known == edit) {
-                    edits.push((edit, kind, Layout { slice, element, first }));
+                    edits.push((edit, kind, texts, Layout { slice, element, first }));
                 }
             };
-            if let Some(edit) = Edit::spread(slice) {
-                add(edit, HintKind::UnusedSlices);
+            if let (Some(edit), Some(used)) = (Edit::spread(slice), units_of(slice)) {
+                add(edit, HintKind::UnusedSlices, spread_texts(size_of(&used)));
             }
-            if is_idle {
-                let halves = Edit::half_of_slices(slice).into_iter().chain(Edit::halves_of_elements(element));
-                halves.for_each(|edit| add(edit, HintKind::IdleCluster));
+            let halves = |what: &str| {
+                let idle = format!("no pass uses cluster 1 of {CLUSTERS}");
+                (idle, format!("give half of the {what} to the other cluster"))
+            };
+            if let Some(edit) = Edit::half_of_slices(slice).filter(|_| is_idle) {
+                let (cause, edit_text) = halves("slices");
+                add(edit, HintKind::IdleCluster, (cause, edit_text + ", with unused ones between them"));
+            }
+            for edit in Edit::halves_of_elements(element).into_iter().filter(|_| is_idle) {
+                add(edit, HintKind::IdleCluster, halves("elements of each slice"));
             }
         }
-        for (edit, kind, layout) in edits {
+        for (edit, kind, texts, layout) in edits {
             let Some(cycles) = edit.cycles(&kernel, moves) else { continue };
             let line = key(layout.first);
             let changes = edit.changes(layout.slice, layout.element);
             found.push(candidate(
                 (kind, line, program.lines[&line].operations),
-                edit.texts(),
+                texts,
                 changes,
                 Other { cycles, ..Other::default() },
             ));
