@@ -1,4 +1,4 @@
-//! What is typed: texts of fields, and their values.
+//! Typed input: texts of fields, and their values.
 
 use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::mapping::parse::{Axes, parse_mapping};

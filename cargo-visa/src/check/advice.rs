@@ -73,7 +73,7 @@ pub struct Advice {
     pub place: Option<(Value, &'static str)>,
     /// The edit.
     pub help: String,
-    /// Whether the compiler's own proposals stay.
+    /// True if the compiler's own proposals stay.
     pub keeps_proposals: bool,
 }
 

@@ -250,7 +250,7 @@ impl<'a> Shared<'a> {
         for (outermost, innermost) in cuts(copies.count, &times) {
             let Some([first, between, last]) = cut(&times, outermost, innermost) else { continue };
             let parts = [first, last].concat();
-            // What leaves slices may be less than they are.
+            // Fewer parts may leave slices than there are slices.
             let slots = padded(&parts);
             let mut lists = [parts_of(shape.element)?, parts.clone()];
             if refine(&mut lists).is_none() {

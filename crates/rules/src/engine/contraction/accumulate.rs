@@ -248,7 +248,7 @@ const fn accumulate(
     })
 }
 
-/// How `OutTime` must end, for the message about `OutPacket`. Nothing is said of an end that is `m![1]`.
+/// The end that `OutTime` must have, for the message about `OutPacket`. Nothing is said of an end that is `m![1]`.
 const fn ending(pool: &Pool, tail: &Factors, of_tail: &str) -> Text {
     if tail.size == 1 {
         return Text::new();
