@@ -190,7 +190,7 @@ macro_rules! memory_calls {
 macro_rules! looks {
     ($tensor:ident<D: $scalar:ident, $($mapping:ident),+>, $view:ident in $memory:ident, $name:literal; $example:literal) => {
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            #[doc = concat!("Elements that ", $name, " holds of the tensor at this point of the program, in any layout: a look past all")]
+            #[doc = concat!("Elements in ", $name, " of the tensor at this point of the program, in any layout: a look past all")]
             /// engines, for tests and for finding mistakes. It is no command of the chip and takes no time, and no order has to
             /// be kept. Elements that nobody wrote are `Opt::Uninit`, and print as `-`. Under
             /// [`Placement::Liveness`](crate::runtime::Placement::Liveness), a look in a kernel executes all commands before it,
