@@ -102,7 +102,7 @@
 //!
 //! # For tools
 //!
-//! What a kernel becomes, as plain data. Kernels do without it.
+//! A kernel as plain data. Kernels do without it.
 //!
 //! | what | where |
 //! |---|---|

@@ -3,6 +3,8 @@
 //! `x.inspect::<m![…]>(ctx)` exists for tensors and views in every memory, and gives a [`HostTensor`] in the axes of the
 //! program: what the memory holds at this point of the program. It is no command, takes no time, and no check stops it but
 //! those of a tensor that is not there: bounds, and another tensor over it. Elements that nobody wrote are `Opt::Uninit`.
+//! Under [`Placement::Liveness`](crate::runtime::Placement::Liveness), a look in a kernel executes all commands before it, and
+//! tensors whose handles live then keep their bytes: later ones may get other places.
 //!
 //! A stream has `inspect` too, in the middle of a chain: [`StreamTensor::inspect`](crate::engine::stream::StreamTensor::inspect).
 
@@ -177,7 +179,9 @@ impl<'l, const T: Tu, P: stage::Trimmable, D: Scalar, L: StreamLayout> StreamTen
     /// tests and for finding mistakes. It is no command, and takes no time on the chip.
     ///
     /// `Host` has the axes of the stream, copies in other slices included. What nobody wrote is computed with as fresh
-    /// memory reads: NaN for floats, unless the stream is only moved.
+    /// memory reads: NaN for floats, unless the stream is only moved. Under
+    /// [`Placement::Liveness`](crate::runtime::Placement::Liveness), a look executes all commands before it, and tensors whose
+    /// handles live then keep their bytes: later ones may get other places.
     ///
     /// ```
     /// # use furiosa_visa_std::prelude::*;

@@ -171,8 +171,17 @@ fn off(element: ElementType, codes: [Option<u32>; 2], [shown, expected]: [String
         return format!("{shown}, but {expected} is expected");
     }
     let units = grouped(element.rank(actual).abs_diff(element.rank(wanted)));
-    let distance = number(ElementType::F32, ((values[0] - values[1]).abs() as f32).to_bits());
+    let distance = distance_text(element, (values[0] - values[1]).abs());
     format!("{shown}, but {expected} is expected; off by {distance}, {units} ULP of {element}")
+}
+
+/// The distance of two finite numbers: of integers exactly, of floats as the nearest `f32`, if there is one.
+fn distance_text(element: ElementType, distance: f64) -> String {
+    match distance as f32 {
+        _ if !element.is_float() => format!("{distance}"),
+        narrow if narrow.is_finite() => number(ElementType::F32, narrow.to_bits()),
+        _ => format!("{distance:e}"),
+    }
 }
 
 /// Coordinates as ranges, or as a progression: `448..500`, `3, 5..8`, `every 8th of 3..500`.
@@ -319,6 +328,25 @@ mod tests {
             "{text}"
         );
         b.assert_close(&a, Tolerance { absolute: 12.0, relative: 0.0 });
+    }
+
+    /// Distances that no `f32` has: integers of more than 24 bits, and more than the greatest `f32`.
+    #[test]
+    fn distances_beyond_f32_are_exact() {
+        fn ends<D: Scalar>([a, b]: [D; 2], expected: &str) {
+            let [a, b] = [a, b].map(|value| Tensor::<D, m![1]>::from_buf(vec![Opt::Init(value)]));
+            let text = a.difference(&b, Tolerance::EXACT).expect("they differ");
+            assert!(text.ends_with(expected), "{text}");
+        }
+        ends([1 << 24, -1], "off by 16777217, 16 777 217 ULP of i32");
+        ends([i32::MAX, i32::MIN], "off by 4294967295, 4 294 967 295 ULP of i32");
+        // Twice the greatest one, and twice its code.
+        ends([f32::MAX, -f32::MAX], "off by 6.805646932770577e38, 4 278 190 078 ULP of f32");
+        assert_eq!(
+            (2.0 * f64::from(f32::MAX), 2 * u64::from(f32::MAX.to_bits())),
+            (6.805646932770577e38, 4_278_190_078)
+        );
+        ends([f32::MAX, 0.0], "off by 3.4028235e38, 2 139 095 039 ULP of f32");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::shared::SystemHandle;
 use super::{SimOptions, System};
 use crate::chip::{CheckOptions, Fault, FaultKind};
 use crate::clock::trace::TraceWriter;
-use crate::clock::{MemoryMap, Model, Report};
+use crate::clock::{MemoryMap, Report};
 use crate::command::{Address, FillId, HostBuffer, HostTransfer, Inspection, Memory, Operation, Transfer};
 use crate::mapping::M;
 use crate::scalar::Scalar;
@@ -238,8 +238,7 @@ impl Context {
         let steps = output.step;
         let handle = SystemHandle::new(system, output, options.placement);
         if steps {
-            let model = Model { profile: options.profile, numbers: options.numbers };
-            super::step::terminal(model).into_iter().for_each(|stepper| handle.step(stepper));
+            super::step::terminal(options.times()).into_iter().for_each(|stepper| handle.step(stepper));
         }
         let context = Context::on(&handle);
         ContextGuard(Box::new(context), StopsIfInterrupted)

@@ -13,8 +13,8 @@
 
 use super::System;
 use crate::chip::Addresses;
+use crate::clock::KernelCall;
 use crate::clock::command_time::CommandClock;
-use crate::clock::{KernelCall, Model};
 use crate::command::{
     Command, FillId, Inspection, Memory, Operation, Place, Start, Step, Transfer, TransferLoop, TrfRegion,
 };
@@ -44,7 +44,7 @@ enum Until {
     Never,
 }
 
-/// What to do after a stop.
+/// The answer to a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The program goes on.
@@ -71,10 +71,10 @@ pub(super) struct Stop {
 }
 
 /// The terminal, if input and error stream are one.
-pub(super) fn terminal(model: Model) -> Option<Stepper> {
+pub(super) fn terminal(clock: CommandClock) -> Option<Stepper> {
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let input = Box::new(std::io::BufReader::new(std::io::stdin()));
-        return Some(Stepper::new(input, Box::new(std::io::stderr()), model));
+        return Some(Stepper::new(input, Box::new(std::io::stderr()), clock));
     }
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
@@ -87,8 +87,12 @@ pub(super) fn terminal(model: Model) -> Option<Stepper> {
 
 impl Stepper {
     /// A stepper that stops at the first command.
-    pub(super) fn new(input: Box<dyn BufRead + Send>, output: Box<dyn Write + Send>, model: Model) -> Self {
-        Self { input, output, until: Until::After(0), commands: 0, clock: CommandClock::new(model) }
+    pub(super) fn new(
+        input: Box<dyn BufRead + Send>,
+        output: Box<dyn Write + Send>,
+        clock: CommandClock,
+    ) -> Self {
+        Self { input, output, until: Until::After(0), commands: 0, clock }
     }
 
     /// Counts a command that is about to be executed. `None`: the program does not stop at it.

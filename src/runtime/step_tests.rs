@@ -1,5 +1,5 @@
 use super::*;
-use crate::clock::Profile;
+use crate::clock::Channels;
 use crate::runtime::output::Output;
 use crate::runtime::{Placement, SimOptions, SystemHandle, try_launch};
 use furiosa_visa_macros::{axes, device, m};
@@ -27,7 +27,7 @@ fn kernel(ctx: &mut Context, x: &X) -> X {
     back
 }
 
-/// What a terminal shows.
+/// The text of a terminal.
 #[derive(Clone, Default)]
 struct Screen(Arc<Mutex<Vec<u8>>>);
 
@@ -42,13 +42,13 @@ impl Write for Screen {
     }
 }
 
-/// What is shown of a kernel to somebody who types these lines.
+/// The text of a kernel for somebody who types these lines.
 fn typed(lines: &str, placement: Placement) -> String {
     let screen = Screen::default();
     let system = System::new(SimOptions::default());
     let handle = SystemHandle::new(system, Output::default(), placement);
     let input = Box::new(Cursor::new(lines.to_string()));
-    handle.step(Stepper::new(input, Box::new(screen.clone()), Model::new(Profile::default())));
+    handle.step(Stepper::new(input, Box::new(screen.clone()), SimOptions::default().times()));
     let mut ctx = Context::on(&handle);
     pollster::block_on(async {
         let numbers: Vec<i32> = (0..2048).collect();
@@ -94,6 +94,50 @@ fn each_command_shows_what_it_changes() {
     }
 }
 
+/// Cycles are those of the report, in both uses of the switch channels.
+#[test]
+fn cycles_are_those_of_the_options() {
+    axes![T = 128, N = 8, L = 64];
+    type X = HbmTensor<i8, m![1], m![T, L]>;
+    type W = HbmTensor<i8, m![1], m![N, L]>;
+    /// A product whose main pass fetches more than it commits.
+    #[device(chip = 1)]
+    fn product(ctx: &mut Context, x: &X, w: &W) {
+        let x = x.to_dm::<m![1 # 2], m![1 # 256], m![T, L]>(&mut ctx.tdma, AUTO);
+        let w = w.to_dm::<m![1 # 2], m![1 # 256], m![N, L]>(&mut ctx.tdma, AUTO);
+        let w = (ctx.sub.begin(w.view()).fetch::<i8, m![N], m![L]>())
+            .collect::<m![N, L / 32], m![L % 32]>()
+            .to_trf::<m![N], m![L]>(TrfAddress::Full);
+        (ctx.main.begin(x.view()).fetch::<i8, m![T], m![L]>())
+            .collect::<m![T, L / 32], m![L % 32]>()
+            .align::<m![T], m![L], _, _>(&w)
+            .contract::<m![1]>()
+            .accumulate::<m![T], m![N]>(AccumulationKind::Interleaved)
+            .commit::<m![T, N]>(AUTO);
+    }
+    let of = |channels| {
+        let options = SimOptions { channels, ..SimOptions::default() };
+        let screen = Screen::default();
+        let handle = SystemHandle::new(System::new(options), Output::default(), Placement::Handles);
+        let input = Box::new(Cursor::new("l 4\nc\n"));
+        handle.step(Stepper::new(input, Box::new(screen.clone()), options.times()));
+        let mut ctx = Context::on(&handle);
+        pollster::block_on(async {
+            let x = HostTensor::<i8, m![T, L]>::zero().to_hbm(&mut ctx.pdma, 0).await;
+            let w = HostTensor::<i8, m![N, L]>::zero().to_hbm(&mut ctx.pdma, 1 << 20).await;
+            try_launch(product, (&mut ctx, &x, &w)).await.expect("no fault");
+        });
+        let last = ctx.report().records.last().cloned();
+        // Nothing runs beside it.
+        let cycles = last.map(|last| last.end - last.start).expect("it ran");
+        let shown = String::from_utf8(screen.0.lock().expect("one thread").clone()).expect("it is text");
+        assert!(shown.contains(&format!("  main  {} cycles alone", grouped(cycles))), "{cycles} in {shown}");
+        cycles
+    };
+    let [single, dual] = [Channels::Single, Channels::Dual].map(of);
+    assert!(dual < single, "{dual} {single}");
+}
+
 #[test]
 fn keys_choose_the_next_stop() {
     let path = file!();
@@ -129,6 +173,6 @@ fn a_wrong_key_is_answered_with_the_keys() {
 fn quitting_is_said_and_not_done_here() {
     let screen = Screen::default();
     let input = Box::new(Cursor::new("q\n"));
-    let mut stepper = Stepper::new(input, Box::new(screen), Model::new(Profile::Book));
+    let mut stepper = Stepper::new(input, Box::new(screen), SimOptions::default().times());
     assert_eq!((stepper.ask("#1"), stepper.ask("#2")), (Next::Quit, Next::GoOn));
 }

@@ -9,7 +9,9 @@ use crate::chip::{
     Addresses, CheckOptions, ChipOptions, Chips, Compute, ComputePath, Fault, FreshMemory, PaddingRule,
     SdkNote,
 };
-use crate::clock::{Allocations, Channels, Clock, KernelCall, MemoryMap, Numbers, Profile, Report};
+use crate::clock::{
+    Allocations, Channels, Clock, CommandClock, KernelCall, MemoryMap, Model, Numbers, Profile, Report,
+};
 use crate::command::{Command, FillId, HostBuffer, HostTransfer, Inspection, Region, TensorUnit, Transfer};
 use crate::spec::ChipKind;
 use core::panic::Location;
@@ -96,6 +98,12 @@ impl SimOptions {
         let Self { chips, chip_kind, checks, padding, compute, path, addresses, fresh_memory, seed, .. } =
             *self;
         ChipOptions { chips, chip_kind, checks, padding, compute, path, addresses, fresh_memory, seed }
+    }
+
+    /// The times of single commands.
+    pub(crate) fn times(&self) -> CommandClock {
+        let model = Model { profile: self.profile, numbers: self.numbers };
+        CommandClock::new(model).with_channels(self.channels)
     }
 }
 

@@ -190,9 +190,11 @@ macro_rules! memory_calls {
 macro_rules! looks {
     ($tensor:ident<D: $scalar:ident, $($mapping:ident),+>, $view:ident in $memory:ident, $name:literal; $example:literal) => {
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            #[doc = concat!("What ", $name, " holds of the tensor at this point of the program, in any layout: a look past all")]
+            #[doc = concat!("Elements in ", $name, " of the tensor at this point of the program, in any layout: a look past all")]
             /// engines, for tests and for finding mistakes. It is no command of the chip and takes no time, and no order has to
-            /// be kept. Elements that nobody wrote are `Opt::Uninit`, and print as `-`.
+            /// be kept. Elements that nobody wrote are `Opt::Uninit`, and print as `-`. Under
+            /// [`Placement::Liveness`](crate::runtime::Placement::Liveness), a look in a kernel executes all commands before it,
+            /// and tensors whose handles live then keep their bytes: later ones may get other places.
             ///
             #[doc = $example]
             ///
@@ -210,7 +212,7 @@ macro_rules! looks {
         }
 
         impl<D: $scalar, $($mapping: M),+> $view<'_, D, $($mapping),+> {
-            #[doc = concat!("What ", $name, " holds of the view, which may be a [tile](crate::tensor::tile): see")]
+            #[doc = concat!("Elements that ", $name, " holds of the view, which may be a [tile](crate::tensor::tile): see")]
             #[doc = concat!("[`", stringify!($tensor), "::inspect`].")]
             #[track_caller]
             #[inline(never)]

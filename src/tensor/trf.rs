@@ -143,7 +143,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensor<D, Chip, Cluster, Slice, Row, Element>
 {
-    /// What the TRF holds, in any layout: as [`DmTensor::inspect`](crate::tensor::DmTensor::inspect).
+    /// The content of the TRF, in any layout: as [`DmTensor::inspect`](crate::tensor::DmTensor::inspect).
     ///
     /// # Panics
     /// If another tensor was written over this one.
@@ -167,7 +167,7 @@ views! {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     TrfTensorView<'_, D, Chip, Cluster, Slice, Row, Element>
 {
-    /// What the TRF holds of the view: see [`TrfTensor::inspect`].
+    /// The content of the TRF in the view: see [`TrfTensor::inspect`].
     #[track_caller]
     #[inline(never)]
     pub fn inspect<Host: M>(&self, context: &Context) -> HostTensor<D, Host> {

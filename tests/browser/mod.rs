@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What browsers that can be told to print a page are called.
+/// Names of browsers that can be told to print a page.
 pub const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// The page as the browser has it when its scripts have run. `link`: the end of its address, with `#`, or nothing. `None`: no
@@ -30,7 +30,7 @@ pub fn rendered(page: &str, link: &str) -> Option<String> {
         .arg(format!("file://{}{link}", file.display()))
         .output()
         .expect("it has just started");
-    // What the browser started may still write to its profile: then the folder stays.
+    // Processes that the browser started may still write to its profile: then the folder stays.
     let _ = std::fs::remove_dir_all(&folder);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // A browser that may not run here prints nothing. A page whose script fails is printed.

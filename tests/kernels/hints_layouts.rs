@@ -356,7 +356,35 @@ mod ragged_copies {
             ],
             "{before}"
         );
+        let host = "; `R` has 256 coordinates then, and the host fills those of 200..256";
+        assert!(first.edit.ends_with(host), "{}", first.edit);
         promised(HintKind::BroadcastLoad, &before, &whole::run(), 10);
+    }
+
+    /// A pass over the axis takes as many steps as the axis has coordinates: it would be longer, so there is no hint.
+    #[test]
+    fn an_axis_of_elements_stays() {
+        axes![R = 200, N = 512, P = 256];
+        let of = |is_in_elements: bool| {
+            report(|ctx| {
+                let scale = uploaded::<f32, m![N]>(ctx);
+                let scale = scale.to_dm::<m![1 # 2], m![R # 256], m![N]>(&mut ctx.tdma, AUTO);
+                let _scale: VrfTensor<f32, _, _, _, m![N]> = load_operand(ctx, &scale);
+                if is_in_elements {
+                    let x = uploaded::<f32, m![P, R]>(ctx);
+                    let x = x.to_dm::<m![1 # 2], m![P], m![R]>(&mut ctx.tdma, AUTO);
+                    let y = (ctx.main.begin(x.view()).fetch::<f32, m![R / 8], m![R % 8]>())
+                        .collect::<m![R / 8], m![R % 8]>()
+                        .commit::<m![R]>(AUTO);
+                    let _y: HbmTensor<f32, m![1], m![P, R]> = y.to_hbm(&mut ctx.tdma, AUTO);
+                }
+            })
+        };
+        let is_whole = |hint: &Hint| hint.changes.iter().any(|change| change.after == "axes![R = 256]");
+        let has_whole = |report: &Report| report.hints().iter().any(is_whole);
+        let [plain, longer] = [false, true].map(of);
+        assert!(has_whole(&plain), "{plain}");
+        assert!(!has_whole(&longer), "{longer}");
     }
 }
 

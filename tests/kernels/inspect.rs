@@ -8,6 +8,13 @@ use furiosa_visa_std::runtime::Placement;
 
 axes![A = 256, B = 24, C = 500, N = 4, K = 32, P2 = 8];
 
+/// The ways in which tensors have bytes.
+const PLACES: [(Placement, Addresses); 3] = [
+    (Placement::Handles, Addresses::AsGiven),
+    (Placement::Handles, Addresses::Separate),
+    (Placement::Liveness, Addresses::AsGiven),
+];
+
 fn integers(seed: u32, count: usize) -> Vec<i32> {
     (0..count).map(|k| code(seed, k) as i32 % 1000).collect()
 }
@@ -45,8 +52,8 @@ fn a_look_finds_the_elements_of_the_tensor() {
     }
 }
 
-/// What nobody wrote is said, and ends nothing: a tensor without an element, and the rest of one that is filled in parts.
-/// What another tensor was written over is a fault.
+/// Unwritten elements are said, and end nothing: a tensor without an element, and the rest of one that is filled in parts.
+/// A tensor that another one was written over is a fault.
 #[test]
 fn a_look_says_what_nobody_wrote() {
     #[device(chip = 1)]
@@ -74,6 +81,42 @@ fn a_look_says_what_nobody_wrote() {
             launch(kernel, (&mut *ctx, &x)).await;
             let fault: Fault = try_launch(overwritten, (&mut *ctx, &x)).await.expect_err("it is overwritten");
             assert_eq!((fault.kind, fault.operation), (FaultKind::StaleRead, "inspect"));
+        });
+    }
+}
+
+/// A stream of a tensor that nobody wrote, or in part, shows what was written and nothing else, in wider packets too.
+#[test]
+fn a_look_at_a_stream_reads_fresh_memory() {
+    type Half = HbmTensor<bf16, m![1], m![A, K]>;
+    #[device(chip = 1)]
+    fn kernel(ctx: &mut Context, half: &Half, is_partly_written: bool) {
+        let mut all = DmTensor::<bf16, m![1], Cluster, m![A], m![N, K]>::new(ctx);
+        if is_partly_written {
+            half.view().to_dm_view(&mut ctx.tdma, all.view_mut().tile::<m![N], 1, m![1 # 4, K]>(0));
+        }
+        (ctx.main.begin(all.view()).fetch::<f32, m![N, K / 8], m![K % 8]>())
+            .collect::<m![N, K / 8], m![K % 8]>()
+            .inspect::<m![N, A, K]>(|packets| {
+                for (k, element) in packets.to_buf().into_iter().enumerate() {
+                    let is_written = is_partly_written && k < 256 * 32;
+                    let expected = if is_written { Opt::Init((k % 251) as f32) } else { Opt::Uninit };
+                    assert_eq!(element, expected, "{k}");
+                }
+            })
+            .commit::<m![N, K]>(AUTO);
+    }
+    for (placement, addresses) in PLACES {
+        block_on(async {
+            let mut ctx = Context::with(SimOptions { placement, addresses, ..SimOptions::default() });
+            let half: Vec<bf16> = (0..256 * 32).map(|k| bf16::from_f32((k % 251) as f32)).collect();
+            let half = HostTensor::<bf16, m![A, K]>::from_slice(&half);
+            let half: Half = half.to_hbm(&mut ctx.pdma, AUTO).await;
+            for is_partly_written in [false, true] {
+                // The look ends nothing, but the commit does.
+                let fault = try_launch(kernel, (&mut *ctx, &half, is_partly_written)).await;
+                assert_eq!(fault.expect_err("it converts them").kind, FaultKind::Uninitialised);
+            }
         });
     }
 }
@@ -169,11 +212,7 @@ fn a_stream_is_seen_after_each_engine() {
         let numbers = (0..E::SIZE).map(|k| bf16::from_f32((code(seed, k) % 17) as f32 - 8.0));
         HostTensor::from_slice(&numbers.collect::<Vec<_>>())
     }
-    for (placement, addresses) in [
-        (Placement::Handles, Addresses::AsGiven),
-        (Placement::Handles, Addresses::Separate),
-        (Placement::Liveness, Addresses::AsGiven),
-    ] {
+    for (placement, addresses) in PLACES {
         block_on(async {
             let mut ctx = Context::with(SimOptions { placement, addresses, ..SimOptions::default() });
             let a = small::<m![A, K]>(1).to_hbm::<m![1], m![A, K]>(&mut ctx.pdma, AUTO).await;

@@ -26,6 +26,55 @@ fn a_context_that_prints() {
     drop(Context::acquire());
 }
 
+/// Launches in two contexts, in a process of its own: see the test below.
+#[test]
+fn launches_that_may_stop() {
+    if std::env::var_os(PRINTS).is_none() {
+        return;
+    }
+    axes![A = 256, B = 8];
+    type X = HbmTensor<i32, m![1], m![A, B]>;
+    #[device(chip = 1)]
+    fn copy(ctx: &mut Context, x: &X) -> X {
+        x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, 0).to_hbm(&mut ctx.tdma, AUTO)
+    }
+    for first in [0, 5] {
+        let mut ctx = Context::acquire();
+        let numbers: Vec<i32> = (first..first + 2048).collect();
+        let copied = block_on(async {
+            let x: X = HostTensor::<i32, m![A, B]>::from_slice(&numbers).to_hbm(&mut ctx.pdma, AUTO).await;
+            let copied = launch(copy, (&mut *ctx, &x)).await;
+            copied.to_host::<m![A, B]>(&mut ctx.pdma).await.to_vec()
+        });
+        println!("\ncopied {copied:?}");
+    }
+}
+
+/// Nobody can answer: the program says so once, and its results are those of a run without stops.
+#[test]
+fn no_stops_without_a_terminal() {
+    let run = |step: &str| {
+        let test = std::env::current_exe().expect("this is a process");
+        let output = Command::new(test)
+            .args(["--exact", "output::launches_that_may_stop", "--nocapture"])
+            .envs([(PRINTS, "1"), ("VISA_STEP", step)])
+            .stdin(Stdio::piped())
+            .output()
+            .expect("it runs");
+        let [told, printed] =
+            [output.stderr, output.stdout].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(output.status.success(), "{told}");
+        let copied = printed.lines().filter(|line| line.starts_with("copied ")).map(str::to_string);
+        (told, copied.collect::<Vec<_>>())
+    };
+    let [(told, copied), (silent, without)] = ["1", "0"].map(run);
+    const LINE: &str =
+        "VISA_STEP=1: input and error stream are no terminal, so the program runs without stops";
+    assert_eq!(told.lines().filter(|line| *line == LINE).count(), 1, "{told}");
+    assert!(!silent.contains("VISA_STEP"), "{silent}");
+    assert_eq!((copied.len(), copied), (2, without));
+}
+
 /// Where nobody can read it, the program goes on.
 #[cfg(target_os = "linux")]
 #[test]

@@ -51,7 +51,7 @@ fn link(form: &Value) -> String {
     link
 }
 
-/// What a page shows of a text.
+/// A text as a page shows it.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\u{a0}', "&nbsp;")
 }
@@ -145,7 +145,7 @@ fn a_page_in_a_browser() {
     let shown = rendered(&page, &link(&wrong)).expect("it started before");
     check(&shown, &wrong);
     assert!(shown.contains("cannot be read: element, slice, to</p>"));
-    // What is typed is answered, and is in the link; an address is shown in the layout.
+    // Typed text is answered, and is in the link; an address is shown in the layout.
     let script = format!("<script>{TYPES_AND_CLICKS}</script></body>");
     let shown = rendered(&page.replace("</body>", &script), "").expect("it started before");
     let mut form = forms[0].clone();

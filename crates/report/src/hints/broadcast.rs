@@ -250,7 +250,7 @@ impl<'a> Shared<'a> {
         for (outermost, innermost) in cuts(copies.count, &times) {
             let Some([first, between, last]) = cut(&times, outermost, innermost) else { continue };
             let parts = [first, last].concat();
-            // What leaves slices may be less than they are.
+            // Fewer parts may leave slices than there are slices.
             let slots = padded(&parts);
             let mut lists = [parts_of(shape.element)?, parts.clone()];
             if refine(&mut lists).is_none() {
@@ -398,6 +398,8 @@ struct Around {
     edit: Edit,
     /// Slices as they are, and with the edit.
     slices: [&'static Expr; 2],
+    /// Words behind those of the edit of the load.
+    words: String,
 }
 
 /// Copies that are as many as their axis, which no switch pads.
@@ -415,7 +417,11 @@ fn whole_axis(load: &Record) -> Option<Around> {
     }
     let (from, to) = (digit.axis, Axis { size: digit.stride * size, ..digit.axis });
     let slices = [shape.slice, with_axis(shape.slice, from, to)];
-    Some(Around { edit: Edit::Axis { from, to }, slices })
+    let words = format!(
+        "; `{}` has {} coordinates then, and the host fills those of {}..{}",
+        to.name, to.size, from.size, to.size
+    );
+    Some(Around { edit: Edit::Axis { from, to }, slices, words })
 }
 
 /// Slices with copies next to each other.
@@ -426,7 +432,7 @@ fn copies_innermost(load: &Record) -> Option<Around> {
     let parts = parts_of(before)?;
     let there = &parts[copies.outer.len()..parts.len() - copies.inner.len()];
     let slice = expr_of(&[&copies.outer, &copies.inner, there].concat(), 1);
-    Some(Around { edit: Edit::slices(before, slice)?, slices: [before, slice] })
+    Some(Around { edit: Edit::slices(before, slice)?, slices: [before, slice], words: String::new() })
 }
 
 /// The candidate of a line of loads, in a kernel that is as it is, or has an edit.
@@ -460,9 +466,10 @@ fn of_line<'a>(
         }
         texts.get_or_insert_with(|| form.texts(pass));
     }
-    let (cause, edit, mut changes) = texts?;
-    if let Some(Around { edit, slices: [before, _] }) = around {
-        changes.splice(0..0, edit.changes(before, &Expr::Identity));
+    let (cause, mut edit, mut changes) = texts?;
+    if let Some(Around { edit: of_kernel, slices: [before, _], words }) = around {
+        changes.splice(0..0, of_kernel.changes(before, &Expr::Identity));
+        edit.push_str(&words);
     }
     let kind = (HintKind::BroadcastLoad, line_key, line.operations);
     Some(slices::candidate(kind, (cause, edit), changes, other))

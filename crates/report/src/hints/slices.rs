@@ -17,7 +17,7 @@ use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::schedule::{Resource, Resources, Work};
 use furiosa_visa_rules::command::{ContextKind, Memory, MemoryKind};
 use furiosa_visa_rules::mapping::digits::{
-    Digit, Part, Parts, expr_of, innermost, parts_of, size_of, units_of, with_axis,
+    Digit, Part, Parts, expr_of, innermost, live, parts_of, size_of, units_of, with_axis,
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
@@ -25,6 +25,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of layouts of a kernel that are looked at.
 const LAYOUTS: usize = 16;
+
+/// Number of mappings before those of a unit.
+const UNITS: usize = 3;
 
 /// Mappings of a tensor: chip, cluster, slice, and those of a unit.
 type Mappings = Vec<&'static Expr>;
@@ -175,15 +178,16 @@ impl Edit {
     fn cycles_of(&self, record: &Record, moves: &mut Moves) -> Option<Option<u64>> {
         let on_chip = |access: &&Access| access.memory != MemoryKind::Hbm;
         if let Timing::TensorUnit(_) = record.timing {
-            if matches!(self, Self::Axis { .. }) {
-                return Some(None);
-            }
             let mut halved = [false; 2];
             let mut changes = false;
             for access in record.accesses.iter().filter(on_chip) {
                 let known = access.tensor.mappings.known();
                 let edited = self.of(&known, access.tensor.element.bits())?;
                 changes |= edited.mappings != known;
+                if matches!(self, Self::Axis { .. }) && !are_as_long(&known, &edited.mappings)? {
+                    // A step for each coordinate of a stream.
+                    return None;
+                }
                 halved[usize::from(access.write)] |= edited.halved;
             }
             if changes && record.amount.pass.is_none_or(|pass| pass.crosses_slices) {
@@ -219,31 +223,6 @@ impl Edit {
         moves.edited(record, &moved, &edited).map(Some)
     }
 
-    /// Cause and edit.
-    fn texts(&self) -> (String, String) {
-        let idle = format!("no pass uses cluster 1 of {CLUSTERS}");
-        match self {
-            Self::Slices { digits, cluster: None, .. } => {
-                let (used, engines) = (size_of(digits), SLICES / PE_SLICES);
-                let sharing = used.next_power_of_two().div_ceil(PE_SLICES);
-                (
-                    format!(
-                        "the {used} used slices of {SLICES} share {sharing} of {engines} DMA engines of a cluster"
-                    ),
-                    "leave the unused slices between the used ones".to_string(),
-                )
-            }
-            Self::Axis { .. } => (String::new(), "give the axis its padding as coordinates".to_string()),
-            Self::Slices { .. } => (
-                idle,
-                "give half of the slices to the other cluster, with unused ones between them".to_string(),
-            ),
-            Self::Elements { .. } => {
-                (idle, "give half of the elements of each slice to the other cluster".to_string())
-            }
-        }
-    }
-
     /// The mappings of the kernel that change, in the words of its source.
     pub fn changes(&self, slice: &Expr, element: &Expr) -> Vec<Change> {
         let line = |what: &str, before: &Expr, after: &Expr| Change {
@@ -269,6 +248,13 @@ impl Edit {
             }
         }
     }
+}
+
+/// True if the mappings of a unit have as many coordinates as others, padding apart.
+fn are_as_long(some: &[&Expr], others: &[&Expr]) -> Option<bool> {
+    let coordinates = |mapping: &&Expr| Some(size_of(&live(&parts_of(mapping)?)));
+    let of = |mappings: &[&Expr]| mappings.iter().skip(UNITS).map(coordinates).collect::<Option<Vec<_>>>();
+    Some(of(some)? == of(others)?)
 }
 
 /// A cluster that holds all.
@@ -329,6 +315,14 @@ impl<'a> Kernel<'a> {
     }
 }
 
+/// Cause and edit for used slices that are next to each other.
+fn spread_texts(used: usize) -> (String, String) {
+    let (sharing, engines) = (used.next_power_of_two().div_ceil(PE_SLICES), SLICES / PE_SLICES);
+    let cause =
+        format!("the {used} used slices of {SLICES} share {sharing} of {engines} DMA engines of a cluster");
+    (cause, "leave the unused slices between the used ones".to_string())
+}
+
 /// The candidates of all kernels.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
@@ -338,29 +332,36 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);
         let is_idle =
             records.iter().any(|record| is_pass(&record)) && !records.iter().filter(is_pass).any(in_cluster);
-        let mut edits: Vec<(Edit, HintKind, Layout<'_>)> = Vec::new();
+        let mut edits: Vec<(Edit, HintKind, (String, String), Layout<'_>)> = Vec::new();
         for layout in layouts(&records) {
             let Layout { slice, element, first } = layout;
-            let mut add = |edit: Edit, kind| {
+            let mut add = |edit: Edit, kind, texts| {
                 if !edits.iter().any(|(known, ..)| *known == edit) {
-                    edits.push((edit, kind, Layout { slice, element, first }));
+                    edits.push((edit, kind, texts, Layout { slice, element, first }));
                 }
             };
-            if let Some(edit) = Edit::spread(slice) {
-                add(edit, HintKind::UnusedSlices);
+            if let (Some(edit), Some(used)) = (Edit::spread(slice), units_of(slice)) {
+                add(edit, HintKind::UnusedSlices, spread_texts(size_of(&used)));
             }
-            if is_idle {
-                let halves = Edit::half_of_slices(slice).into_iter().chain(Edit::halves_of_elements(element));
-                halves.for_each(|edit| add(edit, HintKind::IdleCluster));
+            let halves = |what: &str| {
+                let idle = format!("no pass uses cluster 1 of {CLUSTERS}");
+                (idle, format!("give half of the {what} to the other cluster"))
+            };
+            if let Some(edit) = Edit::half_of_slices(slice).filter(|_| is_idle) {
+                let (cause, edit_text) = halves("slices");
+                add(edit, HintKind::IdleCluster, (cause, edit_text + ", with unused ones between them"));
+            }
+            for edit in Edit::halves_of_elements(element).into_iter().filter(|_| is_idle) {
+                add(edit, HintKind::IdleCluster, halves("elements of each slice"));
             }
         }
-        for (edit, kind, layout) in edits {
+        for (edit, kind, texts, layout) in edits {
             let Some(cycles) = edit.cycles(&kernel, moves) else { continue };
             let line = key(layout.first);
             let changes = edit.changes(layout.slice, layout.element);
             found.push(candidate(
                 (kind, line, program.lines[&line].operations),
-                edit.texts(),
+                texts,
                 changes,
                 Other { cycles, ..Other::default() },
             ));

@@ -324,7 +324,7 @@ function details(run, k, track, page, at) {
   at.replaceChildren(element("div", { class: "columns" }, left, right), ...tensors);
 }
 
-/** What operations of one row of the table of lines have in common. */
+/** Key that the operations of one row of the table of lines share. */
 function keyOf(own) {
   return `${own.line} ${own.operation} ${own.context} ${own.kernel}`;
 }

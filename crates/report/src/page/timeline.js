@@ -294,7 +294,7 @@ class Timeline {
     return row && row.track.opens ? row.track : null;
   }
 
-  /** What a click on the name of a track does. */
+  /** Title of the name of a track: what a click on it does. */
   folded({ kind, isOpen }) {
     const what = kind === "hbm" ? "its channels" : "the other cluster, which does the same";
     return `${isOpen ? "hides" : "shows"} ${what}`;
