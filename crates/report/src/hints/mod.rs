@@ -14,6 +14,7 @@
 //! | `transfer` | longer runs, starts at whole units: even transfers, without a look at mappings |
 //! | `padding`, `gathered` | rows padded in HBM; a move in DM before a store |
 //! | `slices`, `broadcast` | other slices and clusters for a kernel; a switch behind a load |
+//! | `rows` | gathers into other slices, for `slices` |
 //! | `pass`, `replay` | passes with other stages; operations in another order |
 //!
 //! Edits of mappings are derived by the rules, every transfer and load anew (`moved`): what they refuse is no hint.
