@@ -9,7 +9,7 @@ use furiosa_visa_rules::engine::dma::derive_indexed;
 use std::sync::Arc;
 
 /// Maximum number of rows of a gather that is timed in another layout.
-const MOST_ROWS: usize = 1 << 16;
+const MOST_ROWS: usize = 1 << 14;
 
 /// A gather.
 pub(super) struct Rows {

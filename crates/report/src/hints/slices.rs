@@ -208,19 +208,20 @@ impl Edit {
             };
         }
         let Some(moved) = Moved::of(record) else {
-            if let (Self::Slices { .. }, Some(rows)) = (self, Rows::of(record)) {
-                let mut places = rows.places;
-                for place in places.iter_mut().filter(|place| place.shape.memory == Memory::Dm) {
-                    place.shape = self.of_shape(place.shape)?;
-                }
-                return rows.edited(record, places, moves).map(Some);
-            }
-            // Scatters, copies and fills: their layout is not known here.
             let is_same = |access: &Access| {
                 let known = access.tensor.mappings.known();
                 self.of(&known, access.tensor.element.bits()).is_some_and(|edited| edited.mappings == known)
             };
-            return record.accesses.iter().filter(on_chip).all(is_same).then_some(None);
+            if record.accesses.iter().filter(on_chip).all(is_same) {
+                return Some(None);
+            }
+            // Scatters, copies and fills: how they would be in another layout is not known here.
+            let rows = Rows::of(record).filter(|_| matches!(self, Self::Slices { .. }))?;
+            let mut places = rows.places;
+            for place in places.iter_mut().filter(|place| place.shape.memory == Memory::Dm) {
+                place.shape = self.of_shape(place.shape)?;
+            }
+            return rows.edited(record, places, moves).map(Some);
         };
         let mut edited = moved;
         let is_everywhere = matches!(self, Self::Axis { .. });
