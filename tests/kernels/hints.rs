@@ -106,7 +106,7 @@ fn short_runs_of_a_product_come_first() {
     let (before, after) = (runs_of_64::run(), runs_of_256::run());
     let first = &before.hints()[0];
     assert_eq!((first.kind, first.operation), (HintKind::ShortRuns, "to_hbm"), "{before}");
-    assert!(first.cause.starts_with("runs of 64 bytes: 16384 requests"), "{}", first.cause);
+    assert!(first.cause.starts_with("each slice has runs of 64 bytes"), "{}", first.cause);
     promised(HintKind::ShortRuns, &before, &after, 10);
 }
 
@@ -201,7 +201,8 @@ fn in_both_clusters() -> Report {
     })
 }
 
-/// Both moves are short: together they save what was promised.
+/// Both moves are short: together they save what was promised. That of the store has a move in DM before it, which other
+/// slices for the whole kernel save, too.
 #[test]
 fn short_runs() {
     let (before, after) = (by_64_bytes(), by_256_bytes(1 << 30));
@@ -210,7 +211,7 @@ fn short_runs() {
     assert_eq!(short.iter().map(|own| own.operation).collect::<Vec<_>>(), ["to_hbm", "to_dm"], "{before}");
     let saved = before.headline().cycles - after.headline().cycles;
     let all: u64 = short.iter().map(|own| own.saving).sum();
-    assert!(all.abs_diff(saved) * 100 < saved, "promised {all}, saved {saved}");
+    assert!(all <= saved && (saved - all) * 10 < saved, "promised {all}, saved {saved}");
     assert_eq!(hint(&after, HintKind::ShortRuns), None, "{after}");
 }
 
@@ -679,28 +680,62 @@ mod spread {
         assert_eq!(hint(&narrow, HintKind::ShortRuns), None, "{narrow}");
     }
 
-    /// Stores the first bytes of each of 256 rows of 4096. The hint of short runs of the store.
-    fn to_columns<Wide: M, Tile: M, Slice: M, Element: M>() -> Option<Hint> {
-        let report = report(|ctx| {
+    /// Stores the first bytes of each of 256 rows of 4096, from the slices of the load or from others.
+    fn to_columns<Wide: M, Tile: M, Slice: M, Element: M, Slice2: M, Element2: M>(is_moved: bool) -> Report {
+        report(|ctx| {
             let zero = |ctx: &mut Context, address: u64| -> HbmTensor<i8, m![1], m![H, P]> {
                 block_on(HostTensor::<i8, m![H, P]>::zero().to_hbm(&mut ctx.pdma, address))
             };
             let (x, mut y) = (zero(ctx, 0), zero(ctx, 1 << 24));
             let x = x.view().tile::<Wide, 1, Tile>(0).to_dm::<m![1 # 2], Slice, Element>(&mut ctx.tdma, 0);
-            x.view().to_hbm_view(&mut ctx.tdma, y.view_mut().tile::<Wide, 1, Tile>(0));
-        });
-        report.hints().into_iter().find(|own| own.kind == HintKind::ShortRuns && own.operation == "to_hbm")
+            let y = y.view_mut().tile::<Wide, 1, Tile>(0);
+            if is_moved {
+                let x = x.to_dm::<Slice2, Element2>(&mut ctx.tdma, 4096);
+                x.view().to_hbm_view(&mut ctx.tdma, y);
+            } else {
+                x.view().to_hbm_view(&mut ctx.tdma, y);
+            }
+        })
     }
 
-    /// As for loads: it is the side in HBM that counts, in DM all bytes of a slice follow each other.
+    /// As for loads: it is the side in HBM that counts, and a slice gets what follows there. Rows of 128 bytes are no more.
     #[test]
     fn stores_of_a_tile() {
+        let of_store = |report: &Report| {
+            let is_store = |own: &Hint| own.kind == HintKind::ShortRuns && own.operation == "to_hbm";
+            report.hints().into_iter().find(is_store)
+        };
+        let promised = |[before, after]: [Report; 2], slices: &str| {
+            let own = of_store(&before).unwrap_or_else(|| panic!("{before}"));
+            assert_eq!(own.changes[0].after, format!("y.to_dm::<{slices}>(…).to_hbm(…)"));
+            let saved = before.headline().cycles - after.headline().cycles;
+            assert!(own.saving.abs_diff(saved) * 10 <= saved, "promised {}, saved {saved}", own.saving);
+            assert_eq!(of_store(&after), None, "{after}");
+        };
         type Wide = m![H, 1 # 16, P % 256];
-        let wide = to_columns::<m![P / 256], Wide, m![H / 16, P / 64 % 4, 1 # 4], m![H % 16, P % 64]>();
-        assert!(wide.is_some());
+        let wide = [false, true].map(
+            to_columns::<
+                m![P / 256],
+                Wide,
+                m![H / 16, P / 64 % 4, 1 # 4],
+                m![H % 16, P % 64],
+                m![H / 16, 1 # 16],
+                m![H % 16, P % 256],
+            >,
+        );
+        promised(wide, "m![H / 16, 1 # 16], m![H % 16, P % 256]");
         type Narrow = m![H, 1 # 32, P % 128];
-        let narrow = to_columns::<m![P / 128], Narrow, m![H / 8, P / 64 % 2, 1 # 4], m![H % 8, P % 64]>();
-        assert_eq!(narrow, None);
+        let narrow = [false, true].map(
+            to_columns::<
+                m![P / 128],
+                Narrow,
+                m![H / 8, P / 64 % 2, 1 # 4],
+                m![H % 8, P % 64],
+                m![H / 8, 1 # 8],
+                m![H % 8, P % 128],
+            >,
+        );
+        promised(narrow, "m![H / 8, 1 # 8], m![H % 8, P % 128]");
     }
 
     /// The move takes longer than what longer runs save.

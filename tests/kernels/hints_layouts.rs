@@ -488,6 +488,155 @@ fn numbers_are_gathered_before_a_store() {
     promised(HintKind::ShortRuns, &before, &run(true), 10);
 }
 
+/// Both tensors of a kernel with two layouts go to both clusters.
+#[test]
+fn an_idle_cluster_of_two_layouts() {
+    // 31 flits: no half of them.
+    axes![S = 128, K = 248];
+    fn run<Cluster: M, Slice: M, Gathered: M>() -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![S, K # 256]>(ctx);
+            let x = x.to_dm::<Cluster, Slice, m![K]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>())
+                .collect::<m![K / 8], m![K % 8]>()
+                .commit::<m![K]>(AUTO);
+            let y = y.to_dm::<Gathered, m![S % 4, K]>(&mut ctx.tdma, AUTO);
+            let _y: HbmTensor<f32, m![1], m![S, K # 256]> = y.to_hbm(&mut ctx.tdma, AUTO);
+        })
+    }
+    let before = run::<m![1 # 2], m![S, 1 # 2], m![S / 4, 1 # 8]>();
+    assert_eq!(
+        changes(&own(&before, HintKind::IdleCluster)),
+        [
+            ["Cluster m![1 # 2]", "Cluster m![S / 64]"],
+            ["Slice m![S, 1 # 2]", "Slice m![S % 64, 1 # 2, 1 # 2]"],
+            ["Slice m![S / 4, 1 # 8]", "Slice m![S / 4 % 16, 1 # 8, 1 # 2]"],
+        ],
+        "{before}"
+    );
+    let after = run::<m![S / 64], m![S % 64, 1 # 2, 1 # 2], m![S / 4 % 16, 1 # 8, 1 # 2]>();
+    promised(HintKind::IdleCluster, &before, &after, 10);
+}
+
+/// Rows of a table, by an index.
+mod rows_of_a_table {
+    use super::*;
+    axes![V = 4096, B = 32, L = 16, D = 128];
+    type Table = HbmTensor<bf16, m![1], m![V, D]>;
+    type Index = HbmTensor<i32, m![1], m![B, L]>;
+
+    type Rows<Cluster, Slice> = DmTensor<bf16, m![1], Cluster, Slice, m![L, D]>;
+
+    /// A kernel that gathers rows, and then does this with a copy of them.
+    fn gathered<Cluster: M, Slice: M>(
+        end: impl FnOnce(&mut Context, Rows<Cluster, Slice>, Table, Index),
+    ) -> Report {
+        report(|ctx| {
+            let table: Table = uploaded::<bf16, m![V, D]>(ctx);
+            let index: Index = uploaded::<i32, m![B, L]>(ctx);
+            let x: Rows<Cluster, Slice> = table.dma_gather_rows(&mut ctx.tdma, &index, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<bf16, m![L, D / 16], m![D % 16]>())
+                .collect::<m![L, D / 16], m![D % 16]>()
+                .commit::<m![L, D]>(AUTO);
+            end(ctx, y, table, index);
+        })
+    }
+
+    fn run<Cluster: M, Slice: M>() -> Report {
+        gathered::<Cluster, Slice>(|ctx, y, _, _| {
+            let _y: HbmTensor<bf16, m![1], m![B, L, D]> = y.to_hbm(&mut ctx.tdma, AUTO);
+        })
+    }
+
+    #[test]
+    fn slices_of_a_gather() {
+        let before = run::<m![1 # 2], m![B # 256]>();
+        assert_eq!(own(&before, HintKind::UnusedSlices).operation, "dma_gather_rows");
+        assert_eq!(
+            changes(&own(&before, HintKind::UnusedSlices)),
+            [["Slice m![B # 256]", "Slice m![B, 1 # 8]"]]
+        );
+        promised(HintKind::UnusedSlices, &before, &run::<m![1 # 2], m![B, 1 # 8]>(), 10);
+        let both =
+            [["Cluster m![1 # 2]", "Cluster m![B / 16]"], ["Slice m![B # 256]", "Slice m![B % 16, 1 # 16]"]];
+        assert_eq!(changes(&own(&before, HintKind::IdleCluster)), both);
+        promised(HintKind::IdleCluster, &before, &run::<m![B / 16], m![B % 16, 1 # 16]>(), 10);
+    }
+
+    /// Rows that an index brings back: which ones are in which slices is not timed.
+    #[test]
+    fn slices_of_a_scatter_stay() {
+        let report = gathered::<m![1 # 2], m![B # 256]>(|ctx, y, mut table, index| {
+            y.dma_scatter_rows(&mut ctx.tdma, &index, &mut table, Duplicates::Equal);
+        });
+        for kind in [HintKind::UnusedSlices, HintKind::IdleCluster] {
+            assert_eq!(hint(&report, kind), None, "{report}");
+        }
+    }
+}
+
+/// Slices with a part of several rows each.
+#[test]
+fn parts_of_rows_are_gathered_before_a_store() {
+    axes![R = 64, K = 256];
+    fn run(is_gathered: bool) -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![K / 16, R, K % 16]>(ctx);
+            let x = x.to_dm::<m![1 # 2], m![K / 16, R / 4], m![R % 4, K % 16]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![R % 4, K / 8 % 2], m![K % 8]>())
+                .collect::<m![R % 4, K / 8 % 2], m![K % 8]>()
+                .commit::<m![R % 4, K % 16]>(AUTO);
+            let _y: HbmTensor<f32, m![1], m![R, K]> = if is_gathered {
+                y.to_dm::<m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>(&mut ctx.tdma, AUTO)
+                    .to_hbm(&mut ctx.tdma, AUTO)
+            } else {
+                y.to_hbm(&mut ctx.tdma, AUTO)
+            };
+        })
+    }
+    let before = run(false);
+    let own = own(&before, HintKind::ShortRuns);
+    assert_eq!(
+        own.cause,
+        "each slice has runs of 64 bytes, with parts of units of 256: HBM reads, changes and writes them"
+    );
+    assert_eq!(
+        changes(&own),
+        [["y.to_hbm(…)", "y.to_dm::<m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>(…).to_hbm(…)"]]
+    );
+    promised(HintKind::ShortRuns, &before, &run(true), 10);
+}
+
+/// Rows that end inside of a unit: as many as are whole units, if nothing is between them.
+#[test]
+fn rows_are_gathered_where_they_follow_each_other() {
+    axes![R = 256, K = 72];
+    fn run<Out: M>(is_gathered: bool) -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![R, K # 128]>(ctx);
+            let x = x.to_dm::<m![1 # 2], m![R], m![K]>(&mut ctx.tdma, AUTO);
+            let y = (ctx.main.begin(x.view()).fetch::<f32, m![K / 8], m![K % 8]>())
+                .collect::<m![K / 8], m![K % 8]>()
+                .commit::<m![K]>(AUTO);
+            let _y: HbmTensor<f32, m![1], Out> = if is_gathered {
+                y.to_dm::<m![R / 16, 1 # 16], m![R % 16, K]>(&mut ctx.tdma, AUTO).to_hbm(&mut ctx.tdma, AUTO)
+            } else {
+                y.to_hbm(&mut ctx.tdma, AUTO)
+            };
+        })
+    }
+    let before = run::<m![R, K]>(false);
+    let own = own(&before, HintKind::ShortRuns);
+    assert_eq!(
+        own.cause,
+        "each slice has a run of 288 bytes, with parts of units of 256: HBM reads, changes and writes them"
+    );
+    assert_eq!(changes(&own), [["y.to_hbm(…)", "y.to_dm::<m![R / 16, 1 # 16], m![R % 16, K]>(…).to_hbm(…)"]]);
+    promised(HintKind::ShortRuns, &before, &run::<m![R, K]>(true), 10);
+    let padded = run::<m![R, K # 128]>(false);
+    assert_eq!(hint(&padded, HintKind::ShortRuns), None, "{padded}");
+}
+
 /// Where nothing is to be said, the report says so.
 #[test]
 fn no_hints() {

@@ -14,6 +14,7 @@
 //! | `transfer` | longer runs, starts at whole units: even transfers, without a look at mappings |
 //! | `padding`, `gathered` | rows padded in HBM; a move in DM before a store |
 //! | `slices`, `broadcast` | other slices and clusters for a kernel; a switch behind a load |
+//! | `rows` | gathers into other slices, for `slices` |
 //! | `pass`, `replay` | passes with other stages; operations in another order |
 //!
 //! Edits of mappings are derived by the rules, every transfer and load anew (`moved`): what they refuse is no hint.
@@ -54,6 +55,7 @@ mod moved;
 mod padding;
 mod pass;
 mod replay;
+mod rows;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -278,6 +280,10 @@ fn of_transfer(record: &Record, clock: &mut DmaClock) -> Option<(HintKind, u64, 
             // A run of more than a unit ends inside of one.
             run if run > UNIT && !run.is_multiple_of(UNIT) => {
                 let longer = (1..=UNIT).map(|times| run * times).find(|bytes| bytes.is_multiple_of(UNIT))?;
+                // Rows with padding behind them: it is not moved, so no run is longer than a row.
+                if longer > contiguous {
+                    return None;
+                }
                 let cause = format!(
                     "runs of {run} bytes: the last of each {} requests has {} of 256 bytes{read_back}",
                     run.div_ceil(UNIT),
@@ -369,7 +375,7 @@ impl Report {
         }
         hints.sort_by_key(|hint| core::cmp::Reverse(hint.saving));
         one_of_a_kernel(&mut hints);
-        padding_first(&mut hints);
+        mappings_first(&mut hints);
         hints
     }
 }
@@ -402,17 +408,18 @@ fn one_of_a_kernel(hints: &mut Vec<Hint>) {
     });
 }
 
-/// Leaves out edits of a line without mappings where padding, which is one mapping, does most of it.
-fn padding_first(hints: &mut Vec<Hint>) {
-    let is_padding = |hint: &&Hint| {
-        matches!(hint.kind, HintKind::PartialWrites | HintKind::SplitReads) && !hint.changes.is_empty()
+/// Leaves out edits of a line without mappings where one with mappings does most of it: padding, or a move in DM.
+fn mappings_first(hints: &mut Vec<Hint>) {
+    use HintKind::{PartialWrites, ShortRuns, SplitReads};
+    let is_mapped = |hint: &&Hint| {
+        matches!(hint.kind, PartialWrites | SplitReads | ShortRuns) && !hint.changes.is_empty()
     };
     let line = |hint: &Hint| (hint.kernel, hint.location, hint.operation);
-    let padded: Vec<_> = hints.iter().filter(is_padding).map(|hint| (line(hint), hint.saving)).collect();
+    let mapped: Vec<_> = hints.iter().filter(is_mapped).map(|hint| (line(hint), hint.saving)).collect();
     hints.retain(|hint| {
         let does_most = |(other, saving): &(LineKey, u64)| *other == line(hint) && 2 * saving >= hint.saving;
-        let is_other = hint.kind == HintKind::ShortRuns || hint.kind == HintKind::PartialWrites;
-        !is_other || !hint.changes.is_empty() || !padded.iter().any(does_most)
+        let is_other = matches!(hint.kind, ShortRuns | PartialWrites);
+        !is_other || !hint.changes.is_empty() || !mapped.iter().any(does_most)
     });
 }
 

@@ -6,6 +6,7 @@
 //! ```
 
 use furiosa_visa_clock::command_time::CommandClock;
+use furiosa_visa_clock::hazards::Access;
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_rules::command::{FillId, Memory, MemoryKind};
 use furiosa_visa_rules::lower::{Tensor, to_view};
@@ -46,6 +47,18 @@ impl Place {
     }
 }
 
+/// The tensor of an access. `None`: its mappings are not known, or it is in a register file.
+pub(super) fn place(access: &Access) -> Option<Place> {
+    let [chip, cluster, slice, element] = access.tensor.mappings.known()[..] else { return None };
+    let element_type = access.tensor.element;
+    let shape = match access.memory {
+        MemoryKind::Hbm => Shape::hbm(element_type, chip, element),
+        MemoryKind::Dm => Shape::dm(element_type, chip, cluster, slice, element),
+        _ => return None,
+    };
+    Some(Place { shape, address: access.bytes.start })
+}
+
 /// A transfer between HBM and DM, or within one of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
@@ -58,16 +71,6 @@ impl Moved {
     pub fn of(record: &Record) -> Option<Self> {
         let (Timing::Dma(_), "to_dm" | "to_hbm") = (&record.timing, record.operation) else { return None };
         let [source, destination] = &record.accesses[..] else { return None };
-        let place = |access: &furiosa_visa_clock::hazards::Access| {
-            let [chip, cluster, slice, element] = access.tensor.mappings.known()[..] else { return None };
-            let element_type = access.tensor.element;
-            let shape = match access.memory {
-                MemoryKind::Hbm => Shape::hbm(element_type, chip, element),
-                MemoryKind::Dm => Shape::dm(element_type, chip, cluster, slice, element),
-                _ => return None,
-            };
-            Some(Place { shape, address: access.bytes.start })
-        };
         Some(Self { ends: [place(source)?, place(destination)?] })
     }
 
@@ -129,10 +132,14 @@ impl Moves {
     /// Cycles of the transfer of a record between other tensors. `None`: a rule refuses it, or the transfer as it is
     /// would take another time than it took.
     pub fn edited(&mut self, record: &Record, moved: &Moved, edited: &Moved) -> Option<u64> {
-        let (took, again) = (record.timing.cycles(), self.cycles(moved)?);
-        if took.abs_diff(again) * 100 > took * ALIKE_PERCENT {
-            return None;
-        }
-        Some((took + self.cycles(edited)?).saturating_sub(again))
+        corrected(record, self.cycles(moved)?, self.cycles(edited)?)
     }
+}
+
+/// Cycles of the operation of a record in another form, given those of both forms when nothing else runs. `None`: the
+/// operation as it is would take another time than it took.
+pub(super) fn corrected(record: &Record, as_it_is: u64, other: u64) -> Option<u64> {
+    let took = record.timing.cycles();
+    let is_known = took.abs_diff(as_it_is) * 100 <= took * ALIKE_PERCENT;
+    is_known.then_some((took + other).saturating_sub(as_it_is))
 }

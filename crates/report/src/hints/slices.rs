@@ -10,6 +10,7 @@
 //! that a rule refuses, or a pass that depends on the order of slices, and there is no hint.
 
 use super::moved::{Moved, Moves};
+use super::rows::Rows;
 use super::{Candidate, Change, HintKind, LineKey, Program, beside, pass};
 use furiosa_visa_clock::hazards::{Access, OperationNumber};
 use furiosa_visa_clock::occasions::{key, order};
@@ -21,6 +22,7 @@ use furiosa_visa_rules::mapping::digits::{
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
+use furiosa_visa_rules::tensor::Shape;
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of layouts of a kernel that are looked at.
@@ -163,6 +165,15 @@ impl Edit {
         }
     }
 
+    /// The tensor of a transfer under the edit. `None`: it is not legal for it.
+    fn of_shape(&self, shape: Shape) -> Option<Shape> {
+        let known = [shape.chip, shape.cluster, shape.slice, shape.element];
+        let [chip, cluster, slice, element] = self.of(&known, shape.element_type.bits())?.mappings[..] else {
+            return None;
+        };
+        Some(Shape { chip, cluster, slice, element, ..shape })
+    }
+
     /// Cycles of all operations of a kernel that change. `None`: the edit is not legal for all of them.
     pub fn cycles(&self, kernel: &Kernel<'_>, moves: &mut Moves) -> Option<HashMap<OperationNumber, u64>> {
         let mut cycles = HashMap::new();
@@ -201,39 +212,51 @@ impl Edit {
             };
         }
         let Some(moved) = Moved::of(record) else {
-            // Gathers, copies and fills: their layout is not known here.
             let is_same = |access: &Access| {
                 let known = access.tensor.mappings.known();
                 self.of(&known, access.tensor.element.bits()).is_some_and(|edited| edited.mappings == known)
             };
-            return record.accesses.iter().filter(on_chip).all(is_same).then_some(None);
+            if record.accesses.iter().filter(on_chip).all(is_same) {
+                return Some(None);
+            }
+            // Scatters, copies and fills: how they would be in another layout is not known here.
+            let rows = Rows::of(record).filter(|_| matches!(self, Self::Slices { .. }))?;
+            let mut places = rows.places;
+            for place in places.iter_mut().filter(|place| place.shape.memory == Memory::Dm) {
+                place.shape = self.of_shape(place.shape)?;
+            }
+            return rows.edited(record, places, moves).map(Some);
         };
         let mut edited = moved;
         let is_everywhere = matches!(self, Self::Axis { .. });
         for end in edited.ends.iter_mut().filter(|end| is_everywhere || end.shape.memory == Memory::Dm) {
-            let shape = &mut end.shape;
-            let [chip, cluster, slice, element] = self
-                .of(&[shape.chip, shape.cluster, shape.slice, shape.element], shape.element_type.bits())?
-                .mappings[..]
-            else {
-                return None;
-            };
-            (shape.chip, shape.cluster, shape.slice, shape.element) = (chip, cluster, slice, element);
+            end.shape = self.of_shape(end.shape)?;
         }
         moves.edited(record, &moved, &edited).map(Some)
     }
 
+    /// The slices of other layouts of the kernel that change, too: each loses the same half of a digit.
+    fn changes_of_others<'b>(&self, slices: impl Iterator<Item = &'b Expr>) -> Vec<Change> {
+        let Self::Slices { digits, cluster: Some(_), .. } = self else { return Vec::new() };
+        let mut known = vec![digits.clone()];
+        let mut changes = Vec::new();
+        for slice in slices {
+            let (Some(own), Some([_, inner])) = (units_of(slice), halves_of_slices(slice)) else { continue };
+            if let Some(after) = apart(&inner).filter(|_| !known.contains(&own)) {
+                changes.push(changed("Slice", slice, after));
+                known.push(own);
+            }
+        }
+        changes
+    }
+
     /// The mappings of the kernel that change, in the words of its source.
     pub fn changes(&self, slice: &Expr, element: &Expr) -> Vec<Change> {
-        let line = |what: &str, before: &Expr, after: &Expr| Change {
-            before: format!("{what} m![{before}]"),
-            after: format!("{what} m![{after}]"),
-        };
         let one = one_cluster();
         match self {
-            Self::Slices { slice: other, cluster: None, .. } => vec![line("Slice", slice, other)],
+            Self::Slices { slice: other, cluster: None, .. } => vec![changed("Slice", slice, other)],
             Self::Slices { slice: other, cluster: Some(cluster), .. } => {
-                vec![line("Cluster", one, cluster), line("Slice", slice, other)]
+                vec![changed("Cluster", one, cluster), changed("Slice", slice, other)]
             }
             Self::Axis { from, to } => vec![Change {
                 before: format!("axes![{} = {}]", from.name, from.size),
@@ -244,7 +267,7 @@ impl Edit {
                 let element: &'static Expr = expr_of(&parts_of(element).unwrap_or_default(), 1);
                 let after = self.of(&[chip, one_cluster(), chip, element], 8 * FLIT_BYTES);
                 let after = after.and_then(|edited| edited.mappings.last().copied()).unwrap_or(element);
-                vec![line("Cluster", one, expr_of(&[*half], CLUSTERS)), line("Element", element, after)]
+                vec![changed("Cluster", one, expr_of(&[*half], CLUSTERS)), changed("Element", element, after)]
             }
         }
     }
@@ -255,6 +278,11 @@ fn are_as_long(some: &[&Expr], others: &[&Expr]) -> Option<bool> {
     let coordinates = |mapping: &&Expr| Some(size_of(&live(&parts_of(mapping)?)));
     let of = |mappings: &[&Expr]| mappings.iter().skip(UNITS).map(coordinates).collect::<Option<Vec<_>>>();
     Some(of(some)? == of(others)?)
+}
+
+/// A mapping of a kernel that changes.
+fn changed(what: &str, before: &Expr, after: &Expr) -> Change {
+    Change { before: format!("{what} m![{before}]"), after: format!("{what} m![{after}]") }
 }
 
 /// A cluster that holds all.
@@ -333,8 +361,8 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         let is_idle =
             records.iter().any(|record| is_pass(&record)) && !records.iter().filter(is_pass).any(in_cluster);
         let mut edits: Vec<(Edit, HintKind, (String, String), Layout<'_>)> = Vec::new();
-        for layout in layouts(&records) {
-            let Layout { slice, element, first } = layout;
+        let layouts = layouts(&records);
+        for &Layout { slice, element, first } in &layouts {
             let mut add = |edit: Edit, kind, texts| {
                 if !edits.iter().any(|(known, ..)| *known == edit) {
                     edits.push((edit, kind, texts, Layout { slice, element, first }));
@@ -358,7 +386,8 @@ pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Ca
         for (edit, kind, texts, layout) in edits {
             let Some(cycles) = edit.cycles(&kernel, moves) else { continue };
             let line = key(layout.first);
-            let changes = edit.changes(layout.slice, layout.element);
+            let mut changes = edit.changes(layout.slice, layout.element);
+            changes.extend(edit.changes_of_others(layouts.iter().map(|layout| layout.slice)));
             found.push(candidate(
                 (kind, line, program.lines[&line].operations),
                 texts,
