@@ -1,4 +1,4 @@
-//! Messages of the compiler in its own words get an edit.
+//! What the compiler says in its own words gets an edit.
 
 use furiosa_visa_std::prelude::*;
 
