@@ -1,0 +1,3 @@
+//! `furiosa-visa-models`: text of a language model.
+
+fn main() {}
