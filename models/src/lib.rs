@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | [`config`] | sizes of the network |
 //! | [`matrix`] | matrices of quantised blocks |
+//! | [`model`] | interface of a network that continues a text |
 //! | [`weights`] | the weights, of a file or random |
 
 pub mod config;
 pub mod matrix;
+pub mod model;
 pub mod weights;
