@@ -1,0 +1,271 @@
+//! Attention of the token to itself and to all tokens before it.
+//!
+//! A slice has the keys and values of one position of each page. So scores need no exchange, and what they choose is a
+//! sum over slices. Scores are taken relative to that of the token itself, which every slice knows: no maximum has to be
+//! found, and a greater score would have to be greater by 80 to be cut.
+
+use super::layout::*;
+use super::vector::{Gathered, Vector, halves};
+use furiosa_visa_std::prelude::*;
+
+/// Keys and values of the token in all layers.
+pub type Kept = Dm<f32, m![S], m![L, J = 2, K, D]>;
+/// Weights of queries, keys and values of a layer.
+pub type QWeights = Hbm<bf16, m![A, D / 4, E / 8, D % 4, E % 8]>;
+/// The same in DM.
+pub type QInDm = Dm<bf16, ASlice, m![E / 8, D % 4, E % 8]>;
+/// Weights of the output of a layer's attention.
+pub type OWeights = Hbm<bf16, m![X / 72, X / 8 % 9, N / 4, X % 8, N % 4]>;
+/// The same in DM.
+pub type OInDm = Dm<bf16, XSlice, m![N / 4, X % 8, N % 4]>;
+/// Rotary factors of all positions.
+pub type Rotary = Hbm<f32, m![R, J, K, O, T, U, P]>;
+/// Rotary factors of the token.
+pub type RotaryOfToken = Vrf<RSlice, m![T, U, P]>;
+/// Keys and values of positions, a slice each: of the token itself, and of pages. Beside the token's lie its queries.
+pub type Slots<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, [J, K] # 16, D]>;
+/// Keys and values of all layers, of a page of positions.
+pub type Page = Hbm<f32, m![L, S, J = 2, K, D]>;
+
+/// The greatest score, relative to that of the token itself.
+const GREATEST: f32 = 80.0;
+
+/// The rotary factors of a position.
+#[track_caller]
+pub fn rotary(ctx: &mut Context, rotary: &Rotary, position: usize) -> RotaryOfToken {
+    let factors = rotary.view().tile::<m![R], 1, m![1 # 2048, J, K, O, T, U, P]>(position);
+    let factors: Dm<f32, RSlice, m![T, U, P]> = factors.to_dm(&mut ctx.tdma, AUTO);
+    (ctx.sub.begin(factors.view()).fetch::<f32, m![1], m![T, U, P]>().collect::<m![1], m![T, U, P]>())
+        .to_vrf(AUTO)
+}
+
+/// Queries, keys and values of the token, with rotary pairs turned.
+#[track_caller]
+pub fn queries(
+    ctx: &mut Context,
+    weights: &QInDm,
+    x: &Gathered<ASlice>,
+    norm: &Vrf<m![Y], m![1]>,
+    rotary: &RotaryOfToken,
+) -> Dm<f32, QSlice, m![D % 4]> {
+    let sums: Dm<f32, ASlice, m![D % 4]> =
+        (ctx.main.begin(weights.view()).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
+            .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
+            .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(x)
+            .contract::<m![D % 4]>()
+            .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
+            .commit(AUTO);
+    let pairs: Dm<f32, RSlice, m![T, P]> = sums.relabel();
+    // Of each pair both elements meet both factors.
+    let turned: Dm<f32, RSlice, m![U, P]> = (ctx.main.begin(pairs.view()).fetch::<f32, m![T], m![U, P]>())
+        .collect::<m![T], m![[U, P] # 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![U, P]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), rotary)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+        .vector_intra_slice_reduce::<T, m![1], m![U, P]>(IntraSliceReduceOpF32::Add)
+        .vector_pad_way8::<m![[U, P] # 8]>()
+        .vector_final()
+        .commit(AUTO);
+    turned.relabel()
+}
+
+/// Sends queries, keys and values round all slices.
+#[track_caller]
+pub fn share<Of: Reach>(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>, slots: &mut Slots<Of>) {
+    let mut slots = slots.view_mut();
+    let own = slots.tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+    (ctx.main.begin(queries.view()).fetch::<f32, m![1], m![D % 4]>())
+        .switch_to::<m![S], QSlice>()
+        .collect::<QSlice, m![D % 4 # 8]>()
+        .commit_view(own);
+}
+
+/// Brings the keys and values of a layer's pages.
+#[track_caller]
+pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], layer: usize, slots: &mut Slots<Of>) {
+    for (number, page) in pages.into_iter().take(Of::PAGES).enumerate() {
+        let page = page.view();
+        let page = page.tile::<m![L], 1, m![1 # 30, S, J = 2, K, D]>(layer);
+        let mut slots = slots.view_mut();
+        let mut slot = slots.tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(1 + number);
+        let slot = slot.tile::<m![J], 2, m![{ Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+        page.to_dm_view(&mut ctx.tdma, slot);
+    }
+}
+
+/// Keeps the keys and values of the token, until they go to their page together.
+#[track_caller]
+pub fn keep<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, layer: usize, kept: &mut Kept) {
+    let own = slots.view().tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+    let own = own.tile::<m![J], 2, m![{ Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+    let mut kept = kept.view_mut();
+    (ctx.sub.begin(own).fetch::<f32, m![J = 2, K, D / 8], m![D % 8]>())
+        .collect::<m![J = 2, K, D / 8], m![D % 8]>()
+        .commit_view(kept.tile::<m![L], 1, m![1 # 30, J = 2, K, D]>(layer));
+}
+
+/// Stores keys and values of the token in all layers.
+#[track_caller]
+pub fn store(ctx: &mut Context, kept: &Kept, page: &mut Page, position: usize) {
+    let kept = kept.view();
+    let kept = kept.cluster_tile::<m![C], 1, m![1 # 2]>(0);
+    let kept = kept.slice_tile::<m![S], 1, m![1 # 256]>(0);
+    let mut page = page.view_mut();
+    let place = page.tile::<m![S], 1, m![L, 1 # 256, J = 2, K, D]>(position % S::SIZE);
+    kept.to_hbm_view(&mut ctx.tdma, place);
+}
+
+/// The numbers of positions, from which the mask follows: -1 for the token itself in the first slice, and more than any
+/// position in the others.
+pub type Positions = Hbm<f32, m![S, W, I]>;
+/// What is added to scores: 0, or a large negative number where there is no position before the token.
+pub type Mask<Of> = Vrf<m![S], <Of as Reach>::Slots>;
+
+/// The mask of a token.
+#[track_caller]
+pub fn mask<Of: Reach>(ctx: &mut Context, positions: &Positions, position: usize) -> Mask<Of> {
+    let positions: Dm<f32, m![S], m![W, I]> = positions.to_dm(&mut ctx.tdma, AUTO);
+    let positions = positions.view();
+    let positions = positions.tile::<m![I], 1, m![W, 1 # 2]>(0);
+    let mask: Dm<f32, m![S], m![{ Of::Slots }, 1 # 2]> =
+        (ctx.main.begin(positions.tile::<m![W], 2, m![W = 2 # 9, 1 # 2]>(0)).fetch::<f32, Of::Slots, m![1 # 2]>())
+            .collect::<Of::Slots, m![1 # 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<m![1 # 4]>()
+            .vector_fp_binary_with_mode(FpBinaryOp::SubF, BinaryArgMode::Mode10, position as f32 - 0.5)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 1e9)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_clip(ClipBinaryOpF32::Min, 0.0)
+            .vector_final()
+            .commit(AUTO);
+    (ctx.sub.begin(mask.view()).fetch::<f32, Of::Slots, m![1 # 2]>().collect::<Of::Slots, m![1 # 8]>())
+        .to_vrf(AUTO)
+}
+
+/// Numbers of each slot and head of the queries.
+type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, K, J = 3, 1 # 2]>;
+/// An operand of each head, in every slice.
+type OfHeads = Vrf<m![Y], m![K, J = 3]>;
+
+/// Scores of all slots, relative to that of the token itself.
+fn scores<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> PerHead<Of> {
+    let own = slots.view().tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+    let queries: Vrf<m![S], m![J = 3, K, D]> = {
+        let queries = own.tile::<m![J], 3, m![{ Of::Slot }, [J = 3 # 5, K] # 16, D]>(0);
+        (ctx.main.begin(queries).fetch::<f32, m![J = 3, K, D / 8], m![D % 8]>())
+            .collect::<m![J = 3, K, D / 8], m![D % 8]>()
+            .to_vrf(AUTO)
+    };
+    let key: Vrf<m![S], m![K, D]> = {
+        let key = own.tile::<m![J], 1, m![{ Of::Slot }, [1 # 5, K] # 16, D]>(3);
+        (ctx.main.begin(key).fetch::<f32, m![K, D / 8], m![D % 8]>())
+            .collect::<m![K, D / 8], m![D % 8]>()
+            .to_vrf(AUTO)
+    };
+    let keys = slots.view().tile::<m![J], 1, m![{ Of::Slots }, [1 # 5, K] # 16, D]>(3);
+    (ctx.main.begin(keys).fetch::<f32, m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>())
+        .collect::<m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![{ Of::Slots }, K, J = 3, D / 4], m![D % 4]>()
+        .vector_fp_binary(FpBinaryOp::SubF, &key)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &queries)
+        .vector_intra_slice_reduce::<D, m![{ Of::Slots }, K, J = 3], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_clip(ClipBinaryOpF32::Min, GREATEST)
+        .vector_clip(ClipBinaryOpF32::Add, mask)
+        .vector_final()
+        .commit(AUTO)
+}
+
+/// `e^score` of each slot and head, and the sum of them over all slots of all slices.
+fn shares<Of: Reach>(
+    ctx: &mut Context,
+    scores: &PerHead<Of>,
+) -> (Vrf<m![S], m![{ Of::Slots }, K, J = 3]>, OfHeads) {
+    let shares: PerHead<Of> =
+        (ctx.main.begin(scores.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
+            .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<m![1 # 4]>()
+            .vector_fp_unary(FpUnaryOp::Exp)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_final()
+            .commit(AUTO);
+    let sum: Dm<f32, m![Y], m![K, J = 3, 1 # 2]> =
+        (ctx.main.begin(shares.view()).fetch::<f32, m![K, J = 3, { Of::Slots }], m![1 # 2]>())
+            .collect::<m![K, J = 3, { Of::Slots }], m![1 # 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<m![1 # 4]>()
+            .vector_intra_slice_reduce::<W, m![K, J = 3], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_inter_slice_reduce::<m![Y], m![K, J = 3]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO);
+    let own = (ctx.sub.begin(shares.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
+        .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
+        .to_vrf(AUTO);
+    let sum = (ctx.sub.begin(sum.view()).fetch::<f32, m![K, J = 3], m![1 # 2]>())
+        .collect::<m![K, J = 3], m![1 # 8]>()
+        .to_vrf(AUTO);
+    (own, sum)
+}
+
+/// What the heads choose, in every slice of a vector.
+type Chosen = Dm<f32, XSlice, m![K, J = 3, D]>;
+
+/// Values of all slots, weighted by the shares of the queries.
+#[track_caller]
+fn chosen<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> Chosen {
+    let scores = scores::<Of>(ctx, slots, mask);
+    let (shares, sum) = shares::<Of>(ctx, &scores);
+    let values = slots.view().tile::<m![J], 1, m![{ Of::Slots }, [1 # 5, K] # 16, D]>(4);
+    (ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>())
+        .collect::<m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![K, J = 3, D / 8, { Of::Slots }, D / 4 % 2], m![D % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &shares)
+        .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &sum)
+        .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
+        .vector_inter_slice_reduce::<XSlice, m![K, J = 3, D / 8]>(InterSliceReduceOpF32::Add)
+        .vector_final()
+        .commit(AUTO)
+}
+
+/// `x` and what the attention adds to it.
+#[track_caller]
+pub fn attention<Of: Reach>(
+    ctx: &mut Context,
+    slots: &Slots<Of>,
+    mask: &Mask<Of>,
+    weights: &OInDm,
+    x: &Vrf<XSlice, m![X % 8]>,
+    half: TrfAddress,
+) -> Vector {
+    let chosen: Dm<f32, XSlice, m![N]> = chosen::<Of>(ctx, slots, mask).relabel();
+    let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![N / 8, H], m![N % 8]>())
+        .collect::<m![N / 8, H], m![N % 8]>();
+    let chosen: Dm<bf16, XSlice, m![N / 8, H, N % 8]> =
+        halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
+    let chosen: Trf<XSlice, m![N / 8, H, N % 8]> =
+        (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
+            .collect::<m![N / 8], m![H, N % 8]>()
+            .to_trf(half);
+    (ctx.main.begin(weights.view()).fetch::<bf16, m![N / 4], m![X % 8, N % 4]>())
+        .collect::<m![N / 4, X / 4 % 2], m![X % 4, N % 4]>()
+        .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(&chosen)
+        .contract::<m![X % 8]>()
+        .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_clip(ClipBinaryOpF32::Add, x)
+        .vector_final()
+        .commit(AUTO)
+}

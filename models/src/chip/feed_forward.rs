@@ -1,0 +1,99 @@
+//! Gate, up and down: each cluster has half of the hidden elements.
+//!
+//! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
+
+use super::layout::*;
+use super::vector::{Gathered, Vector, halves};
+use furiosa_visa_std::prelude::*;
+
+/// Weights of gate and up of a layer.
+pub type GWeights = Hbm<bf16, m![C, F / 4, G, E / 8, F % 4, E % 8]>;
+/// The same in DM.
+pub type GInDm = Dm<bf16, FSlice, m![G, E / 8, F % 4, E % 8]>;
+/// Weights of down of a layer.
+pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, F / 4, X % 8, F % 4]>;
+/// The same in DM.
+pub type DInDm = Dm<bf16, XSlice, m![F / 4, X % 8, F % 4]>;
+
+/// Hidden elements, four in a slice.
+type Hidden = Dm<f32, FSlice, m![F % 4]>;
+
+/// Sums of gate, 0, or of up, 1.
+macro_rules! sums {
+    ($ctx:ident, $weights:ident, $x:ident, $which:literal) => {{
+        let weights = $weights.view().tile::<m![G], 1, m![1 # 2, E / 8, F % 4, E % 8]>($which);
+        ($ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![F % 4, E % 8]>())
+            .collect::<m![E / 8, F / 2 % 2], m![F % 2, E % 8]>()
+            .align::<m![E / 8, H], m![F % 4, E % 8], _, _>($x)
+            .contract::<m![F % 4]>()
+            .accumulate::<m![1], m![F % 4 # 8]>(AccumulationKind::Sequential)
+    }};
+}
+
+/// `silu(gate) · up` of a vector that is not yet divided by its norm.
+#[track_caller]
+fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Vrf<m![Y], m![1]>) -> Hidden {
+    let up: Hidden = sums!(ctx, weights, x, 1).commit(AUTO);
+    let up: Vrf<FSlice, m![F % 4]> =
+        (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
+            .to_vrf(AUTO);
+    let gate: Hidden = sums!(ctx, weights, x, 0)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![F % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), norm)
+        .vector_stash()
+        .vector_fp_unary(FpUnaryOp::Sigmoid)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
+        .vector_pad_way8::<m![F % 4 # 8]>()
+        .vector_final()
+        .commit(AUTO);
+    (ctx.main.begin(gate.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![F % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &up)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+        .vector_pad_way8::<m![F % 4 # 8]>()
+        .vector_final()
+        .commit(AUTO)
+}
+
+/// `x`, and what gate, up and down add to it.
+#[track_caller]
+pub fn feed_forward(
+    ctx: &mut Context,
+    (gate_up, down): (&GInDm, &DInDm),
+    x: &Gathered<FSlice>,
+    norm: &Vrf<m![Y], m![1]>,
+    before: &Vrf<XSlice, m![X % 8]>,
+    half: TrfAddress,
+) -> Vector {
+    let hidden = hidden(ctx, gate_up, x, norm);
+    let stream =
+        (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
+    let hidden: Dm<bf16, FSlice, m![H, F % 4]> = halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO);
+    let hidden: Trf<XSlice, m![F / 96, F / 4 % 24 # 32, [H, F % 4] # 16]> =
+        (ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
+            .switch_to::<XSlice, FSlice>()
+            .collect::<FSlice, m![[H, F % 4] # 16]>()
+            .to_trf(half);
+    let part: Vector = (ctx.main.begin(down.view()).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
+        .collect::<m![F / 4, X / 4 % 2], m![X % 4, F % 4]>()
+        .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(&hidden)
+        .contract::<m![X % 8]>()
+        .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
+        .commit(AUTO);
+    let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0]);
+    (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
+        .fetch::<f32, m![I], m![X % 8]>()
+        .collect::<m![I], m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![I, X / 4 % 2], m![X % 4]>()
+        .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_concat::<m![1], m![X % 8]>()
+        .vector_clip(ClipBinaryOpF32::Add, before)
+        .vector_final()
+        .commit(AUTO)
+}

@@ -1,0 +1,18 @@
+//! The network on the simulated chip.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | [`layout`] | axes, and where tensors lie |
+//! | [`vector`] | the vector of a token: in two bf16, to all slices, its norm |
+//! | [`attention`] | queries, keys and values, scores, and what they choose |
+//! | [`feed_forward`] | gate, up and down |
+//! | [`vocabulary`] | a token's row of the embedding, and the logits |
+//! | [`token`] | the kernel: one token through all layers |
+
+pub mod attention;
+pub mod feed_forward;
+pub mod layout;
+pub mod prepare;
+pub mod token;
+pub mod vector;
+pub mod vocabulary;

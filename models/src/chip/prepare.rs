@@ -1,0 +1,123 @@
+//! Weights and tables as the chip wants them.
+
+use super::layout::*;
+use super::token::{Layer, Network};
+use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
+use crate::matrix::Matrix;
+use crate::weights::{self, Weights};
+use furiosa_visa_std::prelude::*;
+
+/// Values of a tensor, from the function of its coordinates, outermost first.
+fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
+    let count = sizes.iter().product();
+    let mut all = Vec::with_capacity(count);
+    let mut at = [0; N];
+    for _ in 0..count {
+        all.push(value(at));
+        for k in (0..N).rev() {
+            at[k] += 1;
+            if at[k] < sizes[k] {
+                break;
+            }
+            at[k] = 0;
+        }
+    }
+    all
+}
+
+/// The row of `q`, `k` or `v` that is element `d` of head `a`: 0 to 2 of them, and the number of its row.
+///
+/// Heads are in the order `J, K`. In a head the even elements of two rotary pairs stand before their odd ones.
+fn row(a: usize, d: usize) -> (usize, usize) {
+    let (j, k) = (a / K::SIZE, a % K::SIZE);
+    let turned = d / 4 * 4 + d % 2 * 2 + d / 2 % 2;
+    match j {
+        0..3 => (0, (3 * k + j) * HEAD + turned),
+        3 => (1, k * HEAD + turned),
+        _ => (2, k * HEAD + d),
+    }
+}
+
+/// A matrix whose columns are multiplied by the factors of the norm in front of it.
+fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
+    let values = matrix.to_f32();
+    values.iter().enumerate().map(|(k, value)| bf16::from_f32(value * norm[k % norm.len()])).collect()
+}
+
+async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
+    let [q, k, v] = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
+    let values = tensor([15, 16, 72, 4, 8], |[a, d, e, d0, e0]| {
+        let (which, row) = row(a, 4 * d + d0);
+        [&q, &k, &v][which][row * HIDDEN + 8 * e + e0]
+    });
+    let q = HostTensor::<bf16, m![A, D / 4, E / 8, D % 4, E % 8]>::from_slice(&values);
+    let o: Vec<bf16> = scaled(&layer.o, &[1.0]);
+    let values = tensor([72, 144, 8, 4], |[x, n, x0, n0]| o[(8 * x + x0) * HIDDEN + 4 * n + n0]);
+    let o = HostTensor::<bf16, m![X / 72, X / 8 % 9, N / 4, X % 8, N % 4]>::from_slice(&values);
+    let gate_up = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
+    let values = tensor([2, 192, 2, 72, 4, 8], |[c, f, g, e, f0, e0]| {
+        gate_up[g][(768 * c + 4 * f + f0) * HIDDEN + 8 * e + e0]
+    });
+    let g = HostTensor::<bf16, m![C, F / 4, G, E / 8, F % 4, E % 8]>::from_slice(&values);
+    let down = scaled(&layer.down, &[1.0]);
+    let values = tensor([2, 72, 192, 8, 4], |[c, x, f, x0, f0]| {
+        down[(8 * x + x0) * GATE + 768 * c + 4 * f + f0]
+    });
+    let d = HostTensor::<bf16, m![C, X / 72, X / 8 % 9, F / 4, X % 8, F % 4]>::from_slice(&values);
+    let dma = &mut ctx.pdma;
+    Layer {
+        q: q.to_hbm(dma, AUTO).await,
+        o: o.to_hbm(dma, AUTO).await,
+        g: g.to_hbm(dma, AUTO).await,
+        d: d.to_hbm(dma, AUTO).await,
+    }
+}
+
+/// Rotary factors: pair `i` of a head turns by `position / base^(2 i / 64)`. Scores are products over √64, which is in the
+/// factors of the queries; values are not turned.
+fn rotary() -> Vec<f32> {
+    tensor([R::SIZE, 5, 3, 16, 2, 2, 2], |[position, j, _, o, from, to, pair]| {
+        let exponent = 2.0 * (2 * o + pair) as f64 / HEAD as f64;
+        let angle = position as f64 / f64::from(ROTARY_BASE).powf(exponent);
+        let (sine, cosine) = if j < 4 { angle.sin_cos() } else { (0.0, 1.0) };
+        let factor = match (from, to) {
+            (0, 1) => sine,
+            (1, 0) => -sine,
+            _ => cosine,
+        };
+        (if j < 3 { factor / 8.0 } else { factor }) as f32
+    })
+}
+
+/// Numbers of positions: see [`Positions`](super::attention::Positions).
+fn positions() -> Vec<f32> {
+    tensor([256, 9, 2], |[slice, slot, _]| match (slot, slice) {
+        (0, 0) => -1.0,
+        (0, _) => 1e6,
+        _ => (256 * (slot - 1) + slice) as f32,
+    })
+}
+
+/// Uploads the network.
+pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
+    let mut layers = Vec::new();
+    for own in &weights.layers {
+        layers.push(layer(ctx, own).await);
+    }
+    let rows: Vec<bf16> = weights.embedding.to_f32().into_iter().map(bf16::from_f32).collect();
+    let embedding = HostTensor::<bf16, m![B, X]>::from_slice(&rows).to_hbm(&mut ctx.pdma, AUTO).await;
+    let rows = scaled(&weights.embedding, &weights.output_norm);
+    let values = tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
+    let vocabulary = HostTensor::<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>::from_slice(&values);
+    let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
+    // The second place of each number is padding.
+    let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
+    let positions: Hbm<f32, m![S, W, I]> = positions.to_hbm(&mut ctx.pdma, AUTO).await;
+    Network {
+        embedding,
+        layers,
+        vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await,
+        rotary: rotary.to_hbm(&mut ctx.pdma, AUTO).await,
+        positions,
+    }
+}

@@ -1,0 +1,97 @@
+//! The vector of a token: in two bf16, to all slices, and its norm.
+
+use super::layout::*;
+use crate::config::EPSILON;
+use furiosa_visa_std::prelude::*;
+
+/// The vector of the token in DM.
+pub type Vector = Dm<f32, XSlice, m![X % 8]>;
+/// A vector in the register file of every slice, in two bf16.
+pub type Gathered<Slice> = Trf<Slice, m![E / 72, E / 8 % 9 # 32, H, E % 8]>;
+
+/// Bits of an f32 that a bf16 has, too.
+const UPPER: f32 = f32::from_bits(0xffff_0000);
+/// The sign of an f32.
+const SIGN: f32 = f32::from_bits(0x8000_0000);
+
+/// Makes of a stream with `H` two halves of each number, at 8 lanes: `H = 0` keeps the upper bits, `H = 1` gets what is
+/// left.
+macro_rules! halves {
+    ($stream:expr) => {
+        $stream
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
+            .vector_stash()
+            .vector_logic(LogicBinaryOpF32::BitAnd, $crate::chip::vector::upper())
+            .vector_logic(LogicBinaryOpF32::BitXor, ($crate::chip::vector::sign(), GroupId::One))
+            .vector_clip(ClipBinaryOpF32::Add, (Stash, GroupId::One))
+            .vector_final()
+    };
+}
+pub(super) use halves;
+
+/// Bits of an f32 that a bf16 has, too.
+pub(super) const fn upper() -> f32 {
+    UPPER
+}
+
+/// The sign of an f32.
+pub(super) const fn sign() -> f32 {
+    SIGN
+}
+
+/// `x` in two bf16.
+#[track_caller]
+pub fn split(ctx: &mut Context, x: &Vector) -> Dm<bf16, XSlice, m![H, X % 8]> {
+    let stream = (ctx.main.begin(x.view()).fetch::<f32, m![H], m![X % 8]>()).collect::<m![H], m![X % 8]>();
+    halves!(stream).cast::<bf16, m![X % 8 # 16]>().commit(AUTO)
+}
+
+/// Sends the parts of a vector round all slices, into the register file of each.
+#[track_caller]
+pub fn gather<Slice: M>(
+    ctx: &mut Context,
+    x: Dm<bf16, XSlice, m![H, X % 8]>,
+    half: TrfAddress,
+) -> Gathered<Slice> {
+    let x: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
+    (ctx.sub.begin(x.view()).fetch::<bf16, m![1], m![H, E % 8]>())
+        .switch_to::<Slice, ESlice>()
+        .collect::<ESlice, m![H, E % 8]>()
+        .to_trf(half)
+}
+
+/// `1 / √(mean of x² + ε)`, in every slice.
+#[track_caller]
+pub fn norm(ctx: &mut Context, x: &Vector) -> Vrf<m![Y], m![1]> {
+    let mean: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
+        .collect::<m![1], m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+        .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
+        .vector_final()
+        .commit(AUTO);
+    let root: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
+        .collect::<m![1], m![1 # 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![1 # 4]>()
+        .vector_fp_binary(FpBinaryOp::AddF, EPSILON)
+        .vector_fp_unary(FpUnaryOp::Sqrt)
+        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), 1.0)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_final()
+        .commit(AUTO);
+    (ctx.sub.begin(root.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>()).to_vrf(AUTO)
+}
+
+/// `x` as an operand, to be added to what a part of the layer makes of it.
+#[track_caller]
+pub fn operand(ctx: &mut Context, x: &Vector) -> Vrf<XSlice, m![X % 8]> {
+    (ctx.sub.begin(x.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).to_vrf(AUTO)
+}
