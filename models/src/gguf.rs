@@ -3,9 +3,7 @@
 //! All that the header says is compared with what the network must have before any tensor is read, so that memory is allocated
 //! by known sizes alone. The header is read by a crate that limits what it allocates by what the file holds.
 
-use crate::config::{
-    EPSILON, GATE, HEAD, HEADS, HIDDEN, KEY_VALUE_HEADS, LAYERS, ROTARY_BASE, VOCABULARY,
-};
+use crate::config::{EPSILON, GATE, HEAD, HEADS, HIDDEN, KEY_VALUE_HEADS, LAYERS, ROTARY_BASE, VOCABULARY};
 use crate::matrix::{BlockQ4_1, BlockQ8_0, Matrix, Storage};
 use crate::refusal::{Refusal, shown};
 use crate::weights::{Layer, Weights};
@@ -23,8 +21,7 @@ const MAX_HEADER_BYTES: usize = 64 << 20;
 const EDIT: &str = "give the file that `models/fetch.sh` fetches";
 
 /// Names of a layer's matrices in a file, in the order of [`Layer::SHAPES`].
-const MATRICES: [&str; 7] =
-    ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
+const MATRICES: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
 /// Names of a layer's norms.
 const NORMS: [&str; 2] = ["attn_norm", "ffn_norm"];
@@ -112,12 +109,11 @@ impl<R: Read + Seek> Gguf<R> {
         let header = GGUFHeader::read_from(&mut reader).map_err(|error| broken("the header", &error))?;
         header.validate_comprehensive().map_err(|error| broken("the header", &error))?;
         let limit = MAX_HEADER_BYTES;
-        let metadata =
-            Metadata::read_from_with_limits(&mut reader, header.metadata_kv_count, limit, limit)
-                .map_err(|error| broken("the table of keys", &error))?;
-        let alignment =
-            metadata.tensor_alignment().map_err(|error| broken("`general.alignment`", &error))?;
-        let layers = check_keys(&metadata).map_err(|message| Refusal(format!("`{name}`: {message}; {EDIT}")))?;
+        let metadata = Metadata::read_from_with_limits(&mut reader, header.metadata_kv_count, limit, limit)
+            .map_err(|error| broken("the table of keys", &error))?;
+        let alignment = metadata.tensor_alignment().map_err(|error| broken("`general.alignment`", &error))?;
+        let layers =
+            check_keys(&metadata).map_err(|message| Refusal(format!("`{name}`: {message}; {EDIT}")))?;
 
         let mut tensors = BTreeMap::new();
         for _ in 0..header.tensor_count {
@@ -155,7 +151,9 @@ impl<R: Read + Seek> Gguf<R> {
     pub fn weights(&mut self, layers: usize) -> Result<Weights, Refusal> {
         if layers > self.layers {
             let (name, has) = (&self.name, self.layers);
-            return Err(format!("`{name}` has {has} layers, and {layers} are asked for; ask for {has}").into());
+            return Err(
+                format!("`{name}` has {has} layers, and {layers} are asked for; ask for {has}").into()
+            );
         }
         let embedding = self.matrix(EMBEDDING, VOCABULARY, HIDDEN)?;
         let layers = (0..layers).map(|layer| self.layer(layer)).collect::<Result<_, _>>()?;
@@ -200,7 +198,8 @@ impl<R: Read + Seek> Gguf<R> {
             (Storage::Q8_0(blocks), wrong)
         } else {
             let blocks: Vec<BlockQ4_1> = bytes.as_chunks().0.iter().map(BlockQ4_1::from_bytes).collect();
-            let wrong = blocks.iter().position(|block| !(block.scale.is_finite() && block.minimum.is_finite()));
+            let wrong =
+                blocks.iter().position(|block| !(block.scale.is_finite() && block.minimum.is_finite()));
             (Storage::Q4_1(blocks), wrong)
         };
         self.check_finite(tensor, "scale or minimum of block", wrong)?;
@@ -230,7 +229,8 @@ fn name_at(reader: &mut (impl Read + Seek), start: u64) -> Option<String> {
     reader.seek(SeekFrom::Start(start)).ok()?;
     let mut length = [0; 8];
     reader.read_exact(&mut length).ok()?;
-    let length = usize::try_from(u64::from_le_bytes(length)).ok().filter(|length| (1..=64).contains(length))?;
+    let length =
+        usize::try_from(u64::from_le_bytes(length)).ok().filter(|length| (1..=64).contains(length))?;
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes).ok()?;
     String::from_utf8(bytes).ok().filter(|name| !name.contains(char::is_control))
@@ -302,7 +302,8 @@ fn check_tensors(
         let Some(tensor) = tensors.get(&name) else {
             return Err(format!("`{name}` is missing; it must have {must}"));
         };
-        let given = GGUFTensorType::from_u32(tensor.tensor_type).map_err(|error| format!("`{name}`: {error}"))?;
+        let given =
+            GGUFTensorType::from_u32(tensor.tensor_type).map_err(|error| format!("`{name}`: {error}"))?;
         let found = match *tensor.dimensions {
             [columns] => Form { dtype: given, rows: 1, columns },
             [columns, rows] => Form { dtype: given, rows, columns },

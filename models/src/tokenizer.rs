@@ -26,8 +26,6 @@ pub struct Vocabulary {
     pub special: Vec<bool>,
     /// Pairs of tokens that are merged, the first ones first: both, with a space between them.
     pub merges: Vec<String>,
-    /// The token that ends a text.
-    pub end: u32,
 }
 
 /// Both directions between text and tokens.
@@ -36,7 +34,6 @@ pub struct Tokenizer {
     encoder: Encoder,
     /// Bytes of each token; none of a special one.
     bytes: Vec<Vec<u8>>,
-    end: u32,
 }
 
 impl Vocabulary {
@@ -53,22 +50,22 @@ impl Vocabulary {
                 return Err(format!("`{key}` is {found}; it must be `{must}`; {EDIT}").into());
             }
         }
-        let tokens = array(file, "tokenizer.ggml.tokens", "texts", |value| value.as_str().map(str::to_string))?;
+        let tokens =
+            array(file, "tokenizer.ggml.tokens", "texts", |value| value.as_str().map(str::to_string))?;
         let types = array(file, "tokenizer.ggml.token_type", "numbers of 32 bits", |value| match value {
             MetadataValue::I32(value) => Some(*value),
             _ => None,
         })?;
-        let merges = array(file, "tokenizer.ggml.merges", "texts", |value| value.as_str().map(str::to_string))?;
-        let key = "tokenizer.ggml.eos_token_id";
-        let end = file.value(key).and_then(MetadataValue::as_u64).and_then(|end| u32::try_from(end).ok());
-        let Some(end) = end else {
-            return Err(format!("`{key}` is missing, or is no token; {EDIT}").into());
-        };
+        let merges =
+            array(file, "tokenizer.ggml.merges", "texts", |value| value.as_str().map(str::to_string))?;
         // Type 1 is a token of bytes, and 3 one of control.
         if let Some((token, kind)) = types.iter().enumerate().find(|(_, kind)| !matches!(kind, 1 | 3)) {
-            return Err(format!("`tokenizer.ggml.token_type` of token {token} is {kind}; it must be 1 or 3; {EDIT}").into());
+            return Err(format!(
+                "`tokenizer.ggml.token_type` of token {token} is {kind}; it must be 1 or 3; {EDIT}"
+            )
+            .into());
         }
-        Ok(Self { tokens, special: types.iter().map(|kind| *kind == 3).collect(), merges, end })
+        Ok(Self { tokens, special: types.iter().map(|kind| *kind == 3).collect(), merges })
     }
 }
 
@@ -93,20 +90,23 @@ impl Tokenizer {
     /// If tables have different lengths, if a token occurs twice, if a merge names no tokens, or if a token has a character that is
     /// no byte.
     pub fn new(vocabulary: Vocabulary) -> Result<Self, Refusal> {
-        let Vocabulary { tokens, special, merges, end } = vocabulary;
+        let Vocabulary { tokens, special, merges } = vocabulary;
         let (count, kinds) = (tokens.len(), special.len());
         if count != kinds {
-            return Err(format!("the vocabulary has {count} tokens and {kinds} types of tokens; {EDIT}").into());
-        }
-        if end as usize >= count {
-            return Err(format!("token {end} ends a text, but the vocabulary has {count} tokens; {EDIT}").into());
+            return Err(
+                format!("the vocabulary has {count} tokens and {kinds} types of tokens; {EDIT}").into()
+            );
         }
         let mut bytes = Vec::with_capacity(count);
         for (id, (token, special)) in tokens.iter().zip(&special).enumerate() {
-            let own: Option<Vec<u8>> = if *special { Some(Vec::new()) } else { token.chars().map(byte).collect() };
+            let own: Option<Vec<u8>> =
+                if *special { Some(Vec::new()) } else { token.chars().map(byte).collect() };
             let Some(own) = own else {
                 let token = shown(token);
-                return Err(format!("token {id}, `{token}`, has a character that stands for no byte; {EDIT}").into());
+                return Err(format!(
+                    "token {id}, `{token}`, has a character that stands for no byte; {EDIT}"
+                )
+                .into());
             };
             bytes.push(own);
         }
@@ -119,14 +119,15 @@ impl Tokenizer {
         }
         let pairs = pairs(&merges, &ids)?;
         let model = BPE::builder().vocab_and_merges(ids, pairs).build();
-        let model = model.map_err(|error| Refusal(format!("the merges do not fit the tokens: {error}; {EDIT}")))?;
+        let model =
+            model.map_err(|error| Refusal(format!("the merges do not fit the tokens: {error}; {EDIT}")))?;
         let mut encoder = Encoder::new(model);
         let digits = PreTokenizerWrapper::Digits(Digits::new(true));
         let words = PreTokenizerWrapper::ByteLevel(ByteLevel::new(false, false, true));
         encoder.with_pre_tokenizer(Some(Sequence::new(vec![digits, words])));
         let names = tokens.into_iter().zip(special).filter(|(_, special)| *special);
         encoder.add_special_tokens(names.map(|(name, _)| AddedToken::from(name, true)))?;
-        Ok(Self { encoder, bytes, end })
+        Ok(Self { encoder, bytes })
     }
 
     /// Tokens of a text. Names of special tokens are those tokens.
@@ -173,11 +174,6 @@ impl Tokenizer {
     pub fn count(&self) -> usize {
         self.bytes.len()
     }
-
-    /// The token that ends a text.
-    pub fn end(&self) -> u32 {
-        self.end
-    }
 }
 
 /// Both tokens of each merge.
@@ -205,7 +201,9 @@ fn byte(character: char) -> Option<u8> {
     let is_visible = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     match u8::try_from(character) {
         Ok(byte) => Some(byte).filter(|byte| is_visible(*byte)),
-        Err(_) => (0..=255).filter(|byte| !is_visible(*byte)).nth(usize::try_from(character as u32 - 256).ok()?),
+        Err(_) => {
+            (0..=255).filter(|byte| !is_visible(*byte)).nth(usize::try_from(character as u32 - 256).ok()?)
+        }
     }
 }
 
@@ -251,10 +249,11 @@ mod tests {
     fn vocabulary() -> Vocabulary {
         let mut tokens: Vec<String> = ["<|end|>", "<|start|>"].map(str::to_string).to_vec();
         tokens.extend((0..512).filter_map(char::from_u32).filter(|c| byte(*c).is_some()).map(String::from));
-        let merges = ["h e", "l l", "he ll", "hell o", "Ġ h", "Ġ 1", "1 9", "Ġ Ġ", "Ã ¤"].map(str::to_string).to_vec();
+        let merges =
+            ["h e", "l l", "he ll", "hell o", "Ġ h", "Ġ 1", "1 9", "Ġ Ġ", "Ã ¤"].map(str::to_string).to_vec();
         tokens.extend(merges.iter().map(|merge| merge.replace(' ', "")));
         let special = (0..tokens.len()).map(|token| token < 2).collect();
-        Vocabulary { tokens, special, merges, end: 0 }
+        Vocabulary { tokens, special, merges }
     }
 
     fn words(text: &str) -> Vec<String> {
@@ -272,7 +271,10 @@ mod tests {
             }
         }
         assert_eq!(seen, [true; 256]);
-        assert_eq!([byte('A'), byte('Ġ'), byte('Ċ'), byte('Ń')], [Some(b'A'), Some(b' '), Some(b'\n'), Some(0xad)]);
+        assert_eq!(
+            [byte('A'), byte('Ġ'), byte('Ċ'), byte('Ń')],
+            [Some(b'A'), Some(b' '), Some(b'\n'), Some(0xad)]
+        );
     }
 
     #[test]
@@ -304,7 +306,10 @@ mod tests {
     fn characters_are_printed_when_they_are_complete() {
         let mut decoder = Decoder::default();
         let [a, b, c, d] = *"🙂".as_bytes() else { panic!("the character has four bytes") };
-        assert_eq!([decoder.push(&[b'x', a]), decoder.push(&[b, c]), decoder.push(&[d, b'y'])], ["x", "", "🙂y"]);
+        assert_eq!(
+            [decoder.push(&[b'x', a]), decoder.push(&[b, c]), decoder.push(&[d, b'y'])],
+            ["x", "", "🙂y"]
+        );
         assert_eq!(decoder.end(), "");
         // A byte that begins no character, a character that another one cuts, and the end of the text in one.
         assert_eq!(decoder.push(&[0xff, b'a', a, b, b'b', a]), "\u{fffd}a\u{fffd}b");
@@ -321,18 +326,24 @@ mod tests {
     fn vocabularies_that_do_not_fit_are_refused() {
         for (message, expected) in [
             (refused(|all| all.special.truncate(9)), "the vocabulary has 267 tokens and 9 types of tokens"),
-            (refused(|all| all.end = 267), "token 267 ends a text, but the vocabulary has 267 tokens"),
-            (refused(|all| all.tokens[3] = "a b".into()), "token 3, `a b`, has a character that stands for no byte"),
+            (
+                refused(|all| all.tokens[3] = "a b".into()),
+                "token 3, `a b`, has a character that stands for no byte",
+            ),
             (refused(|all| all.tokens[9] = all.tokens[8].clone()), "is both token 8 and token 9"),
-            (refused(|all| all.merges[1] = "he".into()), "merge 1 is `he`; it must be two tokens with a space between"),
+            (
+                refused(|all| all.merges[1] = "he".into()),
+                "merge 1 is `he`; it must be two tokens with a space between",
+            ),
             (refused(|all| all.merges[1] = "x hello".into()), "merge 1 is `x hello`; it must be two tokens"),
-            (refused(|all| all.merges[1] = "hello hello".into()), "merge 1 is `hello hello`; it must be two tokens"),
+            (
+                refused(|all| all.merges[1] = "hello hello".into()),
+                "merge 1 is `hello hello`; it must be two tokens",
+            ),
         ] {
             assert!(message.contains(expected), "{message}");
             assert!(message.ends_with(EDIT), "{message}");
         }
-        let none: fn(&mut Vocabulary) = |all| *all = Vocabulary::default();
-        assert!(refused(none).starts_with("token 0 ends a text, but the vocabulary has 0 tokens"));
     }
 
     #[test]
