@@ -57,21 +57,21 @@ impl Layer {
 const CODE_SPREAD: f32 = 4.6098;
 
 impl Weights {
-    /// Random weights with the types and shapes of a file's. Sums of products are as large as their inputs, and what the layers
-    /// add to a token's vector is about as large as that of the embedding.
+    /// Random weights with the types and shapes of a file's. Sums of products are as large as their inputs. What the layers
+    /// add to a token's vector is near 1, ten times as large as its embedding, so that the next token depends on all of them.
     pub fn synthetic(layers: usize, seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let residual = (2.0 * layers.max(1) as f32).sqrt().recip();
         let layers = (0..layers).map(|_| synthetic_layer(&mut random, residual)).collect();
         let blocks = (0..VOCABULARY * HIDDEN / BLOCK).map(|_| {
-            let scale = f16::from_f32(random.random_range(0.5..1.5) / 73.0);
+            let scale = f16::from_f32(random.random_range(0.5..1.5) / 730.0);
             let mut bytes = [0; BLOCK];
             random.fill(&mut bytes);
             BlockQ8_0 { scale, codes: bytes.map(|byte| i8::from_le_bytes([byte]).max(-127)) }
         });
         let storage = Storage::Q8_0(blocks.collect());
         let embedding = Matrix { rows: VOCABULARY, columns: HIDDEN, storage };
-        let output_norm = synthetic_norm(&mut random, 0.1);
+        let output_norm = synthetic_norm(&mut random);
         Self { embedding, layers, output_norm }
     }
 }
@@ -86,12 +86,12 @@ fn synthetic_layer(random: &mut SmallRng, residual: f32) -> Layer {
     let o = matrix(3, 2.0 * residual);
     let [gate, up] = [4, 5].map(|at| matrix(at, 1.0));
     let down = matrix(6, 2.0 * residual);
-    let [attn_norm, ffn_norm] = [(); 2].map(|()| synthetic_norm(random, 1.0));
+    let [attn_norm, ffn_norm] = [(); 2].map(|()| synthetic_norm(random));
     Layer { attn_norm, q, k, v, o, ffn_norm, gate, up, down }
 }
 
-fn synthetic_norm(random: &mut SmallRng, size: f32) -> Vec<f32> {
-    (0..HIDDEN).map(|_| size * random.random_range(0.75..1.25)).collect()
+fn synthetic_norm(random: &mut SmallRng) -> Vec<f32> {
+    (0..HIDDEN).map(|_| random.random_range(0.75..1.25)).collect()
 }
 
 /// A matrix whose products with a vector of elements near 1 are near `size`.
