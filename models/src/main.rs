@@ -1,5 +1,6 @@
 //! `furiosa-visa-models`: text of a language model that the simulated chip computes.
 
+use furiosa_visa_models::chip::network::ChipModel;
 use furiosa_visa_models::command::{Streams, run};
 use std::io::{stderr, stdin, stdout};
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ fn main() -> ExitCode {
     let (mut input, mut output, mut errors) = (stdin().lock(), stdout().lock(), stderr().lock());
     let mut streams = Streams { input: &mut input, output: &mut output, errors: &mut errors };
     let arguments = std::env::args_os().skip(1);
-    ExitCode::from(run(arguments, &mut streams, |_, _| {
-        Err("this build has no kernels of the chip; add `--reference`".into())
+    ExitCode::from(run(arguments, &mut streams, |weights, settings| {
+        Ok(Box::new(ChipModel::new(weights, settings.shapes_only)))
     }))
 }

@@ -130,7 +130,7 @@ pub fn mask<Of: Reach>(ctx: &mut Context, positions: &Positions, position: usize
     let positions = positions.view();
     let positions = positions.tile::<m![I], 1, m![W, 1 # 2]>(0);
     let mask: Dm<f32, m![S], m![{ Of::Slots }, 1 # 2]> =
-        (ctx.main.begin(positions.tile::<m![W], 2, m![W = 2 # 9, 1 # 2]>(0)).fetch::<f32, Of::Slots, m![1 # 2]>())
+        (ctx.main.begin(Of::first(&positions)).fetch::<f32, Of::Slots, m![1 # 2]>())
             .collect::<Of::Slots, m![1 # 8]>()
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)

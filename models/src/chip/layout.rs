@@ -89,6 +89,13 @@ pub trait Reach {
     type Slots: M;
     /// One of them, as a tile.
     type Slot: M;
+    /// The first ones of all slots.
+    type First: M;
+
+    /// The tile of the first slots.
+    fn first<'l>(
+        all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
+    ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]>;
 }
 
 /// `PAGES` pages.
@@ -101,6 +108,14 @@ macro_rules! reach {
                 const PAGES: usize = $pages;
                 type Slots = m![W = $slots];
                 type Slot = m![1 # $slots];
+                type First = m![W = $slots # 9];
+
+                #[track_caller]
+                fn first<'l>(
+                    all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
+                ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]> {
+                    all.tile::<m![W], $slots, m![{ Self::First }, 1 # 2]>(0)
+                }
             }
         )*
     };

@@ -8,10 +8,13 @@
 //! | [`feed_forward`] | gate, up and down |
 //! | [`vocabulary`] | a token's row of the embedding, and the logits |
 //! | [`token`] | the kernel: one token through all layers |
+//! | [`prepare`] | weights and tables, uploaded |
+//! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 
 pub mod attention;
 pub mod feed_forward;
 pub mod layout;
+pub mod network;
 pub mod prepare;
 pub mod token;
 pub mod vector;

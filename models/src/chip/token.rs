@@ -106,31 +106,65 @@ fn layers<Of: Reach>(
     (x, kept)
 }
 
-/// Keys and values of a token, and the logits of the next one.
+/// A token through all layers. Returns the logits of the next one, if they are wanted.
 fn token<Of: Reach>(
     ctx: &mut Context,
     network: &Network,
-    pages: [&Page; 8],
+    (before, own): (&[Page], &mut Page),
     place: (usize, usize),
-) -> (Kept, Hbm<f32, m![C, V]>) {
+    wanted: bool,
+) -> Option<Hbm<f32, m![C, V]>> {
+    let pages = core::array::from_fn(|number| before.get(number).unwrap_or(own));
     let (x, kept) = layers::<Of>(ctx, network, pages, place);
-    let weights: VInDm = network.vocabulary.to_dm(&mut ctx.tdma, AUTO);
-    let halves = vector::split(ctx, &x);
-    let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let norm = vector::norm(ctx, &x);
-    let logits = vocabulary::logits(ctx, &weights, &gathered, &norm);
-    (kept, logits.to_hbm(&mut ctx.tdma, AUTO))
+    let logits = wanted.then(|| {
+        let weights: VInDm = network.vocabulary.to_dm(&mut ctx.tdma, AUTO);
+        let halves = vector::split(ctx, &x);
+        let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+        let norm = vector::norm(ctx, &x);
+        vocabulary::logits(ctx, &weights, &gathered, &norm)
+    });
+    attention::store(ctx, &kept, own, place.1);
+    logits.map(|logits| logits.to_hbm(&mut ctx.tdma, AUTO))
 }
 
-/// A token that reads one page.
-#[device(chip = 1)]
-pub fn token_1(
+macro_rules! kernels {
+    ($($name:ident $pages:literal),*) => {
+        $(
+            #[doc = concat!("A token that reads ", $pages, " pages.")]
+            #[device(chip = 1)]
+            pub fn $name(
+                ctx: &mut Context,
+                network: &Network,
+                before: &[Page],
+                own: &mut Page,
+                place: (usize, usize),
+                wanted: bool,
+            ) -> Option<Hbm<f32, m![C, V]>> {
+                token::<Pages<$pages>>(ctx, network, (before, own), place, wanted)
+            }
+        )*
+    };
+}
+
+kernels!(token_1 1, token_2 2, token_4 4, token_8 8);
+
+/// Launches the kernel that reads all pages of the text. The last page gets the token.
+///
+/// # Panics
+/// If there is no page, or there are more than 8.
+pub async fn launch_token(
     ctx: &mut Context,
     network: &Network,
-    page: &mut Page,
+    pages: &mut [Page],
     place: (usize, usize),
-) -> Hbm<f32, m![C, V]> {
-    let (kept, logits) = token::<Pages<1>>(ctx, network, [&*page; 8], place);
-    attention::store(ctx, &kept, page, place.1);
-    logits
+    wanted: bool,
+) -> Option<Hbm<f32, m![C, V]>> {
+    let (own, before) = pages.split_last_mut().expect("the token has a page");
+    let before = &*before;
+    match before.len() {
+        0 => launch(token_1, (ctx, network, before, own, place, wanted)).await,
+        1 => launch(token_2, (ctx, network, before, own, place, wanted)).await,
+        2..4 => launch(token_4, (ctx, network, before, own, place, wanted)).await,
+        _ => launch(token_8, (ctx, network, before, own, place, wanted)).await,
+    }
 }
