@@ -60,9 +60,8 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     });
     let g = HostTensor::<bf16, m![C, F / 4, G, E / 8, F % 4, E % 8]>::from_slice(&values);
     let down = scaled(&layer.down, &[1.0]);
-    let values = tensor([2, 72, 192, 8, 4], |[c, x, f, x0, f0]| {
-        down[(8 * x + x0) * GATE + 768 * c + 4 * f + f0]
-    });
+    let values =
+        tensor([2, 72, 192, 8, 4], |[c, x, f, x0, f0]| down[(8 * x + x0) * GATE + 768 * c + 4 * f + f0]);
     let d = HostTensor::<bf16, m![C, X / 72, X / 8 % 9, F / 4, X % 8, F % 4]>::from_slice(&values);
     let dma = &mut ctx.pdma;
     Layer {
@@ -107,7 +106,8 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
     let rows: Vec<bf16> = weights.embedding.to_f32().into_iter().map(bf16::from_f32).collect();
     let embedding = HostTensor::<bf16, m![B, X]>::from_slice(&rows).to_hbm(&mut ctx.pdma, AUTO).await;
     let rows = scaled(&weights.embedding, &weights.output_norm);
-    let values = tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
+    let values =
+        tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
     let vocabulary = HostTensor::<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>::from_slice(&values);
     let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
     // The second place of each number is padding.

@@ -259,13 +259,15 @@ impl Pass<'_> {
     fn places_read(&self) -> Option<PlacesRead> {
         let mut weights = Vec::new();
         if let Some(contraction) = &self.command.contraction {
-            let (region, config) = (&contraction.trf, &contraction.trf_config);
-            let read_bytes = (config.packet_size * region.element.bits()).div_ceil(8);
-            let first = usize::try_from(config.first()).ok()?;
-            // Bytes behind a row are padding.
-            let end = (config.last() as usize + read_bytes).min(region.row_bytes());
-            let bytes = first.min(end)..end;
-            weights = (0..region.rows).flat_map(|row| region.pieces(row, bytes.clone())).collect();
+            let region = &contraction.trf;
+            usize::try_from(contraction.trf_config.first()).ok()?;
+            for read in self.contraction.iter().flat_map(|plan| plan.read()) {
+                let [start, end] = [read.start, read.end].map(|element| element * region.element.bits());
+                // Bytes behind a row are padding.
+                let end = end.div_ceil(8).min(region.row_bytes());
+                let bytes = (start / 8).min(end)..end;
+                weights.extend((0..region.rows).flat_map(|row| region.pieces(row, bytes.clone())));
+            }
         }
         let config = &self.command.fetch.config;
         let first = usize::try_from(config.first()).ok()?;

@@ -174,7 +174,7 @@ impl Row {
     }
 
     /// Appends `len` elements without values and returns the number of the first one.
-    pub(super) fn lengthen(&mut self, len: usize) -> usize {
+    pub(crate) fn lengthen(&mut self, len: usize) -> usize {
         if !self.flags.is_empty() {
             self.flags.resize(self.len + len, true);
         }
@@ -365,11 +365,18 @@ impl Row {
             if self.flags.is_empty() {
                 initialised.set(start..start + taken);
             } else {
-                for k in 0..taken {
-                    match self.flags[(from + k) / size] {
-                        true => initialised.set(start + k..start + k + 1),
-                        false => initialised.clear(start + k..start + k + 1),
+                let mut k = 0;
+                while k < taken {
+                    // Elements with the same flag.
+                    let element = (from + k) / size;
+                    let flag = self.flags[element];
+                    let alike = self.flags[element..].iter().position(|&other| other != flag);
+                    let end = alike.map_or(taken, |alike| ((element + alike) * size - from).min(taken));
+                    match flag {
+                        true => initialised.set(start + k..start + end),
+                        false => initialised.clear(start + k..start + end),
                     }
+                    k = end;
                 }
             }
             address += taken as u64;

@@ -71,6 +71,8 @@ pub(crate) struct ContractionPlan {
     is_in_place: bool,
     /// Elements per row that steps reach.
     reach: usize,
+    /// Elements of a row that steps read, in their order.
+    read: Vec<Range<usize>>,
     /// Places where padding is summed with elements.
     summed: Summed,
     options: PaddingOptions,
@@ -135,7 +137,27 @@ impl Sums {
     }
 }
 
+/// The elements of reads of `len` elements each, without overlaps, in their order.
+fn joined(starts: &[usize], len: usize) -> Vec<Range<usize>> {
+    let mut starts = starts.to_vec();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for start in starts {
+        match joined.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(start + len),
+            _ => joined.push(start..start + len),
+        }
+    }
+    joined
+}
+
 impl ContractionPlan {
+    /// Elements of a row of the register file that steps read.
+    pub(crate) fn read(&self) -> &[Range<usize>] {
+        &self.read
+    }
+
     /// Prepares a contraction of a stream. Kernels take both sides in one type.
     pub(crate) fn new(
         command: &Contraction,
@@ -192,6 +214,7 @@ impl ContractionPlan {
             is_in_place: false,
             steps,
             padding,
+            read: joined(&reads, period),
             reads,
             reach,
             summed: Summed::Nowhere,
@@ -225,6 +248,7 @@ impl ContractionPlan {
         buffers.summed = self.summed_in(at);
         let padding = buffers.summed.is_some();
         let wanted = Wanted {
+            read: &self.read,
             reach: self.reach,
             lanes: !self.stream_live.is_always() || padding,
             padding,

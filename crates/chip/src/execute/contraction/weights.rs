@@ -6,6 +6,8 @@ use super::tree::Lanes;
 use super::widen::{to_floats, widen};
 use crate::memory::row::{Line, Row};
 use crate::memory::{Block, planes, trf};
+use core::ops::Range;
+use core::slice::from_ref;
 use furiosa_visa_rules::command::TrfRegion;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness};
@@ -40,7 +42,9 @@ pub(super) struct Weights {
 
 /// The part of a register file that is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
+    /// Elements of a row that steps read, in their order. What lies between them is never multiplied.
+    pub(super) read: &'a [Range<usize>],
     /// Elements per row that steps reach.
     pub(super) reach: usize,
     /// True if steps may have padding cells for other reasons than the weights.
@@ -62,7 +66,7 @@ impl Weights {
         guard: &LiveRows,
         at: Coordinates,
         kernel: &Kernel,
-        Wanted { reach, lanes, padding, path }: Wanted,
+        Wanted { read, reach, lanes, padding, path }: Wanted<'_>,
     ) {
         let all = region.row_elements;
         self.lanes.clear();
@@ -81,11 +85,22 @@ impl Weights {
             self.unwritten.resize(reach, [true; 8]);
             self.unwritten[..read_elements].fill([false; 8]);
         }
+        let whole = 0..read_elements;
         let mut packed = core::mem::take(&mut self.packed);
         packed.resize_with(region.rows, || Row::new(region.element));
         let mut rows = [None; 8];
         for (row, (packed, bytes)) in packed.iter_mut().zip(&mut rows).enumerate() {
-            let liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
+            let mut liveness = guard.row(&mut [at.chip, at.cluster, at.slice, row, 0], &mut self.live);
+            let all_read_are_live =
+                || read.iter().all(|read| self.live[read.clone()].iter().all(|&live| live));
+            if liveness == Liveness::Some
+                && !padding
+                && read_elements == all
+                && reach == all
+                && all_read_are_live()
+            {
+                liveness = Liveness::All;
+            }
             if liveness == Liveness::Nothing {
                 // The whole row is padding, so its results are not used.
                 continue;
@@ -102,17 +117,31 @@ impl Weights {
             let row_bytes = (read_elements * region.element.bits()).div_ceil(8);
             let mut pieces = region.pieces(row, 0..row_bytes);
             if let (None, Some(piece), None) = (plane, pieces.next(), pieces.next())
-                && trf.all_initialised(piece.clone())
+                && let Some(all_bytes) = trf.bytes().get(piece.clone())
+                && match padding {
+                    true => trf.all_initialised(piece),
+                    false => read.iter().all(|read| {
+                        let [start, end] = [read.start, read.end.min(all)].map(|k| k * region.element.bits());
+                        trf.all_initialised(piece.start + start / 8..piece.start + end.div_ceil(8))
+                    }),
+                }
             {
-                *bytes = Some(&trf.bytes()[piece]);
+                *bytes = Some(all_bytes);
                 continue;
             }
+            let parts = if padding { from_ref(&whole) } else { read };
             let read = |element: ElementType, offset: u64, packed: &mut Row| {
                 packed.clear(element);
-                for run in trf::runs(region, row, 0..read_elements) {
-                    let (position, address) = (run.position as i64, run.address + offset);
-                    packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                for part in parts {
+                    let (start, end) = (part.start.min(read_elements), part.end.min(read_elements));
+                    // Nobody reads what lies between the parts.
+                    packed.lengthen(start - packed.len());
+                    for run in trf::runs(region, row, start..end) {
+                        let (position, address) = (run.position as i64, run.address + offset);
+                        packed.read(trf, Line { unit: 0, address, position, stride: 1, len: run.len });
+                    }
                 }
+                packed.lengthen(read_elements - packed.len());
             };
             match plane {
                 None => read(region.element, 0, packed),
@@ -143,7 +172,7 @@ impl Weights {
         match kernel {
             Kernel::General => {}
             Kernel::Float(shape) => {
-                self.lay_out_floats(path, shape, all, &rows);
+                self.lay_out_floats(path, shape, all, &rows, read);
                 self.find_whole(shape.period);
             }
             Kernel::Integer(shape, layout) => {
@@ -169,20 +198,38 @@ impl Weights {
         self.whole.extend(tiles.map(|tile| tile.iter().all(|mask| *mask == [u32::MAX; 8])));
     }
 
-    fn lay_out_floats(&mut self, path: Path, shape: &Shape, elements: usize, rows: &Rows<'_>) {
+    fn lay_out_floats(
+        &mut self,
+        path: Path,
+        shape: &Shape,
+        elements: usize,
+        rows: &Rows<'_>,
+        read: &[Range<usize>],
+    ) {
         self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
-        if rows.contains(&None) {
-            self.floats.fill([0.0; 8]);
-        }
-        if shape.period >= BLOCK {
-            return path.lay_out_floats(shape.element, rows, &mut self.floats);
-        }
-        for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-            to_floats(shape.element, bytes, elements, &mut self.row);
-            let tiles = self.floats.as_chunks_mut::<BLOCK>().0.iter_mut();
-            for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
-                let weights = weights.iter().cycle();
-                tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
+        for read in read {
+            // Whole tiles of whole blocks.
+            let unit = shape.tile();
+            let [first, end] = [read.start / shape.period, read.end.min(elements).div_ceil(shape.period)];
+            let floats = &mut self.floats[first * unit..end * unit];
+            if rows.contains(&None) {
+                floats.fill([0.0; 8]);
+            }
+            let bytes = shape.element.bits() / 8;
+            let part = first * shape.period * bytes..end * shape.period * bytes;
+            let rows = rows.map(|row| row.map(|row| &row[part.clone()]));
+            if shape.period >= BLOCK {
+                path.lay_out_floats(shape.element, &rows, floats);
+                continue;
+            }
+            let elements = (end - first) * shape.period;
+            for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
+                to_floats(shape.element, bytes, elements, &mut self.row);
+                let tiles = floats.as_chunks_mut::<BLOCK>().0.iter_mut();
+                for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
+                    let weights = weights.iter().cycle();
+                    tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
+                }
             }
         }
     }
