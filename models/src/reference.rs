@@ -185,8 +185,15 @@ fn product(matrix: &Matrix, vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
     (0..vectors.len()).map(|vector| columns.iter().map(|column| column[vector]).collect()).collect()
 }
 
+/// The sum of products of two vectors of a multiple of 8 elements, as 8 sums that a processor adds to at once.
 fn dot(left: &[f32], right: &[f32]) -> f32 {
-    left.iter().zip(right).map(|(left, right)| left * right).sum()
+    let mut sums = [0.0; 8];
+    for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
+        }
+    }
+    sums.iter().sum()
 }
 
 fn add(hidden: &mut [Vec<f32>], results: &[Vec<f32>]) {
