@@ -301,14 +301,14 @@ mod tests {
     #[test]
     fn logits_are_those_of_the_formulas_whatever_the_split() {
         let weights = Weights::synthetic(2, 7);
-        let tokens = [5, 49_151, 5, 17_000];
+        let tokens = [5, 49_151, 5];
         let expected = naive(&weights, &tokens);
         let mut model = Reference::new(&weights);
-        assert_eq!(model.prefill(&tokens[..3], Want::Nothing), Next::Nothing);
-        let Next::Logits(logits) = model.decode(tokens[3], Want::Logits) else {
+        assert_eq!(model.prefill(&tokens[..2], Want::Nothing), Next::Nothing);
+        let Next::Logits(logits) = model.decode(tokens[2], Want::Logits) else {
             panic!("logits were asked for")
         };
-        assert_eq!((model.position(), logits.len()), (4, VOCABULARY));
+        assert_eq!((model.position(), logits.len()), (3, VOCABULARY));
         let spread = expected.iter().map(|logit| logit.abs()).fold(0.0, f64::max);
         assert!((5.0..20.0).contains(&spread), "{spread}");
         for (token, (logit, expected)) in logits.iter().step_by(STEP).zip(&expected).enumerate() {
@@ -322,9 +322,9 @@ mod tests {
         model.clear();
         let mut all = Vec::new();
         model.score(&tokens, &mut |logits| all.push(logits.to_vec()));
-        assert_eq!((all.len(), model.position()), (4, 4));
+        assert_eq!((all.len(), model.position()), (3, 3));
         assert!(
-            all[3].iter().zip(&logits).all(|(scored, logit)| (scored - logit).abs() < 1e-4 * spread as f32)
+            all[2].iter().zip(&logits).all(|(scored, logit)| (scored - logit).abs() < 1e-4 * spread as f32)
         );
         assert!(all[0] != all[2], "the same token at another position");
     }

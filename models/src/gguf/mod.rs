@@ -350,4 +350,4 @@ fn check_overlaps(ranges: &BTreeMap<String, (u64, usize)>) -> Result<(), String>
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

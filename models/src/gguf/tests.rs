@@ -8,10 +8,10 @@ use std::io::Cursor;
 
 /// A value of a header: its type and its bytes.
 #[derive(Clone)]
-struct Value(u32, Vec<u8>);
+pub(crate) struct Value(pub u32, pub Vec<u8>);
 
 impl Value {
-    fn u32(value: u32) -> Self {
+    pub fn u32(value: u32) -> Self {
         Self(4, value.to_le_bytes().to_vec())
     }
 
@@ -19,7 +19,7 @@ impl Value {
         Self(6, value.to_le_bytes().to_vec())
     }
 
-    fn text(value: &str) -> Self {
+    pub fn text(value: &str) -> Self {
         Self(8, text(value))
     }
 }
@@ -35,19 +35,19 @@ struct Tensor {
 
 /// A file with one layer and zeros as data.
 #[derive(Clone)]
-struct Draft {
-    keys: Vec<(&'static str, Value)>,
+pub(crate) struct Draft {
+    pub keys: Vec<(&'static str, Value)>,
     tensors: Vec<Tensor>,
     /// Bytes of data.
     data: u64,
 }
 
-fn text(value: &str) -> Vec<u8> {
+pub(crate) fn text(value: &str) -> Vec<u8> {
     [&(value.len() as u64).to_le_bytes(), value.as_bytes()].concat()
 }
 
 impl Draft {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let keys = vec![
             ("general.architecture", Value::text("llama")),
             ("llama.block_count", Value::u32(1)),
@@ -90,7 +90,7 @@ impl Draft {
         self.tensors.iter_mut().find(|tensor| tensor.name == name).unwrap()
     }
 
-    fn key(&mut self, name: &str) -> &mut Value {
+    pub fn key(&mut self, name: &str) -> &mut Value {
         &mut self.keys.iter_mut().find(|(key, _)| *key == name).unwrap().1
     }
 
@@ -115,6 +115,10 @@ impl Draft {
         bytes
     }
 
+    pub fn open(&self) -> Gguf<Sparse> {
+        open(self.file()).unwrap()
+    }
+
     fn file(&self) -> Sparse {
         let header = self.header();
         let bytes = header.len() as u64 + self.data;
@@ -124,7 +128,7 @@ impl Draft {
 
 /// A file of given bytes and zeros behind them.
 #[derive(Debug)]
-struct Sparse {
+pub(crate) struct Sparse {
     start: Cursor<Vec<u8>>,
     bytes: u64,
 }
@@ -169,9 +173,8 @@ fn refused(change: impl Fn(&mut Draft)) -> String {
     message(draft.file())
 }
 
-/// A file with one layer and these weights.
-fn with(weights: &Weights) -> Vec<u8> {
-    let draft = Draft::new();
+/// The file of a draft with these weights.
+pub(crate) fn with(draft: &Draft, weights: &Weights) -> Vec<u8> {
     let mut bytes = draft.header();
     let layer = &weights.layers[0];
     let vector = |bytes: &mut Vec<u8>, values: &[f32]| {
@@ -201,7 +204,7 @@ fn with(weights: &Weights) -> Vec<u8> {
 fn weights_come_back() {
     let mut weights = Weights::synthetic(1, 11);
     let read = |weights: &Weights| {
-        let mut file = Gguf::new(Cursor::new(with(weights)), "m.gguf".to_string()).unwrap();
+        let mut file = Gguf::new(Cursor::new(with(&Draft::new(), weights)), "m.gguf".to_string()).unwrap();
         assert_eq!(file.layers(), 1);
         file.weights(1)
     };
@@ -391,8 +394,8 @@ fn headers_that_are_cut_are_refused() {
 
 #[test]
 fn headers_with_flipped_bits_are_refused_or_read() {
-    let seed = std::env::var("VISA_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(39);
-    let cases = std::env::var("VISA_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4000);
+    let variable = |name: &str| std::env::var(name).ok().map(|value| value.parse().unwrap());
+    let (seed, cases) = (variable("VISA_SEED").unwrap_or(39), variable("VISA_CASES").unwrap_or(4000));
     let mut random = SmallRng::seed_from_u64(seed);
     let draft = Draft::new();
     let (header, mut read) = (draft.header(), 0);
