@@ -65,10 +65,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams,
 
 fn execute(options: &Options, streams: &mut Streams, open: OpenChip) -> Result<(), Stop> {
     let mut file = Gguf::open(&options.model)?;
-    let tokenizer = Tokenizer::new(Vocabulary::of(&file)?)?;
+    let name = shown(&options.model.display().to_string());
+    let tokenizer = Vocabulary::of(&file).and_then(Tokenizer::new);
+    let tokenizer = tokenizer.map_err(|refusal| Refusal(format!("`{name}`: {}", refusal.0)))?;
     let count = tokenizer.count();
     if count != VOCABULARY {
-        return Err(Refusal(format!("the vocabulary has {count} tokens; it must have {VOCABULARY}")).into());
+        return Err(Refusal(format!(
+            "`{name}`: the vocabulary has {count} tokens; it must have {VOCABULARY}"
+        ))
+        .into());
     }
     let (first, most) = first_tokens(options, &tokenizer)?;
     let weights = file.weights(options.layers.unwrap_or(file.layers()))?;

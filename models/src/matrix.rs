@@ -49,7 +49,13 @@ impl BlockQ4_1 {
     /// The values of the elements, rounded to f32 after the multiplication and after the addition.
     pub fn values(&self) -> [f32; BLOCK] {
         let (scale, minimum) = (self.scale.to_f32(), self.minimum.to_f32());
-        std::array::from_fn(|element| scale * f32::from(self.code(element)) + minimum)
+        let value = |code: u8| scale * f32::from(code) + minimum;
+        let mut values = [0.0; BLOCK];
+        let (low, high) = values.split_at_mut(BLOCK / 2);
+        for ((low, high), byte) in low.iter_mut().zip(high).zip(self.codes) {
+            (*low, *high) = (value(byte & 15), value(byte >> 4));
+        }
+        values
     }
 }
 
