@@ -65,10 +65,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams,
 
 fn execute(options: &Options, streams: &mut Streams, open: OpenChip) -> Result<(), Stop> {
     let mut file = Gguf::open(&options.model)?;
-    let tokenizer = Tokenizer::new(Vocabulary::of(&file)?)?;
+    let name = shown(&options.model.display().to_string());
+    let tokenizer = Vocabulary::of(&file).and_then(Tokenizer::new);
+    let tokenizer = tokenizer.map_err(|refusal| Refusal(format!("`{name}`: {}", refusal.0)))?;
     let count = tokenizer.count();
     if count != VOCABULARY {
-        return Err(Refusal(format!("the vocabulary has {count} tokens; it must have {VOCABULARY}")).into());
+        return Err(Refusal(format!(
+            "`{name}`: the vocabulary has {count} tokens; it must have {VOCABULARY}"
+        ))
+        .into());
     }
     let (first, most) = first_tokens(options, &tokenizer)?;
     let weights = file.weights(options.layers.unwrap_or(file.layers()))?;
@@ -119,12 +124,15 @@ fn first_tokens(options: &Options, tokenizer: &Tokenizer) -> Result<(Vec<u32>, u
         return Err(format!("--score: the text has {count} tokens; a score takes 2 at least").into());
     }
     if count + more > CONTEXT {
-        let message = format!(
-            "the text has {count} tokens, and {more} more are asked for; there is room for {CONTEXT}"
-        );
-        return Err(Refusal(
-            message + if more == 0 { "; cut it" } else { "; give fewer by --tokens, or a shorter text" },
-        ));
+        let message = if more == 0 {
+            format!("the text has {count} tokens; there is room for {CONTEXT}; cut it")
+        } else {
+            format!(
+                "the text has {count} tokens, and {more} more are asked for; there is room for {CONTEXT}; give fewer by \
+                 --tokens, or a shorter text"
+            )
+        };
+        return Err(Refusal(message));
     }
     Ok((tokens, count + more))
 }
@@ -176,4 +184,278 @@ fn score(model: &mut dyn Model, tokens: &[u32], output: &mut dyn Write) -> io::R
     });
     written?;
     Ok(report(&format!("{} scored", given.len()), &[("score", part)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::tests::Script;
+    use crate::gguf::tests::{Draft, Value, text, with};
+    use crate::model::{Next, Want};
+    use crate::options::WeightType;
+    use crate::tokenizer::Decoder;
+    use std::path::PathBuf;
+
+    /// Exit code and both outputs of a command.
+    fn output(arguments: &[&str], open: OpenChip) -> (u8, String, String) {
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let mut streams = Streams { input: &mut io::empty(), output: &mut output, errors: &mut errors };
+        let code = run(arguments.iter().map(OsString::from), &mut streams, open);
+        (code, String::from_utf8(output).unwrap(), String::from_utf8(errors).unwrap())
+    }
+
+    /// An entry for a chip that says its settings.
+    fn settings<'a>(_: &'a Weights, settings: Settings) -> Result<Box<dyn Model + 'a>, Refusal> {
+        Err(format!("{settings:?}").into())
+    }
+
+    /// A text array of a header.
+    fn texts(values: &[String]) -> Value {
+        let mut bytes = [8_u32.to_le_bytes().as_slice(), &(values.len() as u64).to_le_bytes()].concat();
+        values.iter().for_each(|value| bytes.extend(text(value)));
+        Value(9, bytes)
+    }
+
+    fn numbers(values: &[i32]) -> Value {
+        let mut bytes = [5_u32.to_le_bytes().as_slice(), &(values.len() as u64).to_le_bytes()].concat();
+        values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+        Value(9, bytes)
+    }
+
+    /// A header with a vocabulary of 3 special tokens, all visible bytes and spaces, and pairs of letters of other alphabets.
+    fn draft() -> Draft {
+        let special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
+        let mut tokens: Vec<String> = special.map(str::to_string).to_vec();
+        tokens.extend(('!'..='~').chain(['Ġ', 'Ċ']).map(String::from));
+        let letters: Vec<char> = ('¡'..='¬').chain('®'..='ÿ').chain('Ā'..='Ń').collect();
+        let pairs =
+            letters.iter().flat_map(|first| letters.iter().map(move |second| format!("{first}{second}")));
+        tokens.extend(pairs);
+        tokens.truncate(VOCABULARY);
+        while tokens.len() < VOCABULARY {
+            tokens.push(format!("¡¡{}", tokens.len()));
+        }
+        let kinds: Vec<i32> =
+            (0..tokens.len()).map(|token| if token < special.len() { 3 } else { 1 }).collect();
+        let mut draft = Draft::new();
+        draft.keys.extend([
+            ("tokenizer.ggml.model", Value::text("gpt2")),
+            ("tokenizer.ggml.pre", Value::text("smollm")),
+            ("tokenizer.ggml.tokens", texts(&tokens)),
+            ("tokenizer.ggml.token_type", numbers(&kinds)),
+            ("tokenizer.ggml.merges", texts(&[])),
+        ]);
+        draft
+    }
+
+    /// A file of the test's own that is removed with it.
+    struct File(PathBuf);
+
+    impl File {
+        fn new(name: &str, content: &[u8]) -> Self {
+            let path = std::env::temp_dir().join(format!("visa-models-{}-{name}", std::process::id()));
+            std::fs::write(&path, content).unwrap();
+            Self(path)
+        }
+
+        fn path(&self) -> &str {
+            self.0.to_str().unwrap()
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_becomes_text() {
+        let (weights, draft) = (Weights::synthetic(1, 5), draft());
+        let file = File::new("whole.gguf", &with(&draft, &weights));
+        let tokenizer = Tokenizer::new(Vocabulary::of(&Gguf::open(&file.0).unwrap()).unwrap()).unwrap();
+
+        // What the formulas say, with the tokens of the letters.
+        let tokens = tokenizer.encode("abc").unwrap();
+        assert_eq!(tokens.len(), 3);
+        let mut model = Reference::new(&weights);
+        let (mut expected, mut decoder) = (String::new(), Decoder::default());
+        let mut next = model.prefill(&tokens, Want::Token);
+        for _ in 0..3 {
+            let Next::Token(token) = next else { panic!("a token was asked for") };
+            expected += &decoder.push(tokenizer.bytes(token));
+            next = model.decode(token, Want::Token);
+        }
+        expected += &decoder.end();
+        assert!(!expected.is_empty());
+        let base = ["--model", file.path(), "--prompt", "abc", "--tokens", "3"];
+        let (code, text, report) = output(&[&base[..], &["--reference"]].concat(), settings);
+        assert_eq!((code, text.as_str()), (0, expected.as_str()), "{report}");
+        assert!(report.starts_with("tokens: 3 of the prompt, 3 chosen\nhost: "), "{report}");
+
+        // The chip gets the settings.
+        let given = ["--chips", "2", "--weights", "int4", "--shapes-only", "--layers", "1"];
+        let refused = output(&[&base[..], &given].concat(), settings);
+        let expected = Settings { weights: WeightType::Int4, chips: 2, shapes_only: true, capacity: 6 };
+        assert_eq!(refused, (2, String::new(), format!("error: {expected:?}\n")));
+
+        // Scores.
+        let scored = File::new("scored.txt", b"abca");
+        let (code, lines, report) =
+            output(&["--model", file.path(), "--score", scored.path(), "--reference"], settings);
+        assert_eq!((code, report.starts_with("tokens: 3 scored\n")), (0, true), "{report}");
+        model.clear();
+        let tokens = tokenizer.encode("abca").unwrap();
+        let mut expected = Vec::new();
+        model.score(&tokens[..3], &mut |logits| expected.push(logits.to_vec()));
+        assert_eq!(lines.lines().count(), 3);
+        for ((line, logits), token) in lines.lines().zip(expected).zip(&tokens[1..]) {
+            let (id, score) = line.split_once(' ').unwrap();
+            let score: f64 = score.parse().unwrap();
+            assert_eq!(id, token.to_string());
+            assert!((score - log_probability(&logits, *token)).abs() < 1e-6, "{line}");
+        }
+    }
+
+    /// A tokenizer of letters, digits and what messages have.
+    fn letters() -> Tokenizer {
+        let special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
+        let mut tokens: Vec<String> = special.map(str::to_string).to_vec();
+        tokens.extend(('!'..='~').chain(['Ġ', 'Ċ']).map(String::from));
+        let special = (0..tokens.len()).map(|token| token < special.len()).collect();
+        Tokenizer::new(Vocabulary { tokens, special, merges: Vec::new() }).unwrap()
+    }
+
+    fn first(arguments: &[&str]) -> Result<(Vec<u32>, usize), String> {
+        let line = [&["--model", "m"], arguments].concat();
+        let options = Options::parse(line.iter().map(OsString::from)).unwrap().unwrap();
+        first_tokens(&options, &letters()).map_err(|refusal| refusal.0)
+    }
+
+    #[test]
+    fn texts_that_do_not_fit_are_refused() {
+        let (one, two) = (File::new("one.txt", b"a"), File::new("two.txt", b"ab"));
+        let wrong = File::new("wrong.txt", &[0xff]);
+        let full = "a".repeat(CONTEXT);
+        assert_eq!(first(&["--prompt", "abc", "--tokens", "8189"]).unwrap().1, CONTEXT);
+        assert_eq!(first(&["--score", two.path()]).unwrap().1, 2);
+        assert_eq!(first(&["--chat"]).unwrap(), (Vec::new(), CONTEXT));
+        let long = File::new("long.txt", full.as_bytes());
+        assert_eq!(first(&["--score", long.path()]).unwrap().1, CONTEXT);
+        let longer = File::new("longer.txt", (full + "a").as_bytes());
+        for (arguments, expected) in [
+            (&["--prompt", ""][..], "--prompt: there is no token to continue; write a word"),
+            (
+                &["--prompt", "abc", "--tokens", "8190"],
+                "the text has 3 tokens, and 8190 more are asked for; there is room for 8192; give fewer by --tokens, or a \
+                 shorter text",
+            ),
+            (&["--score", one.path()], "--score: the text has 1 tokens; a score takes 2 at least"),
+            (&["--score", longer.path()], "the text has 8193 tokens; there is room for 8192; cut it"),
+            (
+                &["--prompt", "a\u{e9}"],
+                "the text has byte 0xc3 at position 1, for which the vocabulary has no token; ",
+            ),
+        ] {
+            let message = first(arguments).unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
+        }
+        for path in [wrong.path(), "/no/such/file"] {
+            let message = first(&["--score", path]).unwrap_err();
+            assert!(message.starts_with(&format!("--score: `{path}` cannot be read as text: ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn each_line_of_the_input_has_an_answer() {
+        let tokenizer = letters();
+        let [a, b] = ["a", "b"].map(|text| tokenizer.encode(text).unwrap()[0]);
+        // The first answer ends by itself, the second one at the limit.
+        let mut model = Script::new(&[a, b, 2, b, b, b]);
+        let mut text = Text::new(&mut model, &tokenizer, Sampler::new(0.0, 0));
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let mut input = "Hi\r\nBye\nMore".as_bytes();
+        let mut streams = Streams { input: &mut input, output: &mut output, errors: &mut errors };
+        let (one, more) = (chat::message("Hi", true) + "ab", chat::message("Bye", false) + "bbb");
+        let most = tokenizer.encode(&(one.clone() + &more)).unwrap().len() + 10;
+        let Err(Stop::Refused(refusal)) = converse(&mut text, &tokenizer, 3, most, &mut streams) else {
+            panic!("the third message has no room");
+        };
+        assert!(
+            refusal.0.ends_with(&format!("; there is room for {most}: begin another one")),
+            "{}",
+            refusal.0
+        );
+        assert_eq!(String::from_utf8(output).unwrap(), "ab\nbbb\n");
+        // The last token of an answer that the limit ended was not given yet.
+        let mut given = model.given.concat();
+        given.push(b);
+        assert_eq!(given, tokenizer.encode(&(one + &more)).unwrap());
+    }
+
+    #[test]
+    fn vocabularies_of_another_kind_are_refused() {
+        let message = |key: &str, value: Option<Value>| {
+            let mut draft = draft();
+            match value {
+                Some(value) => *draft.key(key) = value,
+                None => draft.keys.retain(|(name, _)| *name != key),
+            }
+            Vocabulary::of(&draft.open()).err().unwrap().0
+        };
+        for (key, value, expected) in [
+            ("tokenizer.ggml.model", Some(Value::text("llama")), "is `llama`; it must be `gpt2`"),
+            ("tokenizer.ggml.model", None, "is missing, or no text; it must be `gpt2`"),
+            ("tokenizer.ggml.pre", Some(Value::text("qwen2")), "is `qwen2`; it must be `smollm`"),
+            ("tokenizer.ggml.tokens", None, "is missing, or is no array of texts"),
+            ("tokenizer.ggml.merges", Some(numbers(&[1])), "is missing, or is no array of texts"),
+            (
+                "tokenizer.ggml.token_type",
+                Some(texts(&["1".into()])),
+                "is missing, or is no array of numbers of 32 bits",
+            ),
+            ("tokenizer.ggml.token_type", Some(numbers(&[1, 6])), "of token 1 is 6; it must be 1 or 3"),
+        ] {
+            let message = message(key, value);
+            assert!(message.starts_with(&format!("`{key}` {expected}; ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn codes_tell_who_must_act() {
+        let (code, help, errors) = output(&["--help"], settings);
+        assert_eq!((code, help.as_str(), errors.as_str()), (0, HELP, ""));
+        let (code, text, message) = output(&["--model", "/no/file", "--prompt", "a"], settings);
+        assert_eq!((code, text.as_str()), (2, ""));
+        assert!(message.starts_with("error: `/no/file` cannot be read: "), "{message}");
+        let (code, _, message) = output(&[], settings);
+        assert_eq!((code, message.starts_with("error: `--model` is missing; ")), (2, true));
+
+        /// A stream that fails.
+        struct Closed(io::ErrorKind);
+
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        for (kind, code, expected) in [
+            (io::ErrorKind::BrokenPipe, 0, ""),
+            (io::ErrorKind::StorageFull, 1, "error: the output cannot be written: "),
+        ] {
+            let (mut output, mut errors) = (Closed(kind), Vec::new());
+            let mut streams = Streams { input: &mut io::empty(), output: &mut output, errors: &mut errors };
+            let given = run(["--help".into()], &mut streams, settings);
+            let errors = String::from_utf8(errors).unwrap();
+            assert!(
+                given == code && errors.starts_with(expected) && errors.is_empty() == expected.is_empty(),
+                "{errors}"
+            );
+        }
+    }
 }

@@ -191,3 +191,164 @@ pub fn report(tokens: &str, parts: &[(&str, Part)]) -> String {
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::tokenizer::Vocabulary;
+
+    /// A network that says the tokens of a script, and counts what it is given.
+    pub(crate) struct Script {
+        script: Vec<u32>,
+        pub given: Vec<Vec<u32>>,
+        wants: Vec<Want>,
+        values: bool,
+    }
+
+    impl Script {
+        pub fn new(script: &[u32]) -> Self {
+            Self { script: script.to_vec(), given: Vec::new(), wants: Vec::new(), values: true }
+        }
+    }
+
+    impl Model for Script {
+        fn position(&self) -> usize {
+            self.given.iter().map(Vec::len).sum()
+        }
+
+        fn capacity(&self) -> usize {
+            100
+        }
+
+        fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
+            self.given.push(tokens.to_vec());
+            self.wants.push(want);
+            if !self.values {
+                return Next::Nothing;
+            }
+            Next::Token(self.script.remove(0))
+        }
+
+        fn decode(&mut self, token: u32, want: Want) -> Next {
+            self.prefill(&[token], want)
+        }
+
+        fn clear(&mut self) {
+            self.given.clear();
+        }
+
+        fn work(&self) -> Option<Work> {
+            // 1000 cycles for each token, and 500 more for each call.
+            let cycles = (self.position() * 1000 + self.given.len() * 500) as u64;
+            Some(Work { cycles, bound_cycles: self.position() as u64 * 600 })
+        }
+    }
+
+    /// Token 0 is special, 1 to 3 are `a` to `c`, and 4 and 5 are the bytes of `ä`.
+    fn tokenizer() -> Tokenizer {
+        let tokens = ["<|end|>", "a", "b", "c", "Ã", "¤"].map(str::to_string).to_vec();
+        let special = [true, false, false, false, false, false].to_vec();
+        Tokenizer::new(Vocabulary { tokens, special, merges: Vec::new() }).unwrap()
+    }
+
+    #[test]
+    fn text_comes_up_to_the_limit_and_goes_on() {
+        let (mut model, tokenizer) = (Script::new(&[3, 2, 4, 5, 1]), tokenizer());
+        let mut text = Text::new(&mut model, &tokenizer, Sampler::new(0.0, 0));
+        let mut out = Vec::new();
+        text.extend(&[1, 1, 1], 4, &mut out).unwrap();
+        assert_eq!((String::from_utf8_lossy(&out), text.tokens()), ("cbä".into(), 7));
+        // The last token is given with the next prompt.
+        text.extend(&[2], 1, &mut out).unwrap();
+        assert_eq!((String::from_utf8_lossy(&out), text.tokens()), ("cbäa".into(), 9));
+        assert_eq!((text.chosen, text.prefill.tokens, text.decode.tokens), (5, 5, 3));
+        assert_eq!(model.given, [vec![1, 1, 1], vec![3], vec![2], vec![4], vec![5, 2]]);
+        assert_eq!(model.wants, [Want::Token; 5]);
+    }
+
+    #[test]
+    fn a_special_token_ends_a_text() {
+        let (mut model, tokenizer) = (Script::new(&[1, 4, 0]), tokenizer());
+        let mut text = Text::new(&mut model, &tokenizer, Sampler::new(0.0, 0));
+        let mut out = Vec::new();
+        text.extend(&[1], 9, &mut out).unwrap();
+        // Half of a character was chosen.
+        assert_eq!((String::from_utf8_lossy(&out), text.tokens(), text.chosen), ("a\u{fffd}".into(), 3, 2));
+    }
+
+    #[test]
+    fn without_values_there_is_no_text_but_all_the_work() {
+        let (mut model, tokenizer) = (Script { values: false, ..Script::new(&[]) }, tokenizer());
+        let mut text = Text::new(&mut model, &tokenizer, Sampler::new(0.0, 0));
+        let mut out = Vec::new();
+        text.extend(&[1, 1], 5, &mut out).unwrap();
+        assert_eq!((out.len(), text.chosen, text.decode.tokens), (0, 5, 4));
+        let report = text.report();
+        let (head, tail) = report.split_once("simulation: ").unwrap();
+        assert_eq!(
+            head,
+            "tokens: 2 of the prompt, 5 chosen\n\
+             prefill: 1 250 cycles per token; the lower bound is 48.0 % of them\n\
+             decode: 1 500 cycles per token; the lower bound is 40.0 % of them\n\
+             chip: 666666.7 tokens per second at 1 GHz\n"
+        );
+        assert!(tail.ends_with(" simulated seconds per second\n"), "{tail}");
+    }
+
+    #[test]
+    fn reports_are_of_what_has_run() {
+        let part = |tokens, millis| Part { tokens, work: None, time: Duration::from_millis(millis) };
+        assert_eq!(
+            report("3", &[("prefill", part(3, 100)), ("decode", part(4, 2000))]),
+            "tokens: 3\nhost: 2.00 tokens per second\n"
+        );
+        assert_eq!(
+            report("3", &[("prefill", part(3, 1500)), ("decode", part(0, 0))]),
+            "tokens: 3\nhost: 2.00 tokens per second\n"
+        );
+        let work = Some(Work { cycles: 4_000_000, bound_cycles: 1_000_000 });
+        assert_eq!(
+            report("2", &[("score", Part { work, ..part(2, 500) })]),
+            "tokens: 2\nscore: 2 000 000 cycles per token; the lower bound is 25.0 % of them\n\
+             chip: 500.0 tokens per second at 1 GHz\n\
+             simulation: 4.00 tokens per second, 8.000e-3 simulated seconds per second\n"
+        );
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let logits = [0.0, 2_f32.ln(), f32::NEG_INFINITY, 5_f32.ln()];
+        for (temperature, shares) in [(1.0, [1.0, 2.0, 0.0, 5.0]), (0.5, [1.0, 4.0, 0.0, 25.0])] {
+            let mut sampler = Sampler::new(temperature, 3);
+            assert_eq!(sampler.want(), Want::Logits);
+            let (draws, mut counts) = (20_000, [0_u32; 4]);
+            let next = Next::Logits(logits.to_vec());
+            (0..draws).for_each(|_| counts[sampler.choose(&next).unwrap() as usize] += 1);
+            let sum: f64 = shares.iter().sum();
+            for (token, (count, share)) in counts.iter().zip(shares).enumerate() {
+                let (expected, count) = (f64::from(draws) * share / sum, f64::from(*count));
+                // Five standard deviations.
+                assert!(
+                    (count - expected).abs() <= 5.0 * expected.sqrt(),
+                    "seed 3, token {token}: {count} of {expected}"
+                );
+            }
+        }
+        let draws = |seed| {
+            let mut sampler = Sampler::new(1.0, seed);
+            (0..64).map(|_| sampler.draw(&logits)).collect::<Vec<_>>()
+        };
+        assert!(draws(1) == draws(1) && draws(1) != draws(2));
+        assert_eq!(Sampler::new(0.0, 0).choose(&Next::Logits(logits.to_vec())), Some(3));
+        assert_eq!(Sampler::new(1e-6, 0).choose(&Next::Logits(logits.to_vec())), Some(3));
+    }
+
+    #[test]
+    fn probabilities_of_all_tokens_are_one() {
+        let logits = [1000.0, 999.0, -1000.0];
+        let all: f64 = (0..3).map(|token| log_probability(&logits, token).exp()).sum();
+        assert!((all - 1.0).abs() < 1e-12);
+        assert!((log_probability(&logits, 1) - (-1.0 - (1.0 + (-1_f64).exp()).ln())).abs() < 1e-12);
+        assert!((log_probability(&logits, 2) + 2000.0).abs() < 1.0);
+    }
+}

@@ -7,7 +7,7 @@
 //! | [`matrix`], [`weights`] | its weights, of a file or random |
 //! | [`gguf`], [`tokenizer`] | the file: its weights and its vocabulary |
 //! | [`model`] | interface of a network that continues a text |
-//! | [`reference`] | the network in f32 on the host |
+//! | [`mod@reference`] | the network in f32 on the host |
 //! | [`chat`], [`generate`] | conversations, the choice of tokens, and the report |
 //! | [`options`], [`command`], [`refusal`] | the program |
 

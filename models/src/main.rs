@@ -6,7 +6,8 @@ use std::io::{stderr, stdin, stdout};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let (mut input, mut output, mut errors) = (stdin().lock(), stdout().lock(), stderr().lock());
+    // Other threads write to the standard error too: of the outputs none is locked.
+    let (mut input, mut output, mut errors) = (stdin().lock(), stdout(), stderr());
     let mut streams = Streams { input: &mut input, output: &mut output, errors: &mut errors };
     let arguments = std::env::args_os().skip(1);
     ExitCode::from(run(arguments, &mut streams, |weights, settings| {

@@ -46,9 +46,16 @@ impl BlockQ4_1 {
         if element < BLOCK / 2 { byte & 15 } else { byte >> 4 }
     }
 
-    /// The value of an element, rounded to f32 after the multiplication and after the addition.
-    pub fn value(&self, element: usize) -> f32 {
-        self.scale.to_f32() * f32::from(self.code(element)) + self.minimum.to_f32()
+    /// The values of the elements, rounded to f32 after the multiplication and after the addition.
+    pub fn values(&self) -> [f32; BLOCK] {
+        let (scale, minimum) = (self.scale.to_f32(), self.minimum.to_f32());
+        let value = |code: u8| scale * f32::from(code) + minimum;
+        let mut values = [0.0; BLOCK];
+        let (low, high) = values.split_at_mut(BLOCK / 2);
+        for ((low, high), byte) in low.iter_mut().zip(high).zip(self.codes) {
+            (*low, *high) = (value(byte & 15), value(byte >> 4));
+        }
+        values
     }
 }
 
@@ -64,9 +71,10 @@ impl BlockQ8_0 {
         }
     }
 
-    /// The value of an element. The product is exact: 11 bits by 8.
-    pub fn value(&self, element: usize) -> f32 {
-        self.scale.to_f32() * f32::from(self.codes[element])
+    /// The values of the elements. Products are exact: 11 bits by 8.
+    pub fn values(&self) -> [f32; BLOCK] {
+        let scale = self.scale.to_f32();
+        self.codes.map(|code| scale * f32::from(code))
     }
 }
 
@@ -111,18 +119,10 @@ impl Matrix {
             self.columns
         );
         let blocks = row * self.row_blocks()..(row + 1) * self.row_blocks();
-        let chunks = values.chunks_exact_mut(BLOCK);
+        let chunks = values.as_chunks_mut().0.iter_mut();
         match &self.storage {
-            Storage::Q4_1(all) => {
-                for (block, chunk) in all[blocks].iter().zip(chunks) {
-                    chunk.iter_mut().enumerate().for_each(|(i, value)| *value = block.value(i));
-                }
-            }
-            Storage::Q8_0(all) => {
-                for (block, chunk) in all[blocks].iter().zip(chunks) {
-                    chunk.iter_mut().enumerate().for_each(|(i, value)| *value = block.value(i));
-                }
-            }
+            Storage::Q4_1(all) => chunks.zip(&all[blocks]).for_each(|(chunk, block)| *chunk = block.values()),
+            Storage::Q8_0(all) => chunks.zip(&all[blocks]).for_each(|(chunk, block)| *chunk = block.values()),
         }
     }
 
@@ -162,8 +162,8 @@ mod tests {
         }
         let block = BlockQ4_1::from_bytes(&bytes);
         for i in 0..16_u8 {
-            assert_eq!(block.value(usize::from(i)), 0.5 * f32::from(i) - 2.0);
-            assert_eq!(block.value(usize::from(i) + 16), 0.5 * f32::from(15 - i) - 2.0);
+            assert_eq!(block.values()[usize::from(i)], 0.5 * f32::from(i) - 2.0);
+            assert_eq!(block.values()[usize::from(i) + 16], 0.5 * f32::from(15 - i) - 2.0);
         }
     }
 
@@ -174,7 +174,8 @@ mod tests {
         bytes[2] = 0x80;
         bytes[33] = 0x7f;
         let block = BlockQ8_0::from_bytes(&bytes);
-        assert_eq!((block.value(0), block.value(1), block.value(31)), (-32.0, 0.0, 31.75));
+        let values = block.values();
+        assert_eq!((values[0], values[1], values[31]), (-32.0, 0.0, 31.75));
     }
 
     #[test]

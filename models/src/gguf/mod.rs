@@ -348,3 +348,6 @@ fn check_overlaps(ranges: &BTreeMap<String, (u64, usize)>) -> Result<(), String>
     }
     Ok(())
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
