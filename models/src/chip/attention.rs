@@ -5,7 +5,7 @@
 //! found, and a greater score would have to be greater by 80 to be cut.
 
 use super::layout::*;
-use super::vector::{Gathered, Vector, halves};
+use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
 
 /// Keys and values of the token in all layers.
@@ -45,7 +45,7 @@ pub fn queries(
     ctx: &mut Context,
     weights: &QInDm,
     x: &Gathered<ASlice>,
-    norm: &Vrf<m![Y], m![1]>,
+    norm: &Norm,
     rotary: &RotaryOfToken,
 ) -> Dm<f32, QSlice, m![D % 4]> {
     let sums: Dm<f32, ASlice, m![D % 4]> =
@@ -63,7 +63,7 @@ pub fn queries(
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![U, P]>()
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), rotary)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
         .vector_intra_slice_reduce::<T, m![1], m![U, P]>(IntraSliceReduceOpF32::Add)
         .vector_pad_way8::<m![[U, P] # 8]>()
         .vector_final()
@@ -153,16 +153,17 @@ type OfHeads = Vrf<m![Y], m![K, J = 3]>;
 /// Scores of all slots, relative to that of the token itself.
 fn scores<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> PerHead<Of> {
     let own = slots.view().tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+    // Both at the same time, by the two contexts.
+    let key: Vrf<m![S], m![K, D]> = {
+        let key = own.tile::<m![J], 1, m![{ Of::Slot }, [1 # 5, K] # 16, D]>(3);
+        (ctx.sub.begin(key).fetch::<f32, m![K, D / 8], m![D % 8]>())
+            .collect::<m![K, D / 8], m![D % 8]>()
+            .to_vrf(AUTO)
+    };
     let queries: Vrf<m![S], m![J = 3, K, D]> = {
         let queries = own.tile::<m![J], 3, m![{ Of::Slot }, [J = 3 # 5, K] # 16, D]>(0);
         (ctx.main.begin(queries).fetch::<f32, m![J = 3, K, D / 8], m![D % 8]>())
             .collect::<m![J = 3, K, D / 8], m![D % 8]>()
-            .to_vrf(AUTO)
-    };
-    let key: Vrf<m![S], m![K, D]> = {
-        let key = own.tile::<m![J], 1, m![{ Of::Slot }, [1 # 5, K] # 16, D]>(3);
-        (ctx.main.begin(key).fetch::<f32, m![K, D / 8], m![D % 8]>())
-            .collect::<m![K, D / 8], m![D % 8]>()
             .to_vrf(AUTO)
     };
     let keys = slots.view().tile::<m![J], 1, m![{ Of::Slots }, [1 # 5, K] # 16, D]>(3);

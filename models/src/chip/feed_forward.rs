@@ -3,7 +3,7 @@
 //! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
 
 use super::layout::*;
-use super::vector::{Gathered, Vector, halves};
+use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of gate and up of a layer.
@@ -32,7 +32,7 @@ macro_rules! sums {
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
-fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Vrf<m![Y], m![1]>) -> Hidden {
+fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Norm) -> Hidden {
     let up: Hidden = sums!(ctx, weights, x, 1).commit(AUTO);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
@@ -41,7 +41,7 @@ fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Vrf<m
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![F % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), norm)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
         .vector_stash()
         .vector_fp_unary(FpUnaryOp::Sigmoid)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
@@ -53,7 +53,7 @@ fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Vrf<m
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![F % 4]>()
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &up)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
         .commit(AUTO)
@@ -65,7 +65,7 @@ pub fn feed_forward(
     ctx: &mut Context,
     (gate_up, down): (&GInDm, &DInDm),
     x: &Gathered<FSlice>,
-    norm: &Vrf<m![Y], m![1]>,
+    norm: &Norm,
     before: &Vrf<XSlice, m![X % 8]>,
     half: TrfAddress,
 ) -> Vector {

@@ -3,21 +3,25 @@
 use super::attention::Page;
 use super::layout::*;
 use super::prepare;
-use super::token::{Network, launch_token};
-use crate::model::{Model, Next, Want, Work, largest};
+use super::token::{Answer, Network, launch_token};
+use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
+use crate::model::{Model, Next, Want, Work};
 use crate::weights::Weights;
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::prelude::*;
+use furiosa_visa_std::runtime::ContextGuard;
 use furiosa_visa_std::spec::{
     CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_REFRESH_PER_MILLE, HBM_UNIT_BYTES, HBM_UNIT_TICKS,
 };
+use std::cell::RefCell;
 
 /// The network on a simulated chip, with the pages of its tokens.
 pub struct ChipModel {
-    ctx: furiosa_visa_std::runtime::ContextGuard,
+    ctx: RefCell<ContextGuard>,
     network: Network,
     pages: Vec<Page>,
     position: usize,
+    choice: Hbm<f32, m![I]>,
     bound_cycles: u64,
     computes: bool,
 }
@@ -28,34 +32,48 @@ impl ChipModel {
         let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
         let network = pollster::block_on(prepare::network(&mut ctx, weights));
-        Self { ctx, network, pages: Vec::new(), position: 0, bound_cycles: 0, computes: !shapes_only }
+        let choice = HostTensor::<f32, m![I]>::zero();
+        let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
+        let computes = !shapes_only;
+        let ctx = RefCell::new(ctx);
+        Self { ctx, network, pages: Vec::new(), position: 0, choice, bound_cycles: 0, computes }
     }
 
     fn append(&mut self, token: u32, want: Want) -> Next {
         assert!(self.position < self.capacity(), "{} tokens; there is room for no more", self.position);
-        let Self { ctx, network, pages, position, .. } = self;
+        let Self { ctx, network, pages, position, choice, computes, .. } = self;
+        let ctx = ctx.get_mut();
         let next = pollster::block_on(async {
             if *position % S::SIZE == 0 {
                 let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
                 pages.push(page.to_hbm(&mut ctx.pdma, AUTO).await);
             }
             let place = (token as usize, *position);
-            let logits = launch_token(ctx, network, pages, place, want != Want::Nothing).await;
-            match (logits, want) {
-                (Some(logits), Want::Token | Want::Logits) => {
-                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
-                    Some(logits)
+            match want {
+                Want::Nothing => {
+                    launch_token(ctx, network, pages, place, Answer::Nothing).await;
+                    Next::Nothing
                 }
-                _ => None,
+                Want::Token => {
+                    launch_token(ctx, network, pages, place, Answer::Choice(choice)).await;
+                    let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
+                    match number {
+                        Opt::Init(number) if *computes => Next::Token(number as u32),
+                        _ => Next::Nothing,
+                    }
+                }
+                Want::Logits => {
+                    let mut logits = None;
+                    launch_token(ctx, network, pages, place, Answer::Logits(&mut logits)).await;
+                    let logits = logits.expect("the kernel stored them");
+                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
+                    if *computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
+                }
             }
         });
         self.bound_cycles += bound_cycles(self.network.layers.len(), self.position, want);
         self.position += 1;
-        match (next.filter(|_| self.computes), want) {
-            (Some(logits), Want::Token) => Next::Token(largest(&logits.to_vec())),
-            (Some(logits), Want::Logits) => Next::Logits(logits.to_vec()),
-            _ => Next::Nothing,
-        }
+        next
     }
 }
 
@@ -69,8 +87,6 @@ fn bound_cycles(layers: usize, position: usize, want: Want) -> u64 {
     let unit_bytes = HBM_UNIT_BYTES * HBM_CHANNELS * 1000;
     (bytes as u64 * unit_ticks).div_ceil(unit_bytes as u64 * CORE_CYCLE_TICKS as u64)
 }
-
-use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
 
 impl Model for ChipModel {
     fn position(&self) -> usize {
@@ -99,6 +115,8 @@ impl Model for ChipModel {
     }
 
     fn work(&self) -> Option<Work> {
-        None
+        let kernels = self.ctx.borrow_mut().report().kernels;
+        let cycles = kernels.iter().map(|kernel| kernel.makespan()).sum();
+        Some(Work { cycles, bound_cycles: self.bound_cycles })
     }
 }

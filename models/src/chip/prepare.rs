@@ -113,11 +113,14 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
     // The second place of each number is padding.
     let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
     let positions: Hbm<f32, m![S, W, I]> = positions.to_hbm(&mut ctx.pdma, AUTO).await;
+    let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
+    let numbers = HostTensor::<f32, m![C, V]>::from_slice(&numbers);
     Network {
         embedding,
         layers,
         vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await,
         rotary: rotary.to_hbm(&mut ctx.pdma, AUTO).await,
         positions,
+        numbers: numbers.to_hbm(&mut ctx.pdma, AUTO).await,
     }
 }

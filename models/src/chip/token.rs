@@ -6,7 +6,7 @@ use super::attention::{
 use super::feed_forward::{DInDm, DWeights, GInDm, GWeights, feed_forward};
 use super::layout::*;
 use super::vector::{self, Vector};
-use super::vocabulary::{self, Embedding, VInDm, VWeights};
+use super::vocabulary::{self, Embedding, Numbers, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer.
@@ -33,6 +33,8 @@ pub struct Network {
     pub rotary: Rotary,
     /// Numbers of positions.
     pub positions: Positions,
+    /// Numbers of tokens.
+    pub numbers: Numbers,
 }
 
 impl DeviceSend for Network {}
@@ -83,48 +85,65 @@ fn layer<Of: Reach>(
     feed_forward(ctx, (&weights.g, &weights.d), &gathered, &norm, &before, TrfAddress::SecondHalf)
 }
 
-/// A token through all layers. Its keys and values are written to their page; the vector is what is left.
-fn layers<Of: Reach>(
-    ctx: &mut Context,
-    network: &Network,
-    pages: [&Page; 8],
-    (token, position): (usize, usize),
-) -> (Vector, Kept) {
-    let mut x = vocabulary::embedded(ctx, &network.embedding, token);
-    let rotary = attention::rotary(ctx, &network.rotary, position);
-    let mask = attention::mask::<Of>(ctx, &network.positions, position);
-    let mut kept = Kept::new(ctx);
-    let mut next = Some(load::<Of>(ctx, network, pages, 0));
-    for number in 0..network.layers.len() {
-        let (weights, mut slots) = next.take().expect("it was loaded");
-        if number + 1 < network.layers.len() {
-            next = Some(load::<Of>(ctx, network, pages, number + 1));
-        }
-        x = layer::<Of>(ctx, &weights, &mut slots, (&rotary, &mask), &x);
-        attention::keep::<Of>(ctx, &slots, number, &mut kept);
-    }
-    (x, kept)
+/// What is wanted of the token after the last one. It is computed on the chip, and stored.
+pub enum Answer<'a> {
+    /// Nothing.
+    Nothing,
+    /// The number of the token with the greatest logit.
+    Choice(&'a mut Hbm<f32, m![I]>),
+    /// All logits.
+    Logits(&'a mut Option<Hbm<f32, m![C, V]>>),
 }
 
-/// A token through all layers. Returns the logits of the next one, if they are wanted.
+impl DeviceSend for Answer<'_> {}
+
+/// Parts of the weights of the vocabulary that are brought beside a layer, so that all of them are there in the end.
+fn parts(number: usize, layers: usize) -> core::ops::Range<usize> {
+    let part = |number: usize| number * vocabulary::PARTS / layers;
+    part(number)..part(number + 1)
+}
+
+/// A token through all layers. Its keys and values are stored to their page.
 fn token<Of: Reach>(
     ctx: &mut Context,
     network: &Network,
     (before, own): (&[Page], &mut Page),
-    place: (usize, usize),
-    wanted: bool,
-) -> Option<Hbm<f32, m![C, V]>> {
+    (token, position): (usize, usize),
+    answer: Answer<'_>,
+) {
     let pages = core::array::from_fn(|number| before.get(number).unwrap_or(own));
-    let (x, kept) = layers::<Of>(ctx, network, pages, place);
-    let logits = wanted.then(|| {
-        let weights: VInDm = network.vocabulary.to_dm(&mut ctx.tdma, AUTO);
-        let halves = vector::split(ctx, &x);
-        let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-        let norm = vector::norm(ctx, &x);
-        vocabulary::logits(ctx, &weights, &gathered, &norm)
-    });
-    attention::store(ctx, &kept, own, place.1);
-    logits.map(|logits| logits.to_hbm(&mut ctx.tdma, AUTO))
+    let mut x = vocabulary::embedded(ctx, &network.embedding, token);
+    let rotary = attention::rotary(ctx, &network.rotary, position);
+    let mask = attention::mask::<Of>(ctx, &network.positions, position);
+    let mut kept = Kept::new(ctx);
+    let mut rows = match answer {
+        Answer::Nothing => None,
+        _ => Some(VInDm::new(ctx)),
+    };
+    let count = network.layers.len();
+    let mut next = Some(load::<Of>(ctx, network, pages, 0));
+    for number in 0..count {
+        let (weights, mut slots) = next.take().expect("it was loaded");
+        if number + 1 < count {
+            next = Some(load::<Of>(ctx, network, pages, number + 1));
+        }
+        if let Some(rows) = &mut rows {
+            parts(number, count).for_each(|part| vocabulary::load(ctx, &network.vocabulary, part, rows));
+        }
+        x = layer::<Of>(ctx, &weights, &mut slots, (&rotary, &mask), &x);
+        attention::keep::<Of>(ctx, &slots, number, &mut kept);
+    }
+    attention::store(ctx, &kept, own, position);
+    let Some(rows) = rows else { return };
+    let halves = vector::split(ctx, &x);
+    let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+    let norm = vector::norm(ctx, &x);
+    let logits = vocabulary::logits(ctx, &rows, &gathered, &norm);
+    match answer {
+        Answer::Nothing => {}
+        Answer::Choice(choice) => vocabulary::choose(ctx, &logits, &network.numbers, choice),
+        Answer::Logits(all) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),
+    }
 }
 
 macro_rules! kernels {
@@ -138,9 +157,9 @@ macro_rules! kernels {
                 before: &[Page],
                 own: &mut Page,
                 place: (usize, usize),
-                wanted: bool,
-            ) -> Option<Hbm<f32, m![C, V]>> {
-                token::<Pages<$pages>>(ctx, network, (before, own), place, wanted)
+                answer: Answer<'_>,
+            ) {
+                token::<Pages<$pages>>(ctx, network, (before, own), place, answer)
             }
         )*
     };
@@ -157,14 +176,14 @@ pub async fn launch_token(
     network: &Network,
     pages: &mut [Page],
     place: (usize, usize),
-    wanted: bool,
-) -> Option<Hbm<f32, m![C, V]>> {
+    answer: Answer<'_>,
+) {
     let (own, before) = pages.split_last_mut().expect("the token has a page");
     let before = &*before;
     match before.len() {
-        0 => launch(token_1, (ctx, network, before, own, place, wanted)).await,
-        1 => launch(token_2, (ctx, network, before, own, place, wanted)).await,
-        2..4 => launch(token_4, (ctx, network, before, own, place, wanted)).await,
-        _ => launch(token_8, (ctx, network, before, own, place, wanted)).await,
+        0 => launch(token_1, (ctx, network, before, own, place, answer)).await,
+        1 => launch(token_2, (ctx, network, before, own, place, answer)).await,
+        2..4 => launch(token_4, (ctx, network, before, own, place, answer)).await,
+        _ => launch(token_8, (ctx, network, before, own, place, answer)).await,
     }
 }

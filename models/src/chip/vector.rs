@@ -61,9 +61,18 @@ pub fn gather<Slice: M>(
         .to_trf(half)
 }
 
+/// The reciprocal of a vector's norm, in every slice.
+///
+/// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
+pub struct Norm {
+    /// `1 / √(mean of x² + ε)`.
+    pub reciprocal: Vrf<m![Y], m![1]>,
+    _loaded: Dm<f32, m![Y], m![1 # 2]>,
+}
+
 /// `1 / √(mean of x² + ε)`, in every slice.
 #[track_caller]
-pub fn norm(ctx: &mut Context, x: &Vector) -> Vrf<m![Y], m![1]> {
+pub fn norm(ctx: &mut Context, x: &Vector) -> Norm {
     let mean: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
@@ -87,7 +96,9 @@ pub fn norm(ctx: &mut Context, x: &Vector) -> Vrf<m![Y], m![1]> {
         .vector_pad_way8::<m![1 # 8]>()
         .vector_final()
         .commit(AUTO);
-    (ctx.sub.begin(root.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>()).to_vrf(AUTO)
+    let loaded = root;
+    let stream = ctx.sub.begin(loaded.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
+    Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
 }
 
 /// `x` as an operand, to be added to what a part of the layer makes of it.
