@@ -10,51 +10,91 @@ use furiosa_visa_std::prelude::*;
 
 /// Keys and values of the token in all layers.
 pub type Kept = Dm<f32, m![S], m![L, J = 2, K, D]>;
-/// Weights of queries, keys and values of a layer.
-pub type QWeights = Hbm<bf16, m![A, D / 4, E / 8, D % 4, E % 8]>;
+/// Weights of queries, keys and values of two layers.
+pub type QWeights = Hbm<bf16, m![A, D / 4, L % 2, E / 8, D % 4, E % 8]>;
 /// The same in DM.
-pub type QInDm = Dm<bf16, ASlice, m![E / 8, D % 4, E % 8]>;
-/// Weights of the output of a layer's attention.
-pub type OWeights = Hbm<bf16, m![X / 72, X / 8 % 9, N / 4, X % 8, N % 4]>;
+pub type QInDm = Dm<bf16, ASlice, m![L % 2, E / 8, D % 4, E % 8]>;
+/// Weights of the output of the attention of two layers.
+pub type OWeights = Hbm<bf16, m![X / 72, X / 8 % 9, L % 2, N / 4, X % 8, N % 4]>;
 /// The same in DM.
-pub type OInDm = Dm<bf16, XSlice, m![N / 4, X % 8, N % 4]>;
+pub type OInDm = Dm<bf16, XSlice, m![L % 2, N / 4, X % 8, N % 4]>;
 /// Rotary factors of all positions.
 pub type Rotary = Hbm<f32, m![R, J, K, O, T, U, P]>;
 /// Rotary factors of the token.
 pub type RotaryOfToken = Vrf<RSlice, m![T, U, P]>;
-/// Keys and values of positions, a slice each: of the token itself, and of pages. Beside the token's lie its queries.
-pub type Slots<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, [J, K] # 16, D]>;
+/// Keys and values of two layers, of positions, a slice each: of the token itself, and of pages. Beside the token's lie its
+/// queries.
+pub type Slots<Of> = Dm<f32, m![S], m![L % 2, { <Of as Reach>::Slots }, [J, K] # 16, D]>;
+/// Those of a layer.
+pub type SlotsOfLayer<'l, Of> =
+    DmTensorView<'l, f32, m![1], Cluster, m![S], m![1 # 2, { <Of as Reach>::Slots }, [J, K] # 16, D]>;
+
+/// The slots of a layer: 0 or 1 of the two.
+pub fn of_layer<Of: Reach>(slots: &Slots<Of>, layer: usize) -> SlotsOfLayer<'_, Of> {
+    slots.view().tile::<m![L % 2], 1, m![1 # 2, { Of::Slots }, [J, K] # 16, D]>(layer)
+}
 /// Keys and values of all layers, of a page of positions.
 pub type Page = Hbm<f32, m![L, S, J = 2, K, D]>;
 
 /// The greatest score, relative to that of the token itself.
 const GREATEST: f32 = 80.0;
 
-/// The rotary factors of a position.
-#[track_caller]
-pub fn rotary(ctx: &mut Context, rotary: &Rotary, position: usize) -> RotaryOfToken {
-    let factors = rotary.view().tile::<m![R], 1, m![1 # 2048, J, K, O, T, U, P]>(position);
-    let factors: Dm<f32, RSlice, m![T, U, P]> = factors.to_dm(&mut ctx.tdma, AUTO);
-    (ctx.sub.begin(factors.view()).fetch::<f32, m![1], m![T, U, P]>().collect::<m![1], m![T, U, P]>())
-        .to_vrf(AUTO)
+/// Rotary factors of the token and the numbers of positions, and the operands that they become: when the first layer asks
+/// for them, so that nothing waits for these before.
+pub struct Tables<Of: Reach> {
+    factors: Dm<f32, RSlice, m![T, U, P]>,
+    positions: Dm<f32, m![S], m![W, I]>,
+    position: usize,
+    rotary: Option<RotaryOfToken>,
+    mask: Option<Mask<Of>>,
+}
+
+impl<Of: Reach> Tables<Of> {
+    /// Brings the tables of a position.
+    #[track_caller]
+    pub fn load(ctx: &mut Context, rotary: &Rotary, positions: &Positions, position: usize) -> Self {
+        let factors = rotary.view().tile::<m![R], 1, m![1 # 2048, J, K, O, T, U, P]>(position);
+        let factors = factors.to_dm(&mut ctx.tdma, AUTO);
+        let positions = positions.to_dm(&mut ctx.tdma, AUTO);
+        Self { factors, positions, position, rotary: None, mask: None }
+    }
+
+    /// The rotary factors.
+    #[track_caller]
+    fn rotary(&mut self, ctx: &mut Context) -> &RotaryOfToken {
+        self.rotary.get_or_insert_with(|| {
+            (ctx.sub.begin(self.factors.view()).fetch::<f32, m![1], m![T, U, P]>())
+                .collect::<m![1], m![T, U, P]>()
+                .to_vrf(AUTO)
+        })
+    }
+
+    /// The mask.
+    #[track_caller]
+    fn mask(&mut self, ctx: &mut Context) -> &Mask<Of> {
+        self.mask.get_or_insert_with(|| mask::<Of>(ctx, &self.positions, self.position))
+    }
 }
 
 /// Queries, keys and values of the token, with rotary pairs turned.
 #[track_caller]
-pub fn queries(
+pub fn queries<Of: Reach>(
     ctx: &mut Context,
-    weights: &QInDm,
+    (weights, layer): (&QInDm, usize),
     x: &Gathered<ASlice>,
     norm: &Norm,
-    rotary: &RotaryOfToken,
+    tables: &mut Tables<Of>,
 ) -> Dm<f32, QSlice, m![D % 4]> {
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, E / 8, D % 4, E % 8]>(layer);
     let sums: Dm<f32, ASlice, m![D % 4]> =
-        (ctx.main.begin(weights.view()).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
+        (ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
             .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
-            .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(x)
+            .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(&x.row)
             .contract::<m![D % 4]>()
             .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
             .commit(AUTO);
+    let rotary = tables.rotary(ctx);
     let pairs: Dm<f32, RSlice, m![T, P]> = sums.relabel();
     // Of each pair both elements meet both factors.
     let turned: Dm<f32, RSlice, m![U, P]> = (ctx.main.begin(pairs.view()).fetch::<f32, m![T], m![U, P]>())
@@ -73,33 +113,38 @@ pub fn queries(
 
 /// Sends queries, keys and values round all slices.
 #[track_caller]
-pub fn share<Of: Reach>(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>, slots: &mut Slots<Of>) {
+pub fn share<Of: Reach>(
+    ctx: &mut Context,
+    queries: &Dm<f32, QSlice, m![D % 4]>,
+    (slots, layer): (&mut Slots<Of>, usize),
+) {
     let mut slots = slots.view_mut();
-    let own = slots.tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+    let mut slots = slots.tile::<m![L % 2], 1, m![1 # 2, { Of::Slots }, [J, K] # 16, D]>(layer);
+    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
     (ctx.main.begin(queries.view()).fetch::<f32, m![1], m![D % 4]>())
         .switch_to::<m![S], QSlice>()
         .collect::<QSlice, m![D % 4 # 8]>()
         .commit_view(own);
 }
 
-/// Brings the keys and values of a layer's pages.
+/// Brings the keys and values of pages, of layers `2 · pair` and the next one.
 #[track_caller]
-pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], layer: usize, slots: &mut Slots<Of>) {
+pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], pair: usize, slots: &mut Slots<Of>) {
     for (number, page) in pages.into_iter().take(Of::PAGES).enumerate() {
         let page = page.view();
-        let page = page.tile::<m![L], 1, m![1 # 30, S, J = 2, K, D]>(layer);
+        let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, S, J = 2, K, D]>(pair);
         let mut slots = slots.view_mut();
-        let mut slot = slots.tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(1 + number);
-        let slot = slot.tile::<m![J], 2, m![{ Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+        let mut slot = slots.tile::<Of::Slots, 1, m![L % 2, { Of::Slot }, [J, K] # 16, D]>(1 + number);
+        let slot = slot.tile::<m![J], 2, m![L % 2, { Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
         page.to_dm_view(&mut ctx.tdma, slot);
     }
 }
 
 /// Keeps the keys and values of the token, until they go to their page together.
 #[track_caller]
-pub fn keep<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, layer: usize, kept: &mut Kept) {
-    let own = slots.view().tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
-    let own = own.tile::<m![J], 2, m![{ Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+pub fn keep<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, layer: usize, kept: &mut Kept) {
+    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
+    let own = own.tile::<m![J], 2, m![1 # 2, { Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
     let mut kept = kept.view_mut();
     (ctx.sub.begin(own).fetch::<f32, m![J = 2, K, D / 8], m![D % 8]>())
         .collect::<m![J = 2, K, D / 8], m![D % 8]>()
@@ -125,8 +170,7 @@ pub type Mask<Of> = Vrf<m![S], <Of as Reach>::Slots>;
 
 /// The mask of a token.
 #[track_caller]
-pub fn mask<Of: Reach>(ctx: &mut Context, positions: &Positions, position: usize) -> Mask<Of> {
-    let positions: Dm<f32, m![S], m![W, I]> = positions.to_dm(&mut ctx.tdma, AUTO);
+fn mask<Of: Reach>(ctx: &mut Context, positions: &Dm<f32, m![S], m![W, I]>, position: usize) -> Mask<Of> {
     let positions = positions.view();
     let positions = positions.tile::<m![I], 1, m![W, 1 # 2]>(0);
     let mask: Dm<f32, m![S], m![{ Of::Slots }, 1 # 2]> =
@@ -151,22 +195,22 @@ type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, K, J = 3, 1 # 2]>
 type OfHeads = Vrf<m![Y], m![K, J = 3]>;
 
 /// Scores of all slots, relative to that of the token itself.
-fn scores<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> PerHead<Of> {
-    let own = slots.view().tile::<Of::Slots, 1, m![{ Of::Slot }, [J, K] # 16, D]>(0);
+fn scores<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> PerHead<Of> {
+    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
     // Both at the same time, by the two contexts.
     let key: Vrf<m![S], m![K, D]> = {
-        let key = own.tile::<m![J], 1, m![{ Of::Slot }, [1 # 5, K] # 16, D]>(3);
+        let key = own.tile::<m![J], 1, m![1 # 2, { Of::Slot }, [1 # 5, K] # 16, D]>(3);
         (ctx.sub.begin(key).fetch::<f32, m![K, D / 8], m![D % 8]>())
             .collect::<m![K, D / 8], m![D % 8]>()
             .to_vrf(AUTO)
     };
     let queries: Vrf<m![S], m![J = 3, K, D]> = {
-        let queries = own.tile::<m![J], 3, m![{ Of::Slot }, [J = 3 # 5, K] # 16, D]>(0);
+        let queries = own.tile::<m![J], 3, m![1 # 2, { Of::Slot }, [J = 3 # 5, K] # 16, D]>(0);
         (ctx.main.begin(queries).fetch::<f32, m![J = 3, K, D / 8], m![D % 8]>())
             .collect::<m![J = 3, K, D / 8], m![D % 8]>()
             .to_vrf(AUTO)
     };
-    let keys = slots.view().tile::<m![J], 1, m![{ Of::Slots }, [1 # 5, K] # 16, D]>(3);
+    let keys = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(3);
     (ctx.main.begin(keys).fetch::<f32, m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>())
         .collect::<m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>()
         .vector_init()
@@ -222,10 +266,10 @@ type Chosen = Dm<f32, XSlice, m![K, J = 3, D]>;
 
 /// Values of all slots, weighted by the shares of the queries.
 #[track_caller]
-fn chosen<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> Chosen {
+fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> Chosen {
     let scores = scores::<Of>(ctx, slots, mask);
     let (shares, sum) = shares::<Of>(ctx, &scores);
-    let values = slots.view().tile::<m![J], 1, m![{ Of::Slots }, [1 # 5, K] # 16, D]>(4);
+    let values = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(4);
     (ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>())
         .collect::<m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>()
         .vector_init()
@@ -244,12 +288,13 @@ fn chosen<Of: Reach>(ctx: &mut Context, slots: &Slots<Of>, mask: &Mask<Of>) -> C
 #[track_caller]
 pub fn attention<Of: Reach>(
     ctx: &mut Context,
-    slots: &Slots<Of>,
-    mask: &Mask<Of>,
-    weights: &OInDm,
+    slots: &SlotsOfLayer<'_, Of>,
+    tables: &mut Tables<Of>,
+    (weights, layer): (&OInDm, usize),
     x: &Vrf<XSlice, m![X % 8]>,
     half: TrfAddress,
 ) -> Vector {
+    let mask = tables.mask(ctx);
     let chosen: Dm<f32, XSlice, m![N]> = chosen::<Of>(ctx, slots, mask).relabel();
     let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![N / 8, H], m![N % 8]>())
         .collect::<m![N / 8, H], m![N % 8]>();
@@ -259,7 +304,9 @@ pub fn attention<Of: Reach>(
         (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
             .collect::<m![N / 8], m![H, N % 8]>()
             .to_trf(half);
-    (ctx.main.begin(weights.view()).fetch::<bf16, m![N / 4], m![X % 8, N % 4]>())
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, N / 4, X % 8, N % 4]>(layer);
+    (ctx.main.begin(weights).fetch::<bf16, m![N / 4], m![X % 8, N % 4]>())
         .collect::<m![N / 4, X / 4 % 2], m![X % 4, N % 4]>()
         .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(&chosen)
         .contract::<m![X % 8]>()

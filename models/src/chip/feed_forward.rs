@@ -6,25 +6,27 @@ use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
 
-/// Weights of gate and up of a layer.
-pub type GWeights = Hbm<bf16, m![C, F / 4, G, E / 8, F % 4, E % 8]>;
+/// Weights of gate and up of two layers.
+pub type GWeights = Hbm<bf16, m![C, F / 4, L % 2, G, E / 8, F % 4, E % 8]>;
 /// The same in DM.
-pub type GInDm = Dm<bf16, FSlice, m![G, E / 8, F % 4, E % 8]>;
-/// Weights of down of a layer.
-pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, F / 4, X % 8, F % 4]>;
+pub type GInDm = Dm<bf16, FSlice, m![L % 2, G, E / 8, F % 4, E % 8]>;
+/// Weights of down of two layers.
+pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 4]>;
 /// The same in DM.
-pub type DInDm = Dm<bf16, XSlice, m![F / 4, X % 8, F % 4]>;
+pub type DInDm = Dm<bf16, XSlice, m![L % 2, F / 4, X % 8, F % 4]>;
 
 /// Hidden elements, four in a slice.
 type Hidden = Dm<f32, FSlice, m![F % 4]>;
 
 /// Sums of gate, 0, or of up, 1.
 macro_rules! sums {
-    ($ctx:ident, $weights:ident, $x:ident, $which:literal) => {{
-        let weights = $weights.view().tile::<m![G], 1, m![1 # 2, E / 8, F % 4, E % 8]>($which);
+    ($ctx:ident, ($weights:ident, $layer:ident), $x:ident, $which:literal) => {{
+        let weights = $weights.view();
+        let weights = weights.tile::<m![L % 2], 1, m![1 # 2, G, E / 8, F % 4, E % 8]>($layer);
+        let weights = weights.tile::<m![G], 1, m![1 # 2, 1 # 2, E / 8, F % 4, E % 8]>($which);
         ($ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![F % 4, E % 8]>())
             .collect::<m![E / 8, F / 2 % 2], m![F % 2, E % 8]>()
-            .align::<m![E / 8, H], m![F % 4, E % 8], _, _>($x)
+            .align::<m![E / 8, H], m![F % 4, E % 8], _, _>(&$x.row)
             .contract::<m![F % 4]>()
             .accumulate::<m![1], m![F % 4 # 8]>(AccumulationKind::Sequential)
     }};
@@ -32,12 +34,12 @@ macro_rules! sums {
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
-fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Norm) -> Hidden {
-    let up: Hidden = sums!(ctx, weights, x, 1).commit(AUTO);
+fn hidden(ctx: &mut Context, (weights, layer): (&GInDm, usize), x: &Gathered<FSlice>, norm: &Norm) -> Hidden {
+    let up: Hidden = sums!(ctx, (weights, layer), x, 1).commit(AUTO);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
             .to_vrf(AUTO);
-    let gate: Hidden = sums!(ctx, weights, x, 0)
+    let gate: Hidden = sums!(ctx, (weights, layer), x, 0)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![F % 4]>()
@@ -63,13 +65,13 @@ fn hidden(ctx: &mut Context, weights: &GInDm, x: &Gathered<FSlice>, norm: &Norm)
 #[track_caller]
 pub fn feed_forward(
     ctx: &mut Context,
-    (gate_up, down): (&GInDm, &DInDm),
+    (gate_up, down, layer): (&GInDm, &DInDm, usize),
     x: &Gathered<FSlice>,
     norm: &Norm,
     before: &Vrf<XSlice, m![X % 8]>,
     half: TrfAddress,
 ) -> Vector {
-    let hidden = hidden(ctx, gate_up, x, norm);
+    let hidden = hidden(ctx, (gate_up, layer), x, norm);
     let stream =
         (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
     let hidden: Dm<bf16, FSlice, m![H, F % 4]> = halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO);
@@ -78,7 +80,9 @@ pub fn feed_forward(
             .switch_to::<XSlice, FSlice>()
             .collect::<FSlice, m![[H, F % 4] # 16]>()
             .to_trf(half);
-    let part: Vector = (ctx.main.begin(down.view()).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
+    let down = down.view();
+    let down = down.tile::<m![L % 2], 1, m![1 # 2, F / 4, X % 8, F % 4]>(layer);
+    let part: Vector = (ctx.main.begin(down).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
         .collect::<m![F / 4, X / 4 % 2], m![X % 4, F % 4]>()
         .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(&hidden)
         .contract::<m![X % 8]>()

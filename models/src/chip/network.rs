@@ -71,7 +71,7 @@ impl ChipModel {
                 }
             }
         });
-        self.bound_cycles += bound_cycles(self.network.layers.len(), self.position, want);
+        self.bound_cycles += bound_cycles(self.network.layers, self.position, want);
         self.position += 1;
         next
     }

@@ -1,7 +1,7 @@
 //! Weights and tables as the chip wants them.
 
 use super::layout::*;
-use super::token::{Layer, Network};
+use super::token::{Network, Pair};
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::Matrix;
 use crate::weights::{self, Weights};
@@ -44,27 +44,46 @@ fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
     values.iter().enumerate().map(|(k, value)| bf16::from_f32(value * norm[k % norm.len()])).collect()
 }
 
-async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
-    let [q, k, v] = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
-    let values = tensor([15, 16, 72, 4, 8], |[a, d, e, d0, e0]| {
+/// Rounded weights of two layers; of one, if it is the last one. The missing ones are zeros.
+fn of_two(layers: &[weights::Layer], value: impl Fn(&weights::Layer) -> Vec<bf16>) -> [Vec<bf16>; 2] {
+    core::array::from_fn(|number| layers.get(number).map(&value).unwrap_or_default())
+}
+
+/// An element, or zero where there is no layer.
+fn at(values: &[bf16], place: usize) -> bf16 {
+    values.get(place).copied().unwrap_or(bf16::from_f32(0.0))
+}
+
+async fn pair(ctx: &mut Context, layers: &[weights::Layer]) -> Pair {
+    let [q, k, v] = [
+        of_two(layers, |layer| scaled(&layer.q, &layer.attn_norm)),
+        of_two(layers, |layer| scaled(&layer.k, &layer.attn_norm)),
+        of_two(layers, |layer| scaled(&layer.v, &layer.attn_norm)),
+    ];
+    let values = tensor([15, 16, 2, 72, 4, 8], |[a, d, l, e, d0, e0]| {
         let (which, row) = row(a, 4 * d + d0);
-        [&q, &k, &v][which][row * HIDDEN + 8 * e + e0]
+        at(&[&q, &k, &v][which][l], row * HIDDEN + 8 * e + e0)
     });
-    let q = HostTensor::<bf16, m![A, D / 4, E / 8, D % 4, E % 8]>::from_slice(&values);
-    let o: Vec<bf16> = scaled(&layer.o, &[1.0]);
-    let values = tensor([72, 144, 8, 4], |[x, n, x0, n0]| o[(8 * x + x0) * HIDDEN + 4 * n + n0]);
-    let o = HostTensor::<bf16, m![X / 72, X / 8 % 9, N / 4, X % 8, N % 4]>::from_slice(&values);
-    let gate_up = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
-    let values = tensor([2, 192, 2, 72, 4, 8], |[c, f, g, e, f0, e0]| {
-        gate_up[g][(768 * c + 4 * f + f0) * HIDDEN + 8 * e + e0]
-    });
-    let g = HostTensor::<bf16, m![C, F / 4, G, E / 8, F % 4, E % 8]>::from_slice(&values);
-    let down = scaled(&layer.down, &[1.0]);
+    let q = HostTensor::<bf16, m![A, D / 4, L % 2, E / 8, D % 4, E % 8]>::from_slice(&values);
+    let o = of_two(layers, |layer| scaled(&layer.o, &[1.0]));
     let values =
-        tensor([2, 72, 192, 8, 4], |[c, x, f, x0, f0]| down[(8 * x + x0) * GATE + 768 * c + 4 * f + f0]);
-    let d = HostTensor::<bf16, m![C, X / 72, X / 8 % 9, F / 4, X % 8, F % 4]>::from_slice(&values);
+        tensor([72, 2, 144, 8, 4], |[x, l, n, x0, n0]| at(&o[l], (8 * x + x0) * HIDDEN + 4 * n + n0));
+    let o = HostTensor::<bf16, m![X / 72, X / 8 % 9, L % 2, N / 4, X % 8, N % 4]>::from_slice(&values);
+    let gate_up = [
+        of_two(layers, |layer| scaled(&layer.gate, &layer.ffn_norm)),
+        of_two(layers, |layer| scaled(&layer.up, &layer.ffn_norm)),
+    ];
+    let values = tensor([2, 192, 2, 2, 72, 4, 8], |[c, f, l, g, e, f0, e0]| {
+        at(&gate_up[g][l], (768 * c + 4 * f + f0) * HIDDEN + 8 * e + e0)
+    });
+    let g = HostTensor::<bf16, m![C, F / 4, L % 2, G, E / 8, F % 4, E % 8]>::from_slice(&values);
+    let down = of_two(layers, |layer| scaled(&layer.down, &[1.0]));
+    let values = tensor([2, 72, 2, 192, 8, 4], |[c, x, l, f, x0, f0]| {
+        at(&down[l], (8 * x + x0) * GATE + 768 * c + 4 * f + f0)
+    });
+    let d = HostTensor::<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 4]>::from_slice(&values);
     let dma = &mut ctx.pdma;
-    Layer {
+    Pair {
         q: q.to_hbm(dma, AUTO).await,
         o: o.to_hbm(dma, AUTO).await,
         g: g.to_hbm(dma, AUTO).await,
@@ -99,9 +118,9 @@ fn positions() -> Vec<f32> {
 
 /// Uploads the network.
 pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
-    let mut layers = Vec::new();
-    for own in &weights.layers {
-        layers.push(layer(ctx, own).await);
+    let mut pairs = Vec::new();
+    for layers in weights.layers.chunks(2) {
+        pairs.push(pair(ctx, layers).await);
     }
     let rows: Vec<bf16> = weights.embedding.to_f32().into_iter().map(bf16::from_f32).collect();
     let embedding = HostTensor::<bf16, m![B, X]>::from_slice(&rows).to_hbm(&mut ctx.pdma, AUTO).await;
@@ -117,7 +136,8 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
     let numbers = HostTensor::<f32, m![C, V]>::from_slice(&numbers);
     Network {
         embedding,
-        layers,
+        layers: weights.layers.len(),
+        pairs,
         vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await,
         rotary: rotary.to_hbm(&mut ctx.pdma, AUTO).await,
         positions,

@@ -7,7 +7,13 @@ use furiosa_visa_std::prelude::*;
 /// The vector of the token in DM.
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
-pub type Gathered<Slice> = Trf<Slice, m![E / 72, E / 8 % 9 # 32, H, E % 8]>;
+///
+/// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
+pub struct Gathered<Slice: M> {
+    /// The register file.
+    pub row: Trf<Slice, m![E / 72, E / 8 % 9 # 32, H, E % 8]>,
+    _sent: Dm<bf16, ESlice, m![H, E % 8]>,
+}
 
 /// Bits of an f32 that a bf16 has, too.
 const UPPER: f32 = f32::from_bits(0xffff_0000);
@@ -54,11 +60,12 @@ pub fn gather<Slice: M>(
     x: Dm<bf16, XSlice, m![H, X % 8]>,
     half: TrfAddress,
 ) -> Gathered<Slice> {
-    let x: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
-    (ctx.sub.begin(x.view()).fetch::<bf16, m![1], m![H, E % 8]>())
+    let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
+    let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
         .collect::<ESlice, m![H, E % 8]>()
-        .to_trf(half)
+        .to_trf(half);
+    Gathered { row, _sent: sent }
 }
 
 /// The reciprocal of a vector's norm, in every slice.

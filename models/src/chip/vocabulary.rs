@@ -25,13 +25,12 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
     (ctx.main.begin(row.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).commit(AUTO)
 }
 
-/// Parts in which the weights are brought, each beside a layer.
-pub const PARTS: usize = 24;
+/// Parts of the weights that are brought one by one, beside layers.
+pub const SMALL_PARTS: usize = 15;
 
-/// Brings a part of the weights.
+/// Brings a small part of the weights: of the 96 tokens of each slice, four.
 #[track_caller]
 pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
-    // Of the 96 tokens of each slice, four.
     let weights = weights.view();
     let weights = weights.tile::<m![V / 4 % 24], 1, m![C, V / 96, 1 # 24, E / 8, V % 4, E % 8]>(part);
     let mut to = to.view_mut();
@@ -39,21 +38,64 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Logits of all tokens.
+/// Brings what is behind the small parts: `which` of the two parts of it.
+#[track_caller]
+pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VInDm) {
+    macro_rules! load {
+        ($count:literal, $first:literal) => {{
+    type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3, E / 8, V % 4, E % 8];
+            let weights = weights.view();
+            let weights = weights.tile::<m![V / 12 % 8], $count, m![C, V / 96, { Blocks }]>($first);
+            let mut to = to.view_mut();
+            weights.to_dm_view(&mut ctx.tdma, to.tile::<m![V / 12 % 8], $count, Blocks>($first));
+        }};
+    }
+    match which {
+        Rest::BesideTheLastLayer => load!(1, 5),
+        Rest::Behind => load!(2, 6),
+    }
+}
+
+/// Larger parts of the weights, behind the small ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// As much as the last layer has time for.
+    BesideTheLastLayer,
+    /// All others.
+    Behind,
+}
+
+/// Logits of `count` blocks of twelve tokens of each slice, from block `first` on.
+macro_rules! blocks {
+    ($ctx:ident, $weights:ident, $x:ident, $norm:ident, $logits:ident, $count:literal, $first:literal) => {{
+        type Time = m![V / 12 % 8 = $count, V / 4 % 3];
+        let weights = $weights.view();
+        let weights = weights
+            .tile::<m![V / 12 % 8], $count, m![V / 12 % 8 = $count # 8, V / 4 % 3, E / 8, V % 4, E % 8]>($first);
+        let mut logits = $logits.view_mut();
+        let logits = logits.tile::<m![V / 12 % 8], $count, m![V / 12 % 8 = $count # 8, V % 12]>($first);
+        ($ctx.main.begin(weights).fetch::<bf16, m![{ Time }, E / 8], m![V % 4, E % 8]>())
+            .collect::<m![{ Time }, E / 8, V / 2 % 2], m![V % 2, E % 8]>()
+            .align::<m![{ Time }, E / 8, H], m![V % 4, E % 8], _, _>(&$x.row)
+            .contract::<m![V % 4]>()
+            .accumulate::<Time, m![V % 4 # 8]>(AccumulationKind::Sequential)
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<m![V % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$norm.reciprocal)
+            .vector_pad_way8::<m![V % 4 # 8]>()
+            .vector_final()
+            .commit_view(logits);
+    }};
+}
+
+/// Logits of all tokens: those of the parts that are there first, while the others are brought.
 #[track_caller]
 pub fn logits(ctx: &mut Context, weights: &VInDm, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-    (ctx.main.begin(weights.view()).fetch::<bf16, m![V / 4 % 24, E / 8], m![V % 4, E % 8]>())
-        .collect::<m![V / 4 % 24, E / 8, V / 2 % 2], m![V % 2, E % 8]>()
-        .align::<m![V / 4 % 24, E / 8, H], m![V % 4, E % 8], _, _>(x)
-        .contract::<m![V % 4]>()
-        .accumulate::<m![V / 4 % 24], m![V % 4 # 8]>(AccumulationKind::Sequential)
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_trim_way4::<m![V % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
-        .vector_pad_way8::<m![V % 4 # 8]>()
-        .vector_final()
-        .commit(AUTO)
+    let mut logits = Logits::new(ctx);
+    blocks!(ctx, weights, x, norm, logits, 6, 0);
+    blocks!(ctx, weights, x, norm, logits, 2, 6);
+    logits
 }
 
 /// The number of each token, as f32.
@@ -79,8 +121,7 @@ fn of_both(ctx: &mut Context, own: &Everywhere, which: IntraSliceReduceOpF32) ->
 
 /// The number of the token with the greatest logit, the least one of those that are equal. It is stored to `choice`.
 #[track_caller]
-pub fn choose(ctx: &mut Context, logits: &Logits, numbers: &Numbers, choice: &mut Hbm<f32, m![I]>) {
-    let numbers: Logits = numbers.to_dm(&mut ctx.tdma, AUTO);
+pub fn choose(ctx: &mut Context, logits: &Logits, numbers: &Logits, choice: &mut Hbm<f32, m![I]>) {
     let numbers: Vrf<VSlice, m![V % 96]> =
         (ctx.sub.begin(numbers.view()).fetch::<f32, m![V / 8 % 12], m![V % 8]>())
             .collect::<m![V / 8 % 12], m![V % 8]>()
