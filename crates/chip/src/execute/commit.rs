@@ -4,7 +4,7 @@ use super::packets::Packets;
 use crate::memory::row::{Line, Row};
 use crate::memory::{Block, Unit, planes, trf};
 use core::ops::Range;
-use furiosa_visa_rules::command::place::Coordinates;
+use furiosa_visa_rules::command::place::{Coordinates, UnitRuns};
 use furiosa_visa_rules::command::{Footprint, Part, Place, Region, Sink, Transfer, TrfRegion};
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use furiosa_visa_rules::scalar::ElementType;
@@ -20,7 +20,7 @@ pub(crate) struct SinkPlan {
     /// Number of packets.
     time: usize,
     /// The tensor, if its unwritten elements become uninitialised.
-    beginning: Option<Place>,
+    beginning: Option<(Place, Option<UnitRuns>)>,
 }
 
 #[derive(Debug)]
@@ -141,10 +141,12 @@ impl SinkPlan {
 
     /// The sink of a tensor that begins with it: unwritten elements become uninitialised.
     pub(super) fn begins(mut self) -> Self {
-        self.beginning = Some(match &self.target {
+        let place = match &self.target {
             Target::Commit { region, .. } | Target::Vrf { region, .. } => Place::Region(*region),
             Target::Trf(region, _) => Place::Trf(*region),
-        });
+        };
+        let runs = place.unit_runs();
+        self.beginning = Some((place, runs));
         self
     }
 
@@ -167,23 +169,29 @@ impl SinkPlan {
 
     /// Makes a tensor that begins with this sink uninitialised in a slice.
     pub(super) fn begin(&self, at: Coordinates, unit: &mut Unit) {
-        let Some(place) = &self.beginning else { return };
+        let Some((place, runs)) = &self.beginning else { return };
         if !self.holds(at) {
             return;
         }
-        for span in place.spans() {
-            place.live_bytes(at, &span, |bytes| {
-                let bytes = bytes.start as usize..bytes.end as usize;
-                match &self.target {
-                    Target::Commit { .. } => unit.dm.forget(bytes),
-                    Target::Vrf { .. } => unit.vrf.forget(bytes),
-                    Target::Trf(_, file) => {
-                        let second = planes::PLANE_BYTES as usize;
-                        unit.trf_mut(*file).forget(bytes.start + second..bytes.end + second);
-                        unit.trf_mut(*file).forget(bytes);
-                    }
+        let mut forget = |bytes: &Range<u64>| {
+            let bytes = bytes.start as usize..bytes.end as usize;
+            match &self.target {
+                Target::Commit { .. } => unit.dm.forget(bytes),
+                Target::Vrf { .. } => unit.vrf.forget(bytes),
+                Target::Trf(_, file) => {
+                    let second = planes::PLANE_BYTES as usize;
+                    unit.trf_mut(*file).forget(bytes.start + second..bytes.end + second);
+                    unit.trf_mut(*file).forget(bytes);
                 }
-            });
+            }
+        };
+        match runs {
+            Some(runs) => runs.of(at).iter().for_each(forget),
+            None => {
+                for span in place.spans() {
+                    place.live_bytes(at, &span, |bytes| forget(&bytes));
+                }
+            }
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) use block::Block;
 pub(crate) use fresh::Fresh;
 pub(crate) use hbm::Hbm;
 
+use core::ops::Range;
 use furiosa_visa_rules::command::place::Coordinates;
 use furiosa_visa_rules::command::{Memory, Place, Region};
 use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES, VRF_BYTES};
@@ -70,13 +71,18 @@ pub(crate) fn forget_elements(space: &mut impl SpaceMut, region: &Region) {
     let place = Place::Region(*region);
     let Coordinates { chip: chips, cluster: clusters, slice: slices } = place.extents();
     let in_dm = region.memory != Memory::Hbm;
+    let runs = place.unit_runs();
     let units = (0..chips).flat_map(|chip| (0..clusters).map(move |cluster| (chip, cluster)));
     for (chip, cluster) in units {
         for at in (0..slices).map(|slice| Coordinates { chip, cluster, slice }) {
             let unit = if in_dm { at.slice_number() } else { chip };
-            place.live_bytes(at, &region.bytes(), |bytes| {
+            let mut forget = |bytes: &Range<u64>| {
                 runs::forget(space, unit, bytes.start, (bytes.end - bytes.start) as usize);
-            });
+            };
+            match &runs {
+                Some(runs) => runs.of(at).iter().for_each(forget),
+                None => place.live_bytes(at, &region.bytes(), |bytes| forget(&bytes)),
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::command::{Fault, Memory, Part, Place, Region};
 use crate::mapping::Guard;
-use crate::mapping::guard::rows::depends_on;
+use crate::mapping::guard::rows::{depends_on, split_units};
 use crate::spec::{CLUSTERS, SLICES};
 use core::ops::Range;
 
@@ -199,6 +199,49 @@ impl Place {
     }
 }
 
+/// Bytes that live elements need, where all units that have elements have the same ones.
+#[derive(Clone, Debug)]
+pub struct UnitRuns {
+    units: Guard,
+    runs: Vec<Range<u64>>,
+}
+
+impl UnitRuns {
+    /// The bytes of a unit, in order per row. Neighbouring elements are one run.
+    pub fn of(&self, at: Coordinates) -> &[Range<u64>] {
+        let variables = [at.chip, at.cluster, at.slice, 0, 0];
+        if self.units.holds(&variables[..self.units.variables]) { &self.runs } else { &[] }
+    }
+}
+
+impl Place {
+    /// The bytes of live elements for all units at once. `None`: they differ between units.
+    pub fn unit_runs(&self) -> Option<UnitRuns> {
+        if !self.part().starts_in_first_unit() {
+            return None;
+        }
+        let (units, rest) = split_units(self.guard());
+        if (0..3).any(|variable| depends_on(&rest, variable)) {
+            return None;
+        }
+        // The same place without the tests of units, so that any unit has all runs.
+        let mut place = *self;
+        match &mut place {
+            Place::Region(region) => region.footprint.guard = rest,
+            Place::Trf(region) => region.guard = rest,
+        }
+        let first = Coordinates { chip: 0, cluster: 0, slice: 0 };
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for span in self.spans() {
+            place.live_bytes(first, &span, |bytes| match runs.last_mut() {
+                Some(last) if last.end == bytes.start => last.end = bytes.end,
+                _ => runs.push(bytes),
+            });
+        }
+        Some(UnitRuns { units, runs })
+    }
+}
+
 /// The bytes from the first to the last one of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Hull {
@@ -270,4 +313,65 @@ pub fn first_shared(a: &Place, b: &Place) -> Option<(Coordinates, Range<u64>)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FillId, Footprint};
+    use crate::mapping::{GuardDigit, GuardSum};
+    use crate::scalar::ElementType;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    /// Adds a condition: digits of these variables add up to a number from `start` on, below `start + limit`.
+    fn add(guard: &mut Guard, digits: &[(usize, usize, usize)], start: usize, limit: usize) {
+        let first = guard.digits.len();
+        for &(variable, base, extent) in digits {
+            guard.digits.push(GuardDigit { variable, base, extent, weight: 1 });
+        }
+        guard.sums.push(GuardSum { first, len: digits.len(), start, limit });
+    }
+
+    #[test]
+    fn runs_of_units_are_those_of_each_unit() {
+        let mut random = SmallRng::seed_from_u64(11);
+        let (mut alike, mut different) = (0, 0);
+        for _ in 0..400 {
+            let mut guard = Guard::always(4);
+            for _ in 0..random.random_range(0..3) {
+                // Cluster and slice, elements, or a mixture.
+                let mut digit =
+                    |variable: usize| (variable, 1 << random.random_range(0..3), random.random_range(1..7));
+                let digits = [digit(1), digit(2), digit(3), digit(3)];
+                let part = [0..2, 2..4, 2..3, 1..3][random.random_range(0..4)].clone();
+                add(&mut guard, &digits[part], random.random_range(0..2), random.random_range(1..6));
+            }
+            let footprint = Footprint {
+                element: ElementType::Bf16,
+                chips: 1,
+                clusters: 2,
+                slices: 8,
+                elements: 40,
+                guard,
+            };
+            let place = Place::Region(Region::whole(Memory::Dm, 64, FillId(0), footprint));
+            let Some(runs) = place.unit_runs() else {
+                different += 1;
+                continue;
+            };
+            alike += 1;
+            for (cluster, slice) in (0..2).flat_map(|cluster| (0..8).map(move |slice| (cluster, slice))) {
+                let at = Coordinates { chip: 0, cluster, slice };
+                let mut expected = Vec::new();
+                place
+                    .spans()
+                    .iter()
+                    .for_each(|span| place.live_bytes(at, span, |bytes| expected.extend(bytes)));
+                let found: Vec<u64> = runs.of(at).iter().cloned().flatten().collect();
+                assert_eq!(found, expected, "{place:?} {at:?}");
+            }
+        }
+        assert!(alike > 100 && different > 20, "{alike} {different}");
+    }
 }
