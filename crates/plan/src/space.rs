@@ -145,6 +145,10 @@ fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
 
 /// Calls `each` with the choices that have these splits.
 fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    in_columns(problem, choice, each);
+    if !problem.has_packets_of_sums(choice) {
+        return;
+    }
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
     let [stream, weights, team] =
         [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
@@ -167,6 +171,30 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
             }
         }
     }
+}
+
+/// Calls `each` with the choices that have these splits, and packets of the stream's innermost axis.
+fn in_columns(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    choice.in_columns = true;
+    let is_possible = choice.parts(problem) == 1 && problem.in_units(choice).is_none();
+    if is_possible && choice.columns(problem).is_some_and(|columns| columns.count > 1) {
+        let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
+        let [stream, weights, team] =
+            [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
+        let orders: &[bool] = if stream > 1 && weights > 1 { &[false, true] } else { &[false] };
+        choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
+        for stream_spread in spreads(problem, choice, of_stream, of_weights) {
+            for weights_spread in spreads(problem, choice, of_weights, of_stream) {
+                (choice.stream_spread, choice.weights_spread) = (stream_spread, weights_spread);
+                let exchanged = stream_spread.is_some() || weights_spread.is_some();
+                for &weights_inside in if exchanged { orders } else { &orders[..1] } {
+                    choice.weights_inside = weights_inside;
+                    each(choice);
+                }
+            }
+        }
+    }
+    (choice.in_columns, choice.stream_spread, choice.weights_spread) = (false, None, None);
 }
 
 /// Calls `each` with a choice as it is, and with one that gathers what is stored, if that makes whole units of HBM.

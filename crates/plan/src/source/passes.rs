@@ -195,7 +195,8 @@ impl Plan {
                 "    let half = if step.is_multiple_of(2) {{ TrfAddress::FirstHalf }} else {{ TrfAddress::SecondHalf }};"
             )?;
         }
-        writeln!(out, "    (ctx.sub.begin(block.view()))")?;
+        let context = if layout.weights.is_filled { "main" } else { "sub" };
+        writeln!(out, "    (ctx.{context}.begin(block.view()))")?;
         self.collected(out, &layout.weights)?;
         let place = match (schedule.is_full, two_halves) {
             (true, _) => "TrfAddress::Full",
@@ -251,11 +252,11 @@ impl Plan {
         self.collected(out, &layout.stream)?;
         let [time, packet] = &layout.align;
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
-        writeln!(out, "        .contract::<m![1]>()")?;
+        writeln!(out, "        .contract::<{}>()", layout.columns)?;
         writeln!(
             out,
-            "        .accumulate::<{}, {}>(AccumulationKind::Interleaved)",
-            layout.accumulate, layout.packet
+            "        .accumulate::<{}, {}>(AccumulationKind::{:?})",
+            layout.accumulate, layout.packet, layout.kind
         )?;
         let epilogue = if is_finished { self.epilogue() } else { String::new() };
         if layout.reduce.is_some() || !epilogue.is_empty() {

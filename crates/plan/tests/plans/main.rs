@@ -5,6 +5,7 @@
 
 mod chain;
 mod chips;
+mod columns;
 mod epilogue;
 mod fixed;
 mod hbm;

@@ -111,10 +111,10 @@ fn what_is_no_convolution_is_refused() {
         "windows: `y` of `nhwyc,fyxc->nhwf` is not in the filter alone: the operand without `h`, which sums over it",
     );
     refused(
-        "nchw,fcyx->nhwf",
+        "chwn,fcyx->nhwf",
         "H+Y, W+X",
-        "windows: the innermost axis of the operand that `nchw,fcyx->nhwf` reads in windows is not summed over; store channels \
-         innermost, as in `nhwc,fyxc->nhwf`",
+        "windows: the innermost axis of the operand that `chwn,fcyx->nhwf` reads in windows is neither summed over nor in \
+         windows; store channels or places innermost, as in `nhwc,fyxc->nhwf` or `nchw,fcyx->nhwf`",
     );
     refused(
         "nhyc,fwxc->nhfw",
