@@ -329,7 +329,12 @@ impl Problem {
     /// axis.
     pub fn axis_of_columns(&self, operand: usize) -> Option<usize> {
         let innermost = match self.windowed() == Some(operand) {
-            true => self.tensors[operand].last().copied(),
+            true => {
+                let is_several = |axis: &usize| {
+                    self.axes[*axis].size > 1 || self.windows.iter().any(|window| window.output == *axis)
+                };
+                self.tensors[operand].iter().copied().rfind(is_several)
+            }
             false => self.innermost(operand),
         };
         innermost.filter(|&axis| self.axes[axis].role == Role::Of(operand))

@@ -92,6 +92,11 @@ impl InColumns<'_> {
         let mut time = [fetch.clone(), self.arrived()].concat();
         let switch_time = if self.spread().is_some() { Some(notation.list(&time)?) } else { None };
         let collected = match self.columns.padded {
+            padded if padded > flit && padded == self.columns.count => {
+                let axis = self.columns.axis;
+                time.extend(self.digits.digit(axis, flit, padded / flit));
+                self.digits.digit(axis, 1, flit)?
+            }
             padded if padded > flit => {
                 time.push(format!("{packet} / {flit}"));
                 format!("{packet} % {flit}")
@@ -125,14 +130,15 @@ impl InColumns<'_> {
         let align = [own.clone(), summed, arrived, groups.to_vec()].concat();
         let mut time = [own, of_own, groups.to_vec()].concat();
 
-        let local = |axis: usize| digits.digit(axis, 1, digits.choice.splits[axis].at(Level::Local));
-        let of_stream = digits.axes(self.own()).filter(|own| *own != axis).filter_map(local);
-        let of_weights = digits.axes(Role::Of(digits.choice.weights)).filter_map(local);
-        let (others, weights): (Vec<String>, Vec<String>) = (of_stream.collect(), of_weights.collect());
-        let inside: Vec<String> = local(axis).into_iter().collect();
-        let lanes = spec::BEAT_LANES;
+        // In the order of HBM, so that runs are long, but for what is in packets.
         let is_inside = problem.run(2).is_some_and(|(run, _)| run == axis);
-        let (kind, packet_of_sums, result) = if is_inside {
+        let of_weights = digits.axes(Role::Of(digits.choice.weights));
+        let inside = if is_inside { Some(axis) } else { of_weights.last() };
+        let others = problem.tensors[2].iter().copied().filter(|axis| Some(*axis) != inside);
+        let local = |axis: usize| digits.digit(axis, 1, digits.choice.splits[axis].at(Level::Local));
+        let result: Vec<String> = others.chain(inside).filter_map(local).collect();
+        let lanes = spec::BEAT_LANES;
+        let (kind, packet_of_sums) = if is_inside {
             time.extend(row.cloned());
             let packet = match padded <= lanes {
                 true => format!("{columns} # {lanes}"),
@@ -143,11 +149,11 @@ impl InColumns<'_> {
                     digits.digit(axis, 1, lanes)?
                 }
             };
-            (AccumulationKind::Sequential, packet, [others, weights, inside].concat())
+            (AccumulationKind::Sequential, packet)
         } else {
             time.push(columns);
             let row = row.cloned().unwrap_or_else(|| format!("1 # {lanes}"));
-            (AccumulationKind::Interleaved, row, [others, inside, weights].concat())
+            (AccumulationKind::Interleaved, row)
         };
         Some(Products {
             align: [notation.list(&align)?, notation.list(&[aligned])?],

@@ -177,6 +177,18 @@ impl Plan {
                 problem.axes[window.tap].size - window.stride
             ));
         }
+        if let Some(columns) = choice.columns(problem) {
+            reasons.push(format!(
+                "a packet has {} positions of `{}`, which is innermost in `{stream}`: they stay columns, and the sum is over time",
+                columns.count, problem.axes[columns.axis].name
+            ));
+        }
+        if let Some(axis) = choice.filled_axis(problem) {
+            reasons.push(format!(
+                "`{}` is no whole flits: the fetch fills the last one up with zeros, which the main context does, for weights, too",
+                problem.axes[axis].name
+            ));
+        }
         for operand in [choice.stream(), choice.weights] {
             if let Some(turned) = choice.turned(problem, operand) {
                 reasons.push(format!(

@@ -154,7 +154,7 @@ fn the_innermost_digit_decides_what_is_turned() {
             .first()
             .map(|plan| [0, 1].map(|operand| plan.choice.turned(&problem, operand).is_some()))
     };
-    assert_eq!(turned("w: N / 16, K, N % 16"), Some([false, false]));
+    assert_eq!(turned("w: N / 16, K, N % 16"), Some([false, true]));
     assert_eq!(turned("w: K / 32, N, K % 32"), Some([false, false]));
     assert_eq!(turned("x: K, M; w: K, N"), Some([true, false]));
     // DMA moves no runs of 4 bytes.
