@@ -150,6 +150,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     };
     let gathered = choice.gather.map_or(1, |gather| gather.count as u64 * team);
     let finish = match (parts, choice.gather) {
+        (1, None) if choice.turns_sums => rates.issue + stream / spec::BEAT_LANES as u64,
         (1, None) => 0,
         (1, _) => rates.issue + gathered * stream * groups / kept,
         _ => rates.issue + gathered.max(2) * parts * stream * groups / kept,
@@ -308,7 +309,8 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let is_apart = tensor == 2
         && positions > 1
         && problem.axes[axis].role != Role::Of(choice.weights)
-        && choice.columns(problem).is_none_or(|columns| columns.axis != axis);
+        && choice.columns(problem).is_none_or(|columns| columns.axis != axis)
+        && choice.turned_sums(problem).is_none();
     if local >= positions && !is_apart {
         // The run may go on in the next axis.
         return whole;

@@ -114,6 +114,8 @@ pub struct Choice {
     pub gather: Option<Gather>,
     /// True if packets of products have positions of the stream's innermost axis, and not of the summed one.
     pub in_columns: bool,
+    /// True if a pass behind the products puts the stream's axis inside, which is innermost in the result: weights have few rows.
+    pub turns_sums: bool,
 }
 
 impl Choice {
@@ -128,7 +130,14 @@ impl Choice {
             sums: Sums::Whole,
             gather: None,
             in_columns: false,
+            turns_sums: false,
         }
+    }
+
+    /// The axis of the stream that a pass behind the products puts inside. `None`: sums are stored as products leave them.
+    pub fn turned_sums(&self, problem: &Problem) -> Option<usize> {
+        let (axis, _) = problem.run(2).filter(|_| self.turns_sums)?;
+        Some(axis)
     }
 
     /// The columns of a packet of products. `None`: packets are of the summed axis.

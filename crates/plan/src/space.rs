@@ -1,7 +1,7 @@
 //! The space of a problem: all choices, in a fixed order.
 
 use crate::choice::{
-    Choice, Gather, Level, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
+    Choice, Gather, Level, ROWS, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
 };
 use crate::fixed::Fixed;
 use crate::problem::{Problem, Role};
@@ -197,7 +197,8 @@ fn in_columns(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Cho
     (choice.in_columns, choice.stream_spread, choice.weights_spread) = (false, None, None);
 }
 
-/// Calls `each` with a choice as it is, and with one that gathers what is stored, if that makes whole units of HBM.
+/// Calls `each` with a choice as it is, with one that gathers what is stored, if that makes whole units of HBM, and with one that
+/// turns the sums.
 fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
     choice.gather = None;
     each(choice);
@@ -206,6 +207,22 @@ fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
         each(choice);
         choice.gather = None;
     }
+    choice.turns_sums = may_turn_sums(problem, choice);
+    if choice.turns_sums {
+        each(choice);
+        choice.turns_sums = false;
+    }
+}
+
+/// Tells if a pass may put the stream's axis inside: weights have no more rows than the register file, so that few sums are read.
+fn may_turn_sums(problem: &Problem, choice: &Choice) -> bool {
+    let Some((axis, _)) = problem.run(2) else { return false };
+    let of_stream = Role::Of(choice.stream());
+    problem.axes[axis].role == of_stream
+        && choice.extent(problem, Role::Of(choice.weights), Level::Local) == ROWS
+        && choice.parts(problem) == 1
+        && !matches!(choice.sums, Sums::Shared(_))
+        && choice.splits[axis].at(Level::Local).is_multiple_of(spec::BEAT_LANES)
 }
 
 /// The fewest slices that gather whole units of HBM, along the first streamed axis that they can share.

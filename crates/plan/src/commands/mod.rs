@@ -353,7 +353,7 @@ impl<'a> Kernel<'a> {
     /// one more pass does.
     fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
         let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
-        let packet = self.layout.file[0].expr;
+        let packet = finish.packet.expr;
         let mut sums = Stream::begin(&whole, false)?.fetch(self.problem.sum(), finish.fetch.expr, packet)?;
         let mut time = finish.fetch.expr;
         if let Some([slice, switched]) = &finish.switch {

@@ -121,13 +121,15 @@ pub struct Parts {
     pub time: Mapping,
 }
 
-/// The pass behind the products, which adds parts of sums, and gathers what is stored.
+/// The pass behind the products, which adds parts of sums, and gathers what is stored, or turns sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finish {
     /// Elements of the sums in DM, with all parts, as products leave them.
     pub element: Mapping,
     /// Time of the fetch.
     pub fetch: Mapping,
+    /// Packet of the pass, of whole flits.
+    pub packet: Mapping,
     /// Slice and time behind the switch, if slices gather.
     pub switch: Option<[Mapping; 2]>,
     /// Parts of sums, if there are several.
@@ -393,17 +395,25 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             Some(Reduce { slice: slices(&replaced)?, time })
         }
     };
+    let turned_sums = choice.turned_sums(problem);
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
     let cast = match problem.output == problem.before_cast() {
         true => None,
         false => {
-            let of_row = if in_columns.is_some() { &products.packet } else { &row };
-            Some(notation.list(&[format!("{} # {lanes}", of_row.text)])?)
+            let of_row = match turned_sums {
+                Some(axis) => digits.digit(axis, 1, spec::BEAT_LANES)?,
+                None if in_columns.is_some() => products.packet.text.clone(),
+                None => row.text.clone(),
+            };
+            Some(notation.list(&[format!("{of_row} # {lanes}")])?)
         }
     };
 
     let own = notation.list(&products.result)?;
-    let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
+    let (finish, result) = if let Some(axis) = turned_sums {
+        let (finish, result) = digits.turned_sums(notation, axis, own)?;
+        (Some(finish), result)
+    } else if axis_of_parts.is_none() && choice.gather.is_none() {
         (None, own)
     } else {
         let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, own };
@@ -427,12 +437,13 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         };
         let whole = if time.text == "1" { Vec::new() } else { vec![time.text.clone()] };
         let half = spec::BEAT_LANES / 2;
-        let [outer, inner] = match in_columns {
-            None => [digits.digit(rows?, half, 2)?, digits.digit(rows?, 1, half)?],
-            Some(_) => ["/", "%"].map(|part| format!("{} {part} {half}", products.packet.text)),
+        let [outer, inner] = match (in_columns, turned_sums.or(rows)) {
+            (None, Some(axis)) => [digits.digit(axis, half, 2)?, digits.digit(axis, 1, half)?],
+            _ => ["/", "%"].map(|part| format!("{} {part} {half}", products.packet.text)),
         };
         let halves = [notation.list(&[whole, vec![outer]].concat())?, notation.list(&[inner])?];
-        Some(Ends { flits: [time, products.packet.clone()], halves })
+        let packet = finish.as_ref().map_or(&products.packet, |finish| &finish.packet);
+        Some(Ends { flits: [time, packet.clone()], halves })
     };
 
     // Steps, outermost first.

@@ -157,6 +157,12 @@ impl Plan {
                 bytes * gather.count
             ));
         }
+        if let Some(axis) = choice.turned_sums(problem) {
+            reasons.push(format!(
+                "weights have few rows, and `{}` of the stream is innermost in the result: a pass behind the products puts it inside",
+                problem.axes[axis].name
+            ));
+        }
         let mut reached = |operand: &str, spread: Option<Spread>, sharing: usize| {
             match (spread, sharing) {
             (_, 1) => {}

@@ -315,10 +315,12 @@ impl Plan {
     /// The pass behind the products.
     fn finish(&self, out: &mut String, finish: &Finish) -> core::fmt::Result {
         let (problem, layout) = (&self.problem, &self.layout);
-        let (row, fetch) = (&layout.file[0], &finish.fetch);
+        let (row, fetch) = (&finish.packet, &finish.fetch);
+        let is_turned = self.choice.turns_sums;
         let what = match (&finish.parts, &finish.switch) {
             (Some(_), Some(_)) => "Adds the parts of sums, and gathers what neighbouring slices store",
             (Some(_), None) => "Adds the parts of sums",
+            (None, None) if is_turned => "Turns sums: neighbours of the result go inside",
             (None, _) => "Gathers what neighbouring slices store",
         };
         let is_kept = self.schedule.kept.result;
