@@ -306,7 +306,7 @@ fn chains_that_are_none_are_refused() {
         "mk,fk->mf; mf,nf->mn",
         axes,
         ElementType::I8,
-        "dtype: sums of i8 are i32, which are not stored as i8, so that `mk,fk->mf` makes no operand of the next contraction; \
+        "dtype: sums of i8 are i32, which are not stored as i8, so that `mk,fk->mf` makes no operand of what follows; \
          take bf16",
     );
     refused(
