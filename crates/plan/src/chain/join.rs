@@ -25,7 +25,7 @@ const PLANS: usize = 48;
 /// Joins that are kept for each plan.
 const BEST: usize = 4;
 /// Joins that the clock runs as whole kernels.
-const RUN: usize = 16;
+const RUN: usize = 32;
 
 /// The result of planning a chain.
 #[derive(Clone, Debug)]
