@@ -214,11 +214,17 @@ fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
     }
 }
 
+/// The most rows of weights, in all slices, of which sums are turned. With more, no layer that was measured gains, and the search
+/// takes half as long again.
+const TURNED_ROWS: usize = 16 * ROWS;
+
 /// Tells if a pass may put the stream's axis inside: weights have no more rows than the register file, so that few sums are read.
 fn may_turn_sums(problem: &Problem, choice: &Choice) -> bool {
     let Some((axis, _)) = problem.run(2) else { return false };
     let of_stream = Role::Of(choice.stream());
+    let of_weights = problem.axes.iter().filter(|axis| axis.role == Role::Of(choice.weights));
     problem.axes[axis].role == of_stream
+        && of_weights.map(|axis| axis.size).product::<usize>() <= TURNED_ROWS
         && choice.extent(problem, Role::Of(choice.weights), Level::Local) == ROWS
         && choice.parts(problem) == 1
         && !matches!(choice.sums, Sums::Shared(_))
