@@ -116,8 +116,14 @@ impl InColumns<'_> {
         })
     }
 
-    /// The products with groups of rows of weights. `row`: the rows, if weights have an axis of their own.
-    pub(super) fn products(&self, groups: &[String], row: Option<&String>) -> Option<Products> {
+    /// The products with groups of rows of weights. `row`: the rows, if weights have an axis of their own, and `flit`: the rows in the
+    /// lanes of a flit.
+    pub(super) fn products(
+        &self,
+        groups: &[String],
+        row: Option<&String>,
+        flit: &Mapping,
+    ) -> Option<Products> {
         let (digits, notation, problem) = (self.digits, self.notation, self.digits.problem);
         let Columns { axis, count, padded } = self.columns;
         let [columns, packet] = self.packet()?;
@@ -152,8 +158,8 @@ impl InColumns<'_> {
             (AccumulationKind::Sequential, packet)
         } else {
             time.push(columns);
-            let row = row.cloned().unwrap_or_else(|| format!("1 # {lanes}"));
-            (AccumulationKind::Interleaved, row)
+            let rows = if row.is_some() { flit.text.clone() } else { format!("1 # {lanes}") };
+            (AccumulationKind::Interleaved, rows)
         };
         Some(Products {
             align: [notation.list(&align)?, notation.list(&[aligned])?],

@@ -354,7 +354,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         _ => result.extend(digits.local(of_weights, None, &[], false)),
     }
     let products = match &in_columns {
-        Some(own) => own.products(&all_groups, own_row.as_ref())?,
+        Some(own) => own.products(&all_groups, own_row.as_ref(), &packet_of_sums)?,
         None => {
             let time: Vec<String> =
                 stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
