@@ -89,6 +89,7 @@ fn the_library() {
         "examples/08_convolution.rs",
         "examples/09_gather.rs",
         "examples/10_attention.rs",
+        "examples/08_convolution/planned.rs",
         "examples/10_attention/planned.rs",
         "examples/11_norms.rs",
         "examples/12_transformer.rs",

@@ -218,8 +218,9 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
     // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
-    // both; bias and activation behind sums over slices; windows; bias and activation over chips. Of the later surface: sums over
-    // slices, weights that stream, and batches.
+    // both; bias and activation behind sums over slices; windows; bias and activation over chips; columns of a stream beside rows
+    // that are no whole flits; places in packets; sums of one row that are turned. Of the later surface: sums over slices, weights
+    // that stream, batches, and columns beside a row for each head.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
         "mk,nk->mn M=96,N=4096,K=2048 --dtype i8 --role w=trf",
@@ -234,6 +235,10 @@ fn plans_are_tests_of_a_crate() {
         "mk,nk->mn M=64,N=64,K=512 --dtype bf16 --out bf16 --epilogue bias,silu",
         "nhwc,fyxc->nhwf N=2,H=8,W=4,C=64,F=16,Y=3,X=3 --dtype i8 --windows H+Y,W+X",
         "mk,nk->mn M=64,N=256,K=128 --dtype bf16 --out bf16 --epilogue bias,silu --chips 4",
+        "mk,kn->mn M=16,N=256,K=68 --dtype bf16 --out bf16 --epilogue bias,silu",
+        "nhw,fyx->nhwf N=64,H=6,W=6,F=8,Y=3,X=3 --dtype i8 --windows H+Y,W+X",
+        "mk,nk->mn M=1,N=2048,K=512 --dtype bf16 --out bf16 --role x=trf",
+        "bhs,bhsd->bhd B=4,H=3,S=64,D=64 --dtype bf16 --surface opt",
         "mk,nk->mn M=64,N=64,K=512 --dtype i8 --surface opt",
         "mk,nk->mn M=1024,N=1024,K=1024 --dtype i8 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",
@@ -250,12 +255,13 @@ fn plans_are_tests_of_a_crate() {
         std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
     }
     // Chains: a result that stays in DM and is moved there; heads with a mask and a softmax; sums of two axes and three
-    // contractions; a norm and a layer with an activation.
+    // contractions; a norm and a layer with an activation; a residual and a norm behind a product.
     let chains = [
         ("mk,fk->mf; mf,nf->mn", "M=16,K=256,F=512,N=64", "bf16"),
         ("hqd,hkd->hqk; bias, scale=0.125, softmax; hqk,hdk->hqd", "H=3,Q=24,K=48,D=64", "bf16"),
         ("mk,fk->mf; mf,nf->mn; pn,mn->pm", "M=8,K=64,F=128,N=32,P=16", "f32"),
         ("rmsnorm; mk,fk->mf; bias, silu; mf,nf->mn", "M=16,K=64,F=128,N=32", "bf16"),
+        ("mk,nk->mn; relu, add, rmsnorm", "M=16,K=64,N=32", "bf16"),
     ];
     for (number, (chain, axes, out)) in chains.into_iter().enumerate() {
         let found =

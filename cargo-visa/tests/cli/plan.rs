@@ -38,9 +38,12 @@ fn an_explanation_has_reasons_and_mappings() {
 #[test]
 fn an_explanation_has_both_orders_of_what_is_turned() {
     let problem = ["plan", "--einsum", "mk,kn->mn", "--axes", "M=8,N=8,K=64", "--explain", "1"];
-    let text = run(&problem).stdout;
+    let text = run(&[&problem[..], &["--role", "w=trf"]].concat()).stdout;
     assert!(text.contains("`w` has `N` innermost in HBM"), "{text}");
     assert!(text.contains("weights as brought") && !text.contains("stream as brought"), "{text}");
+    // As the stream it stays as it is.
+    let text = run(&problem).stdout;
+    assert!(text.contains("a packet has 8 positions of `N`") && !text.contains("as brought"), "{text}");
 }
 
 /// Layouts in HBM and digits of units are parts of the question: the answer says them, and the kernel has them.
@@ -163,7 +166,7 @@ fn threads_give_the_same_answer() {
 const PROBLEMS: &str = r#"{"einsum": "mk,nk->mn", "axes": "M=16,N=16,K=64", "name": "first"}
 {"einsum": "mk,nk->mn", "axes": "M=16,N=8,K=64", "dtype": "bf16", "acc": "f32", "out": "bf16", "role": "w=trf"}
 
-{"einsum": "mk,nk->mn", "axes": "M=8,N=8,K=3"}
+{"einsum": "mkb,nkb->bmn", "axes": "B=8,M=8,N=8,K=64"}
 nonsense
 {"einsum": "mk,nk->mn", "axes": "M=16,N=16"}
 {"einsum": "mk,nk->mn", "size": "M=16,N=16"}
@@ -207,7 +210,7 @@ fn problems_are_answered_line_by_line() {
         assert_eq!(line["index"], number);
     }
     let errors: Vec<&str> = lines[3..8].iter().map(|line| line["error"].as_str().expect("a text")).collect();
-    assert!(errors[0].starts_with("no mapping of `mk,nk->mn` is left: "), "{errors:?}");
+    assert!(errors[0].starts_with("no mapping of `mkb,nkb->bmn` is left: "), "{errors:?}");
     assert_eq!(
         errors[1..],
         [
@@ -476,6 +479,30 @@ fn a_chain_with_softmax_and_norms() {
     );
     assert_eq!((&parts[0]["epilogue"], &parts[1]["epilogue"]), (&"bias:F".into(), &"silu".into()));
     assert!(parts[1]["function_cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json:#}");
+    assert_eq!(json["kernels"][0]["end"], Value::Null);
+}
+
+/// What is behind the last contraction is a column of its own, and makes the result.
+#[test]
+fn a_chain_may_end_with_a_residual_and_a_norm() {
+    let arguments =
+        ["plan", "--chain", "mk,nk->mn; relu, add, rmsnorm", "--axes", "M=16,K=64,N=32", "--dtype", "bf16"];
+    let text = run(&arguments).stdout;
+    let expected = "chain    `mk,nk->mn; relu, add, rmsnorm:n` of bf16, to bf16; M = 16, K = 64, N = 32\n";
+    assert!(text.starts_with(expected) && text.contains("| `mn` "), "{text}");
+    let (_, kernel) = run(&[&arguments[..], &["--emit", "folder"]].concat()).file.expect("a file");
+    for part in
+        ["fn first_add_rmsnorm_result(", "r1: &HbmTensor<bf16, m![1], m![M, N]>, y: &mut HbmTensor<bf16"]
+    {
+        assert!(kernel.contains(part), "{part}: {kernel}");
+    }
+    let json: Value =
+        serde_json::from_str(&run(&[&arguments[..], &["--json"]].concat()).stdout).expect("it is JSON");
+    assert_eq!(json["kernels"][0]["end"]["function"], "add, rmsnorm:n");
+    assert!(
+        json["kernels"][0]["end"]["function_cycles"].as_u64().is_some_and(|cycles| cycles > 0),
+        "{json:#}"
+    );
 }
 
 #[test]
@@ -495,8 +522,8 @@ fn a_chain_that_is_none_is_refused_with_the_edit() {
     );
     refused(
         &["--chain", text, "--axes", axes, "--dtype", "f8e4m3"],
-        "--dtype: sums of f8e4m3 are f32, which are not stored as f8e4m3, so that `mk,fk->mf` makes no operand of the next \
-         contraction; take bf16",
+        "--dtype: sums of f8e4m3 are f32, which are not stored as f8e4m3, so that `mk,fk->mf` makes no operand of what \
+         follows; take bf16",
     );
     for (option, value) in [
         ("--einsum", "mk,nk->mn"),

@@ -80,9 +80,37 @@ impl Rates {
 pub fn of_extents(problem: &Problem, choice: &Choice) -> u64 {
     let local = |role| choice.extent(problem, role, Level::Local) as u64;
     let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
-    let groups = local(Role::Of(choice.weights)) / ROWS as u64;
-    let packets = local(Role::Of(choice.stream())) * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
+    let (stream, groups) = (local(Role::Of(choice.stream())), groups(problem, choice));
+    let packets = match problem.axis_of_columns(choice.stream()) {
+        None => stream * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups,
+        // Packets may be of the stream's own axis.
+        Some(_) => (stream * summed_bytes).div_ceil(spec::MAC_BYTES as u64) * groups,
+    };
     (choice.steps(problem) as u64) * packets
+}
+
+/// Groups of rows of weights in a slice.
+fn groups(problem: &Problem, choice: &Choice) -> u64 {
+    (choice.extent(problem, Role::Of(choice.weights), Level::Local) / ROWS).max(1) as u64
+}
+
+/// Packets of products and flits of the stream, per pass.
+fn packets_and_flits(problem: &Problem, choice: &Choice) -> [u64; 2] {
+    let local = |role| choice.extent(problem, role, Level::Local) as u64;
+    let (stream, summed) = (local(Role::Of(choice.stream())), local(Role::Summed));
+    let (bits, groups) = (problem.element.bits() as u64, groups(problem, choice));
+    match choice.columns(problem) {
+        None => {
+            let bytes = summed * bits / 8;
+            let packets = bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
+            [stream * packets, stream * bytes / spec::FLIT_BYTES as u64]
+        }
+        Some(columns) => {
+            let packets = stream / columns.count as u64 * summed;
+            let flits = (columns.padded as u64 * bits / 8).div_ceil(spec::FLIT_BYTES as u64);
+            [packets * groups, packets * flits]
+        }
+    }
 }
 
 /// Bound from extents and ways. It takes a few operations.
@@ -92,9 +120,8 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
     let (stream, weights) = (local(of_stream), local(of_weights));
     let summed_bytes = local(Role::Summed) * problem.element.bits() as u64 / 8;
-    let groups = weights / ROWS as u64;
-    let packets = stream * summed_bytes.div_ceil(spec::MAC_BYTES as u64) * groups;
-    let flits = stream * summed_bytes / spec::FLIT_BYTES as u64;
+    let groups = groups(problem, choice);
+    let [packets, flits] = packets_and_flits(problem, choice);
     // Slices between two neighbours that hand something round: those of what stands further inside.
     let team = slices(Role::Summed);
     let (between_weights, between_stream) = match choice.weights_inside {
@@ -102,11 +129,14 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         false => (team * slices(of_stream), team),
     };
     let stream_switch = choice.stream_spread.map_or(0, |spread| exchange(spread, between_weights, flits));
-    let products = rates.issue + packets.max(flits).max(stream * groups).max(stream_switch);
+    let sums = if choice.in_columns { 0 } else { stream * groups };
+    let products = rates.issue + packets.max(flits).max(sums).max(stream_switch);
     let block_bytes = weights * summed_bytes;
     let block_flits = block_bytes / spec::FLIT_BYTES as u64;
+    let is_filled = choice.filled_axis(problem).is_some();
     let load = rates.issue
         + match choice.weights_spread {
+            None if is_filled => block_flits,
             None => block_bytes / spec::SUB_FETCH_BYTES as u64,
             Some(spread) => exchange(spread, between_stream, block_flits).max(block_flits),
         };
@@ -120,6 +150,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     };
     let gathered = choice.gather.map_or(1, |gather| gather.count as u64 * team);
     let finish = match (parts, choice.gather) {
+        (1, None) if choice.turns_sums => rates.issue + stream / spec::BEAT_LANES as u64,
         (1, None) => 0,
         (1, _) => rates.issue + gathered * stream * groups / kept,
         _ => rates.issue + gathered.max(2) * parts * stream * groups / kept,
@@ -141,6 +172,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         + copies(problem, choice, choice.weights) * rounds * units_of_runs(problem, choice, choice.weights)
         + units_of_runs(problem, choice, 2);
     let start = spec::DMA_STARTUP_CYCLES;
+    let [load, in_main] = if is_filled { [0, load] } else { [load, 0] };
     let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
     // A pass that turns an operand writes one flit of a few bytes after another.
     let turn = |operand: usize, bytes: u64| match choice.turned(problem, operand) {
@@ -152,7 +184,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     };
     let others = Others {
         stream: turn(choice.stream(), parts * stream * summed_bytes),
-        weights: turn(choice.weights, block_bytes),
+        weights: turn(choice.weights, block_bytes) + in_main,
         finish,
     };
     Work {
@@ -168,7 +200,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
 struct Others {
     /// Turns a tile of the stream.
     stream: u64,
-    /// Turns a block of weights.
+    /// Turns a block of weights, or loads it.
     weights: u64,
     /// The pass behind the products.
     finish: u64,
@@ -274,7 +306,11 @@ fn units_of_runs(problem: &Problem, choice: &Choice, tensor: usize) -> u64 {
     let is_whole = tensor == choice.stream() && choice.stream_spread.is_none_or(|spread| spread.axis != axis);
     let local = choice.splits[axis].at(Level::Local) * if is_whole { parts } else { 1 };
     // Rows of weights are innermost in DM, so that an element of another axis is a run by itself.
-    let is_apart = tensor == 2 && positions > 1 && problem.axes[axis].role != Role::Of(choice.weights);
+    let is_apart = tensor == 2
+        && positions > 1
+        && problem.axes[axis].role != Role::Of(choice.weights)
+        && choice.columns(problem).is_none_or(|columns| columns.axis != axis)
+        && choice.turned_sums(problem).is_none();
     if local >= positions && !is_apart {
         // The run may go on in the next axis.
         return whole;
@@ -339,6 +375,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         _ => 0,
     };
     let (load, products) = (pass(&first.load), pass(&first.products));
+    let [load, in_main] = if first.is_filled { [0, load] } else { [load, 0] };
     let (bias, bias_loads) = match first.bias.split_first() {
         Some((bring, loads)) => (moved(bring), loads.iter().map(pass).sum()),
         None => (0, 0),
@@ -347,7 +384,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     let stream = stream + first.stream_next.as_ref().map_or(0, &mut moved);
     let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
-        weights: first.turn_weights.as_ref().map_or(0, pass),
+        weights: first.turn_weights.as_ref().map_or(0, pass) + in_main,
         finish: first.finish.iter().map(pass).sum(),
     };
     let (tiles, loads, steps) = counts(schedule);

@@ -83,6 +83,18 @@ pub struct Turned {
     pub columns: usize,
 }
 
+/// Positions of the stream's innermost axis that are side by side in a packet of products. The contraction leaves them apart, as
+/// columns, and the sum is over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The axis.
+    pub axis: usize,
+    /// Positions of it in a packet.
+    pub count: usize,
+    /// Columns with padding, a power of two.
+    pub padded: usize,
+}
+
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Choice {
@@ -100,6 +112,10 @@ pub struct Choice {
     pub sums: Sums,
     /// Exchange by which slices gather whole units of HBM. `None`: each one stores its own sums.
     pub gather: Option<Gather>,
+    /// True if packets of products have positions of the stream's innermost axis, and not of the summed one.
+    pub in_columns: bool,
+    /// True if a pass behind the products puts the stream's axis inside, which is innermost in the result: weights have few rows.
+    pub turns_sums: bool,
 }
 
 impl Choice {
@@ -113,7 +129,50 @@ impl Choice {
             weights_spread: None,
             sums: Sums::Whole,
             gather: None,
+            in_columns: false,
+            turns_sums: false,
         }
+    }
+
+    /// The axis of the stream that a pass behind the products puts inside. `None`: sums are stored as products leave them.
+    pub fn turned_sums(&self, problem: &Problem) -> Option<usize> {
+        let (axis, _) = problem.run(2).filter(|_| self.turns_sums)?;
+        Some(axis)
+    }
+
+    /// The columns of a packet of products. `None`: packets are of the summed axis.
+    pub fn columns(&self, problem: &Problem) -> Option<Columns> {
+        let axis = problem.axis_of_columns(self.stream()).filter(|_| self.in_columns)?;
+        let spread = self.stream_spread.filter(|spread| spread.axis == axis);
+        let local = self.splits[axis].at(Level::Local) / spread.map_or(1, |spread| spread.count);
+        let most = spec::ACCUMULATOR_COLUMNS.min(spec::MAC_BYTES * 8 / problem.element.bits());
+        if local <= most {
+            let least = spec::FETCH_ALIGN_BYTES * 8 / problem.element.bits();
+            return Some(Columns { axis, count: local, padded: local.next_power_of_two().max(least) });
+        }
+        let count = 1 << local.trailing_zeros().min(most.ilog2());
+        Some(Columns { axis, count, padded: count })
+    }
+
+    /// The innermost summed axis, if it is no whole flits, and all of it is in a slice: the fetch fills the last flit up with
+    /// zeros.
+    pub fn filled_axis(&self, problem: &Problem) -> Option<usize> {
+        let last = problem.axes.iter().rposition(|axis| axis.role == Role::Summed)?;
+        let (size, flit) = (problem.axes[last].size, spec::FLIT_BYTES * 8 / problem.element.bits());
+        (!size.is_multiple_of(flit) && self.splits[last].at(Level::Local) == size).then_some(last)
+    }
+
+    /// The choice with whole flits of a summed axis that is none: what packets have.
+    pub fn filled(&self, problem: &Problem) -> Option<Self> {
+        let axis = self.filled_axis(problem)?;
+        let rows = (0..2).filter_map(|operand| problem.padded_rows(operand)).map(|(_, size)| size).max();
+        let flit = spec::FLIT_BYTES * 8 / problem.element.bits();
+        let size = problem.axes[axis].size.next_multiple_of(flit);
+        let size = rows.filter(|rows| *rows >= size && rows.is_multiple_of(flit)).unwrap_or(size);
+        let mut filled = self.clone();
+        filled.splits[axis].padded = size;
+        filled.splits[axis].extents[Level::Local as usize] = size;
+        Some(filled)
     }
 
     /// The streamed operand.
@@ -130,7 +189,10 @@ impl Choice {
     /// innermost axis there.
     pub fn turned(&self, problem: &Problem, operand: usize) -> Option<Turned> {
         if problem.windowed() == Some(operand) {
-            // Its innermost axis is summed over.
+            // Its innermost axis is summed over, or has the columns.
+            return None;
+        }
+        if self.in_columns && operand == self.stream() {
             return None;
         }
         let axis = problem.innermost(operand)?;

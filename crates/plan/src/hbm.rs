@@ -173,6 +173,14 @@ impl Problem {
         }
     }
 
+    /// The axis whose rows have padding behind them in HBM, and their size with it: `K # 512`.
+    pub fn padded_rows(&self, tensor: usize) -> Option<(usize, usize)> {
+        let last = self.hbm[tensor].as_ref()?.parts.last()?;
+        let name = last.digit?.axis.name;
+        let axis = self.axes.iter().position(|axis| axis.name == name.as_str())?;
+        (last.size > self.axes[axis].size).then_some((axis, last.size))
+    }
+
     /// The axis whose positions are neighbours in HBM, and the number of those. `None`: the tensor has no axis.
     pub fn run(&self, tensor: usize) -> Option<(usize, usize)> {
         let Some(own) = &self.hbm[tensor] else {

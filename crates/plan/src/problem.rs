@@ -325,6 +325,21 @@ impl Problem {
         }
     }
 
+    /// The axis of an operand alone that is innermost in HBM, and may be in the columns of products. `None`: that is another
+    /// axis.
+    pub fn axis_of_columns(&self, operand: usize) -> Option<usize> {
+        let innermost = match self.windowed() == Some(operand) {
+            true => {
+                let is_several = |axis: &usize| {
+                    self.axes[*axis].size > 1 || self.windows.iter().any(|window| window.output == *axis)
+                };
+                self.tensors[operand].iter().copied().rfind(is_several)
+            }
+            false => self.innermost(operand),
+        };
+        innermost.filter(|&axis| self.axes[axis].role == Role::Of(operand))
+    }
+
     /// Bytes of an operand (0, 1) or of the result (2).
     pub fn bytes(&self, tensor: usize) -> u64 {
         (self.elements(tensor) * self.element_of(tensor).bits()).div_ceil(8) as u64

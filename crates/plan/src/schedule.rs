@@ -119,7 +119,7 @@ impl Schedule {
             stream_bytes,
             weights_bytes,
         ];
-        let has_finish = parts > 1 || choice.gather.is_some();
+        let has_finish = parts > 1 || choice.gather.is_some() || choice.turns_sums;
         let of_weights = if is_resident { loads } else { (tiles * loads).min(2) };
         let mut buffers = [tiles.min(2), of_weights, (tiles * blocks).min(2), usize::from(has_finish), 0, 0];
         // The main context turns a tile when no product reads the one before any more.

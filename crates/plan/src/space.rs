@@ -1,7 +1,7 @@
 //! The space of a problem: all choices, in a fixed order.
 
 use crate::choice::{
-    Choice, Gather, Level, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
+    Choice, Gather, Level, ROWS, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
 };
 use crate::fixed::Fixed;
 use crate::problem::{Problem, Role};
@@ -145,6 +145,10 @@ fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
 
 /// Calls `each` with the choices that have these splits.
 fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    in_columns(problem, choice, each);
+    if !problem.has_packets_of_sums(choice) {
+        return;
+    }
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
     let [stream, weights, team] =
         [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
@@ -169,7 +173,32 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
     }
 }
 
-/// Calls `each` with a choice as it is, and with one that gathers what is stored, if that makes whole units of HBM.
+/// Calls `each` with the choices that have these splits, and packets of the stream's innermost axis.
+fn in_columns(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    choice.in_columns = true;
+    let is_possible = choice.parts(problem) == 1 && problem.in_units(choice).is_none();
+    if is_possible && choice.columns(problem).is_some_and(|columns| columns.count > 1) {
+        let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
+        let [stream, weights, team] =
+            [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
+        let orders: &[bool] = if stream > 1 && weights > 1 { &[false, true] } else { &[false] };
+        choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
+        for stream_spread in spreads(problem, choice, of_stream, of_weights) {
+            for weights_spread in spreads(problem, choice, of_weights, of_stream) {
+                (choice.stream_spread, choice.weights_spread) = (stream_spread, weights_spread);
+                let exchanged = stream_spread.is_some() || weights_spread.is_some();
+                for &weights_inside in if exchanged { orders } else { &orders[..1] } {
+                    choice.weights_inside = weights_inside;
+                    each(choice);
+                }
+            }
+        }
+    }
+    (choice.in_columns, choice.stream_spread, choice.weights_spread) = (false, None, None);
+}
+
+/// Calls `each` with a choice as it is, with one that gathers what is stored, if that makes whole units of HBM, and with one that
+/// turns the sums.
 fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
     choice.gather = None;
     each(choice);
@@ -178,6 +207,28 @@ fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
         each(choice);
         choice.gather = None;
     }
+    choice.turns_sums = may_turn_sums(problem, choice);
+    if choice.turns_sums {
+        each(choice);
+        choice.turns_sums = false;
+    }
+}
+
+/// The most rows of weights, in all slices, of which sums are turned. With more, no layer that was measured gains, and the search
+/// takes half as long again.
+const TURNED_ROWS: usize = 16 * ROWS;
+
+/// Tells if a pass may put the stream's axis inside: weights have no more rows than the register file, so that few sums are read.
+fn may_turn_sums(problem: &Problem, choice: &Choice) -> bool {
+    let Some((axis, _)) = problem.run(2) else { return false };
+    let of_stream = Role::Of(choice.stream());
+    let of_weights = problem.axes.iter().filter(|axis| axis.role == Role::Of(choice.weights));
+    problem.axes[axis].role == of_stream
+        && of_weights.map(|axis| axis.size).product::<usize>() <= TURNED_ROWS
+        && choice.extent(problem, Role::Of(choice.weights), Level::Local) == ROWS
+        && choice.parts(problem) == 1
+        && !matches!(choice.sums, Sums::Shared(_))
+        && choice.splits[axis].at(Level::Local).is_multiple_of(spec::BEAT_LANES)
 }
 
 /// The fewest slices that gather whole units of HBM, along the first streamed axis that they can share.

@@ -104,8 +104,12 @@ pub(crate) fn given(text: &str) -> Result<Vec<Given>, ProblemError> {
     Ok(found)
 }
 
-/// Puts taps before all other axes: the innermost summed axis is one of channels, which both operands have inside.
+/// Puts taps before all other axes, if the innermost summed axis is one of channels, which both operands have inside.
 pub(crate) fn taps_first(given: &[Given], axes: &mut Vec<Axis>, tensors: &mut [Vec<usize>; 3]) {
+    let is_place = |axis: usize| given.iter().any(|own| axes[axis].name.starts_with(own.output));
+    if tensors[..2].iter().filter_map(|own| own.last()).any(|axis| is_place(*axis)) {
+        return;
+    }
     let is_tap = |axis: &Axis| given.iter().any(|own| axis.name.starts_with(own.tap));
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| !is_tap(&axes[axis]));
@@ -163,10 +167,11 @@ pub(crate) fn windows(
     }
     if let Some(own) = operand {
         let inside = tensors[own].last().copied();
-        if inside.is_none_or(|axis| axes[axis].role != Role::Summed) {
+        let is_place = |axis: usize| found.iter().any(|window| window.output == axis);
+        if inside.is_none_or(|axis| axes[axis].role != Role::Summed && !is_place(axis)) {
             return Err(ProblemError(format!(
-                "windows: the innermost axis of the operand that `{einsum}` reads in windows is not summed over; store \
-                 channels innermost, as in `nhwc,fyxc->nhwf`"
+                "windows: the innermost axis of the operand that `{einsum}` reads in windows is neither summed over nor in \
+                 windows; store channels or places innermost, as in `nhwc,fyxc->nhwf` or `nchw,fcyx->nhwf`"
             )));
         }
     }
@@ -181,6 +186,13 @@ impl Problem {
             Role::Of(operand) => Some(operand),
             _ => None,
         }
+    }
+
+    /// Tells if packets of products may be of the innermost summed axis: not where the stream has places inside, and not without an
+    /// axis for rows.
+    pub(crate) fn has_packets_of_sums(&self, choice: &Choice) -> bool {
+        let has_places = self.windowed().is_some_and(|operand| self.axis_of_columns(operand).is_some());
+        !has_places && self.axes.iter().any(|axis| axis.role == Role::Of(choice.weights))
     }
 
     /// The window of an axis of the result, in the operand that is read in windows.

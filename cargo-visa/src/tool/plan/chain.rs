@@ -58,30 +58,31 @@ pub fn command(
 /// Sentence on the way of an operand that is an earlier result, or that a function of rows makes.
 fn passed(kernel: &ChainKernel, number: usize) -> String {
     let place = |in_dm: bool| if in_dm { "DM" } else { "HBM" };
-    match kernel.parts.get(number).map(|part| part.passage.as_deref()) {
-        None => "to HBM".to_string(),
-        Some(None) => "through HBM".to_string(),
-        Some(Some(passage)) if passage.steps.is_empty() => "stays in DM".to_string(),
-        Some(Some(passage)) if kernel.chain.has_function(number) => format!(
+    match kernel.passage(number) {
+        None if number == kernel.parts.len() => "to HBM".to_string(),
+        None => "through HBM".to_string(),
+        Some(passage) if passage.steps.is_empty() => "stays in DM".to_string(),
+        Some(passage) if kernel.chain.has_function(number) => format!(
             "{} to {}, {}: {} cycles",
             place(passage.starts_in_dm()),
             place(passage.arrives_in_dm()),
             passage.name,
             grouped(passage.cycles)
         ),
-        Some(Some(passage)) => format!("in DM, {}: {} cycles", passage.name, grouped(passage.cycles)),
+        Some(passage) => format!("in DM, {}: {} cycles", passage.name, grouped(passage.cycles)),
     }
 }
 
 /// The contractions that have something in front of them.
 fn followers(chain: &Chain) -> Vec<usize> {
-    (0..chain.problems.len()).filter(|&number| number > 0 || chain.has_function(number)).collect()
+    let count = chain.problems.len();
+    (0..=count).filter(|&number| (1..count).contains(&number) || chain.has_function(number)).collect()
 }
 
 /// The tables of the best kernels, and of the parts of the best one.
 fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String {
     let bound = outcome.bound;
-    let output = chain.problems.last().map_or("", |problem| problem.output.name());
+    let output = chain.output().map_or("", |output| output.name());
     let first = &chain.problems[0];
     let is_proven = outcome.searches.iter().all(|searched| searched.gap() == 0.0);
     let through_hbm = match &outcome.through_hbm {
@@ -96,7 +97,7 @@ fn overview(chain: &Chain, outcome: &ChainOutcome, best: &ChainKernel) -> String
         }
         Some(apart) => format!(", {} fewer than apart", percent(apart - best.cycles, apart)),
     };
-    let has_rows = (0..chain.problems.len()).any(|number| chain.has_function(number));
+    let has_rows = (0..=chain.problems.len()).any(|number| chain.has_function(number));
     let apart = match outcome.apart {
         None => "what is between contractions has no way from HBM to HBM".to_string(),
         Some(apart) => format!(
@@ -173,7 +174,7 @@ fn answer(outcome: &ChainOutcome) -> Value {
         .map(|kernel| {
             let parts: Vec<Value> = (kernel.parts.iter().zip(&kernel.placed).enumerate())
                 .map(|(number, (part, plan))| {
-                    let next = kernel.parts.get(number + 1).and_then(|next| next.passage.as_deref());
+                    let next = kernel.passage(number + 1);
                     let function = kernel.chain.function(number);
                     let own = part.passage.as_deref().filter(|_| kernel.chain.has_function(number));
                     let stays = next.is_some_and(|passage| passage.starts_in_dm());
@@ -198,6 +199,10 @@ fn answer(outcome: &ChainOutcome) -> Value {
                 "bound": bound,
                 "share": bound as f64 / kernel.cycles.max(1) as f64,
                 "parts": parts,
+                "end": kernel.end.as_deref().map(|passage| json!({
+                    "function": kernel.chain.function(kernel.parts.len()),
+                    "function_cycles": passage.cycles,
+                })),
             })
         })
         .collect();

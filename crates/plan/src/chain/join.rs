@@ -25,7 +25,7 @@ const PLANS: usize = 48;
 /// Joins that are kept for each plan.
 const BEST: usize = 4;
 /// Joins that the clock runs as whole kernels.
-const RUN: usize = 16;
+const RUN: usize = 32;
 
 /// The result of planning a chain.
 #[derive(Clone, Debug)]
@@ -110,13 +110,20 @@ struct Joined {
     cycles: u64,
     /// The candidates, and how the result of the one before arrives.
     parts: Vec<(usize, Option<Arc<Passage>>)>,
+    /// The way of the last result to HBM, if something is behind the last contraction.
+    end: Edge,
 }
 
 impl Joined {
     fn then(&self, cycles: u64, candidate: usize, passage: Option<Arc<Passage>>) -> Self {
         let mut parts = self.parts.clone();
         parts.push((candidate, passage));
-        Self { cycles: self.cycles + cycles, parts }
+        Self { cycles: self.cycles + cycles, parts, end: None }
+    }
+
+    /// With what is behind the last contraction.
+    fn ended(&self, end: Edge) -> Self {
+        Self { cycles: self.cycles + price(&end), parts: self.parts.clone(), end }
     }
 
     /// Tells if another join has the same candidates, and passages between the same places.
@@ -125,17 +132,23 @@ impl Joined {
         let is_same = |(own, other): (&(usize, Edge), &(usize, Edge))| {
             own.0 == other.0 && ends(&own.1) == ends(&other.1)
         };
-        self.parts.len() == other.parts.len() && self.parts.iter().zip(&other.parts).all(is_same)
+        self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&other.parts).all(is_same)
+            && ends(&self.end) == ends(&other.end)
     }
 }
 
 /// The best plan of each contraction, with all results in HBM. `None`: a function of rows has no way from HBM to HBM.
 fn apart(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Option<Joined> {
-    let start = Joined { cycles: 0, parts: Vec::new() };
-    all.iter().enumerate().try_fold(start, |joined, (number, own)| {
+    let start = Joined { cycles: 0, parts: Vec::new(), end: None };
+    let joined = all.iter().enumerate().try_fold(start, |joined, (number, own)| {
         let edge = edge(passages, number, [None, None])?;
         Some(joined.then(own.first()?.part.plan.cycles + price(&edge), 0, edge))
-    })
+    })?;
+    match passages.chain.has_end() {
+        true => Some(joined.ended(edge(passages, all.len(), [None, None])?)),
+        false => Some(joined),
+    }
 }
 
 /// Keeps the best joins.
@@ -194,7 +207,7 @@ fn left(all: &[Vec<Candidate>], number: usize, candidate: Option<usize>) -> Opti
 
 /// The joins with the smallest sums.
 fn joins(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<Joined> {
-    let start = Joined { cycles: 0, parts: Vec::new() };
+    let start = Joined { cycles: 0, parts: Vec::new(), end: None };
     let mut before = Reached { in_hbm: vec![start], in_dm: Vec::new() };
     for (number, own) in all.iter().enumerate() {
         let mut reached = Reached { in_hbm: Vec::new(), in_dm: vec![Vec::new(); own.len()] };
@@ -222,7 +235,17 @@ fn joins(all: &[Vec<Candidate>], passages: &mut Passages<'_>) -> Vec<Joined> {
         }
         before = reached;
     }
-    before.in_hbm
+    if !passages.chain.has_end() {
+        return before.in_hbm;
+    }
+    let mut ended = Vec::new();
+    for (source, joined) in before.sorted() {
+        let from = left(all, all.len(), source);
+        if let Some(end) = edge(passages, all.len(), [from, None]) {
+            keep(&mut ended, joined.ended(end), RUN);
+        }
+    }
+    ended
 }
 
 /// Plans a chain. `search.top` is the number of kernels that are returned, and the time is shared by the contractions.
@@ -265,7 +288,8 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
     for joined in joins {
         let starts_in_dm = |passage: &Arc<Passage>| passage.starts_in_dm();
         let is_kept = |number: usize| {
-            joined.parts.get(number + 1).is_some_and(|(_, edge)| edge.as_ref().is_some_and(starts_in_dm))
+            let next = joined.parts.get(number + 1).map_or(&joined.end, |(_, edge)| edge);
+            next.as_ref().is_some_and(starts_in_dm)
         };
         let part = |(number, (index, passage)): (usize, &(usize, Option<Arc<Passage>>))| {
             let candidate = &all[number][*index];
@@ -280,7 +304,7 @@ pub fn plan_chain(chain: &Chain, options: &Search<'_>) -> ChainOutcome {
             }
         };
         let parts: Vec<Part> = joined.parts.iter().enumerate().map(part).collect();
-        match ChainKernel::of(chain, parts, options.profile) {
+        match ChainKernel::of(chain, parts, joined.end.clone(), options.profile) {
             Ok(kernel) => {
                 outcome.run[0] += 1;
                 let is_better = |known: &ChainKernel| kernel.cycles < known.cycles;
@@ -322,6 +346,13 @@ mod tests {
             }
             before = reached;
         }
+        if passages.chain.has_end() {
+            let ended = before.into_iter().filter_map(|(sum, source)| {
+                let edge = edge(passages, all.len(), [left(all, all.len(), source), None])?;
+                Some((sum + price(&edge), None))
+            });
+            before = ended.collect();
+        }
         let mut sums: Vec<u64> =
             before.into_iter().filter(|(_, source)| source.is_none()).map(|(sum, _)| sum).collect();
         sums.sort_unstable();
@@ -335,6 +366,7 @@ mod tests {
             ("mk,fk->mf; mf,nf->mn", "M=4,K=32,F=32,N=16"),
             ("hqd,hkd->hqk; scale=0.5, softmax:k; hqk,hdk->hqd", "H=2,Q=4,K=32,D=16"),
             ("rmsnorm:k; mk,fk->mf; silu, layernorm:f; mf,nf->mn", "M=4,K=32,F=32,N=16"),
+            ("mk,fk->mf; mf,nf->mn; add, rmsnorm", "M=4,K=32,F=32,N=16"),
         ] {
             let chain = Chain::new(text, axes, Bf16, Some(Bf16)).unwrap_or_else(|error| panic!("{error}"));
             let options = Search { top: 12, ..Search::default() };

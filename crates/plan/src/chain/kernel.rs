@@ -67,6 +67,8 @@ pub struct ChainKernel {
     pub chain: Chain,
     /// The contractions.
     pub parts: Vec<Part>,
+    /// The way of the last result to HBM, if something is behind the last contraction.
+    pub end: Option<Arc<Passage>>,
     /// Their plans, with the addresses and the tensors that they have in the chain.
     pub placed: Vec<Plan>,
     /// Cycles of the kernel on the clock.
@@ -168,26 +170,31 @@ impl Assembly {
     /// Brings a result to the layout of an operand. `other`: the other tensor of a sum or a product.
     fn bring(&mut self, made: Tensor, passage: &Passage, other: Option<Tensor>) -> Result<Tensor, String> {
         let mut gone = Vec::new();
-        let made = self.moved(made, &passage.steps, other, &mut gone)?;
+        let made = self.moved(made, &passage.steps, other, None, &mut gone)?;
         gone.iter().for_each(|tensor| self.release(tensor));
         Ok(made)
     }
 
-    /// Moves a tensor, and keeps those that are not needed behind the last step.
+    /// Moves a tensor, and keeps those that are not needed behind the last step. `target`: the tensor that the last step writes. `None`:
+    /// a new one.
     fn moved(
         &mut self,
         made: Tensor,
         steps: &[(Move, Place)],
         other: Option<Tensor>,
+        target: Option<Tensor>,
         gone: &mut Vec<Tensor>,
     ) -> Result<Tensor, String> {
         let told = |error: PlanError| error.to_string();
         let mut source = made;
-        for (own, place) in steps {
+        for (number, (own, place)) in steps.iter().enumerate() {
             let before = source;
             source = match own {
                 Move::Step(step) => {
-                    let there = self.held(place.shape(source.shape.element_type))?;
+                    let there = match target.filter(|_| number + 1 == steps.len()) {
+                        Some(target) => target,
+                        None => self.held(place.shape(source.shape.element_type))?,
+                    };
                     let (operation, made) =
                         derive_at(step, &source, place, there.region.address, there.region.fill)
                             .map_err(told)?;
@@ -207,7 +214,7 @@ impl Assembly {
                 Move::Pair(step) => {
                     let other = other.ok_or("a pair has another tensor")?;
                     let mut brought = Vec::new();
-                    let there = self.moved(other, &step.way, None, &mut brought)?;
+                    let there = self.moved(other, &step.way, None, None, &mut brought)?;
                     // The other tensor in HBM stays.
                     gone.extend(brought.into_iter().skip(1).chain([there]));
                     let made = self.held(place.shape(MADE))?;
@@ -312,28 +319,36 @@ fn in_hbm(plan: &Plan, tensor: usize) -> Shape {
 ///
 /// # Errors
 /// Tensors that do not fit DM together, and the refusal of the first call that has one.
-pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainCommands), String> {
+pub fn assemble(
+    chain: &Chain,
+    parts: &[Part],
+    end: Option<&Passage>,
+) -> Result<(Vec<Plan>, ChainCommands), String> {
     let mut assembly = Assembly::new();
     let last = parts.len() - 1;
     // Operands and the result in HBM, one behind another.
     let mut next = 0;
-    let mut external = |assembly: &mut Assembly, plan: &Plan, tensor: usize| -> Result<Tensor, String> {
+    let mut external = |assembly: &mut Assembly, shape: Shape| -> Result<Tensor, String> {
         let address = next;
-        next = (next + plan.problem.bytes(tensor)).next_multiple_of(HBM_ALIGN_BYTES);
-        Tensor::new(in_hbm(plan, tensor), address, assembly.fill()).map_err(|error| error.to_string())
+        let bytes = shape.footprint().map_err(|error| error.to_string())?.bytes() as u64;
+        next = (next + bytes).next_multiple_of(HBM_ALIGN_BYTES);
+        Tensor::new(shape, address, assembly.fill()).map_err(|error| error.to_string())
     };
     let mut operands: Vec<Tensor> = Vec::new();
     for (part, sources) in parts.iter().zip(&chain.sources) {
         for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
-            operands.push(external(&mut assembly, &part.plan, operand)?);
+            operands.push(external(&mut assembly, in_hbm(&part.plan, operand))?);
         }
     }
-    let result = external(&mut assembly, &parts[last].plan, 2)?;
+    // What is behind the last contraction makes the result.
+    let element = if end.is_some() { MADE } else { parts[last].plan.problem.output };
+    let result = Shape { element_type: element, ..in_hbm(&parts[last].plan, 2) };
+    let result = external(&mut assembly, result)?;
     let mut others: Vec<Tensor> = Vec::new();
     for (number, pair) in chain.pairs.iter().enumerate() {
         if pair.as_ref().is_some_and(|pair| pair.source.is_none()) {
             // It has the mapping and the type of the result before it.
-            others.push(external(&mut assembly, &parts[number - 1].plan, 2)?);
+            others.push(external(&mut assembly, in_hbm(&parts[number - 1].plan, 2))?);
         }
     }
     let mut parts: Vec<Part> = parts.to_vec();
@@ -353,18 +368,15 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
                 0 => *operands.first().ok_or("an operand is in HBM")?,
                 _ => results[number - 1],
             };
-            let other = chain.pairs[number].as_ref().map(|pair| match pair.source {
-                Some(source) => Ok(results[source]),
-                None => of_pairs.next().copied().ok_or("the other tensor of a pair is in HBM"),
-            });
-            let there = assembly.bring(before, passage, other.transpose()?)?;
+            let other = other_of(chain, number, &results, &mut of_pairs)?;
+            let there = assembly.bring(before, passage, other)?;
             arrived = Some(there);
             if let Some(result) = results.last_mut() {
                 *result = there;
             }
         }
         let made = match &part.leaving {
-            _ if number == last => result,
+            _ if number == last && end.is_none() => result,
             Some(leaving) => assembly.held(leaving.place.shape(part.plan.problem.output))?,
             None => assembly.held(in_hbm(&part.plan, 2))?,
         };
@@ -379,16 +391,36 @@ pub fn assemble(chain: &Chain, parts: &[Part]) -> Result<(Vec<Plan>, ChainComman
             tensors[0] = arrived;
         }
         let operand = chain.arriving(number).filter(|_| part.arrives_in_dm());
-        let kept = Kept { operand, result: part.leaving.is_some() && number < last };
+        let kept = Kept { operand, result: part.leaving.is_some() };
         let (plan, bias) = assembly.contraction(part, tensors, kept)?;
         placed.push(plan);
         biases.extend(bias);
         results.push(made);
     }
+    if let (Some(passage), Some(made)) = (end, results.last().copied()) {
+        let other = other_of(chain, parts.len(), &results, &mut of_pairs)?;
+        let mut gone = Vec::new();
+        assembly.moved(made, &passage.steps, other, Some(result), &mut gone)?;
+    }
     if assembly.hbm.lowest().is_some_and(|lowest| lowest < next) || next > spec::HBM_BYTES {
         return Err("the operands and the results of the chain do not fit HBM together".to_string());
     }
     Ok((placed, ChainCommands { operands, biases, others, result, operations: assembly.operations }))
+}
+
+/// The other tensor of a sum or a product in front of a contraction: an earlier result, or the next one in HBM.
+fn other_of<'a>(
+    chain: &Chain,
+    number: usize,
+    results: &[Tensor],
+    in_hbm: &mut impl Iterator<Item = &'a Tensor>,
+) -> Result<Option<Tensor>, String> {
+    let Some(pair) = &chain.pairs[number] else { return Ok(None) };
+    let other = match pair.source {
+        Some(source) => results.get(source).copied(),
+        None => in_hbm.next().copied(),
+    };
+    other.map(Some).ok_or_else(|| "the other tensor of a pair is there before".to_string())
 }
 
 /// Cycles of a contraction as a kernel of its own, if what arrives and what leaves is in DM.
@@ -438,10 +470,15 @@ impl ChainKernel {
     ///
     /// # Errors
     /// Why there is none: tensors that do not fit DM together, or the refusal of a call.
-    pub fn of(chain: &Chain, parts: Vec<Part>, profile: Profile) -> Result<Self, String> {
-        let (placed, commands) = assemble(chain, &parts)?;
+    pub fn of(
+        chain: &Chain,
+        parts: Vec<Part>,
+        end: Option<Arc<Passage>>,
+        profile: Profile,
+    ) -> Result<Self, String> {
+        let (placed, commands) = assemble(chain, &parts, end.as_deref())?;
         let (cycles, _) = cycles(commands.operations, new_times(profile));
-        Ok(Self { chain: chain.clone(), parts, placed, cycles })
+        Ok(Self { chain: chain.clone(), parts, end, placed, cycles })
     }
 
     /// The commands of the kernel.
@@ -449,12 +486,18 @@ impl ChainKernel {
     /// # Errors
     /// None for a kernel that was made: its commands have been derived.
     pub fn commands(&self) -> Result<ChainCommands, String> {
-        assemble(&self.chain, &self.parts).map(|(_, commands)| commands)
+        assemble(&self.chain, &self.parts, self.end.as_deref()).map(|(_, commands)| commands)
+    }
+
+    /// The way to a contraction, or behind the last one.
+    pub fn passage(&self, number: usize) -> Option<&Passage> {
+        self.parts.get(number).map_or(self.end.as_deref(), |part| part.passage.as_deref())
     }
 
     /// Number of results that stay in DM, before or behind a function of rows.
     pub fn staying(&self) -> usize {
         let is_in_dm = |passage: &&Arc<Passage>| passage.starts_in_dm() || passage.arrives_in_dm();
-        self.parts.iter().filter_map(|part| part.passage.as_ref()).filter(is_in_dm).count()
+        let passages = self.parts.iter().filter_map(|part| part.passage.as_ref());
+        passages.chain(&self.end).filter(is_in_dm).count()
     }
 }

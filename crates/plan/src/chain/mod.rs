@@ -8,8 +8,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`boundary`] | layouts of what arrives and of what leaves, and ways between them |
-//! | [`rows`] | softmax and norms between contractions |
-//! | [`pair`] | a sum or a product with another tensor between contractions |
+//! | [`rows`] | softmax and norms between contractions, and around them |
+//! | [`pair`] | a sum or a product with another tensor behind a contraction |
 //! | [`kernel`] | one list of commands, with addresses that do not collide |
 //! | [`join`] | the plans that are best together |
 //! | [`source`] | the kernel as text |
@@ -52,9 +52,11 @@ use furiosa_visa_rules::spec;
 pub use join::{ChainOutcome, plan_chain};
 pub use kernel::ChainKernel;
 pub use pair::Pair;
+use pair::PairOp;
 use parse::Stage;
 use rows::RowKind;
 pub use rows::Rows;
+use rows::passes::MADE;
 
 /// The most contractions of a chain.
 pub const MOST: usize = 8;
@@ -67,9 +69,9 @@ pub struct Chain {
     /// The contraction whose result each operand is. `None`: it is a tensor in HBM of its own.
     pub sources: Vec<[Option<usize>; 2]>,
     /// The function of rows in front of each contraction: of the result of the one before, which has its letters behind it,
-    /// or of the first operand of the first contraction.
+    /// or of the first operand of the first contraction. And that behind the last contraction.
     pub rows: Vec<Option<Rows>>,
-    /// The sum or the product with another tensor in front of each function of rows, or where that would be.
+    /// The sum or the product with another tensor in front of each function of rows, or where that would be. As many.
     pub pairs: Vec<Option<Pair>>,
     /// All axes.
     pub axes: Axes,
@@ -80,8 +82,8 @@ impl Chain {
     /// of an earlier result is that result; of several ones, the last. Between two contractions may be what follows the sums of
     /// the first one, and then a [function of rows](Rows): `scale=0.125, softmax:k`. In front of the first contraction, a
     /// function of rows is of its first operand. `add` or `mul` in front of a function of rows, or alone, takes another tensor, see
-    /// [`Pair`]. `output` is the type of the last result. `None`: the type of the sums. Other results have the type of operands,
-    /// but for those that a function of rows takes: they stay sums.
+    /// [`Pair`]. Both may be behind the last contraction. `output` is the type of the last result. `None`: the type of the sums. Other results have the type of operands,
+    /// but for those that a function of rows takes: they stay sums. What a part behind the last contraction makes is of bf16.
     ///
     /// # Errors
     /// Refuses what is no contraction and no such part, a contraction that takes no earlier result, a result that nobody takes,
@@ -94,7 +96,13 @@ impl Chain {
         output: Option<ElementType>,
     ) -> Result<Self, ProblemError> {
         let refuse = |text: String| Err(ProblemError(text));
-        let stages = parse::stages(text)?;
+        let (stages, behind) = parse::stages(text)?;
+        let has_end = behind.rows.is_some() || behind.pair.is_some();
+        if let Some(other) = output.filter(|output| has_end && *output != MADE) {
+            return refuse(format!(
+                "out: what is behind the last contraction makes {MADE}, and not {other}; write `--out {MADE}`"
+            ));
+        }
         let axes = Axes::parse(sizes).map_err(|error| ProblemError(format!("axes: {error}")))?;
         let own_letters = |part: &str| -> String { part.to_ascii_uppercase() };
         let has = |stage: &Stage, name: &str| own_letters(stage.einsum).contains(name);
@@ -120,7 +128,7 @@ impl Chain {
             // The type of sums is refused here first, with the reason of the chain.
             let plain = read(element, None, "")?;
             let sum = plain.sum();
-            let is_operand = next.is_some() || stage.rows.is_some();
+            let is_operand = next.is_some() || stage.rows.is_some() || has_end;
             if is_operand && (sum, element) != (ElementType::F32, ElementType::Bf16) {
                 return refuse(match stage.rows {
                     Some(word) => format!(
@@ -128,38 +136,26 @@ impl Chain {
                     ),
                     None => format!(
                         "dtype: sums of {element} are {sum}, which are not stored as {element}, so that `{part}` makes no \
-                         operand of the next contraction; take bf16"
+                         operand of what follows; take bf16"
                     ),
                 });
             }
-            rows.push(match stage.rows {
-                None => None,
-                Some(word) => {
-                    let tensor =
-                        problems.last().map_or_else(|| names_of(&plain, 0), |before| names_of(before, 2));
-                    let own = Rows::new(word, &tensor, &axes)?;
-                    // The passes of a softmax have a multiplier of their own.
-                    Some(match stage.scale {
-                        Some(scale) => Rows { kind: RowKind::Softmax { scale }, ..own },
-                        None => own,
-                    })
-                }
-            });
-            pairs.push(stage.pair.map(|op| {
-                let tensor = problems.last().map_or_else(Vec::new, |before| names_of(before, 2));
-                let earlier = &problems[..number.saturating_sub(1)];
-                Pair { op, source: earlier.iter().rposition(|own| names_of(own, 2) == tensor), tensor }
-            }));
-            let stored = match next {
-                None => output,
-                Some(Stage { pair: Some(_), .. }) => Some(element),
-                Some(Stage { rows: Some(_), .. }) => Some(ElementType::F32),
-                Some(_) => Some(element),
+            let tensor = problems.last().map_or_else(|| names_of(&plain, 0), |before| names_of(before, 2));
+            rows.push(rows_of(stage.rows, stage.scale, &tensor, &axes)?);
+            pairs.push(stage.pair.map(|op| pair_of(op, &problems)));
+            let after = next.map_or((behind.pair, behind.rows), |next| (next.pair, next.rows));
+            let stored = match after {
+                (None, None) if next.is_none() => output,
+                (None, Some(_)) => Some(ElementType::F32),
+                _ => Some(element),
             };
             let problem = read(element, stored, &stage.steps)?;
             sources.push(of_operands(&problem, &problems)?);
             problems.push(problem);
         }
+        let last = problems.last().map_or_else(Vec::new, |last| names_of(last, 2));
+        rows.push(rows_of(behind.rows, behind.scale, &last, &axes)?);
+        pairs.push(behind.pair.map(|op| pair_of(op, &problems)));
         let chain = Self { problems, sources, rows, pairs, axes };
         for (number, problem) in chain.problems.iter().enumerate() {
             let is_paired = chain.pairs.get(number + 1).and_then(Option::as_ref).and_then(|pair| pair.source);
@@ -201,6 +197,16 @@ impl Chain {
         self.rows[number].is_some() || self.pairs[number].is_some()
     }
 
+    /// Tells if something is behind the last contraction.
+    pub fn has_end(&self) -> bool {
+        self.has_function(self.problems.len())
+    }
+
+    /// Element type of the last result.
+    pub fn output(&self) -> Option<ElementType> {
+        self.problems.last().map(|last| if self.has_end() { MADE } else { last.output })
+    }
+
     /// Parts between a contraction and the result that it takes, as they are given.
     pub fn function(&self, number: usize) -> String {
         let pair = self.pairs[number].as_ref().map(|pair| pair.name().to_string());
@@ -219,7 +225,7 @@ impl Chain {
     /// Tells if the result of a contraction may stay in DM: until a function of rows, or the next contraction.
     pub fn may_stay(&self, number: usize) -> bool {
         let next = number + 1;
-        next < self.problems.len() && (self.has_function(next) || self.arriving(next).is_some())
+        self.has_function(next) || next < self.problems.len() && self.arriving(next).is_some()
     }
 
     /// Source of a function of rows in front of a contraction, or the result of the one before: the contraction and its
@@ -248,8 +254,10 @@ impl Chain {
             parts.push(problem.einsum.clone());
         }
         let last = self.problems.last().map_or(String::new(), Problem::epilogue_text);
-        if !last.is_empty() {
-            parts.push(last.replace(',', ", "));
+        let end = [last.replace(',', ", "), self.function(self.problems.len())];
+        let end: Vec<String> = end.into_iter().filter(|part| !part.is_empty()).collect();
+        if !end.is_empty() {
+            parts.push(end.join(", "));
         }
         parts.join("; ")
     }
@@ -267,7 +275,8 @@ impl Chain {
         let starts = 2 * spec::DMA_STARTUP_CYCLES;
         let products =
             self.problems.iter().map(|problem| problem.bounds(profile).of(Limit::Multipliers) - starts);
-        let mut bytes = self.problems.last().map_or(0, |problem| problem.bytes(2));
+        let bits = self.output().map_or(0, ElementType::bits) as u64;
+        let mut bytes = self.problems.last().map_or(0, |problem| problem.elements(2) as u64 * bits / 8);
         bytes += self.problems.iter().map(Problem::bias_bytes).sum::<u64>();
         let others = self
             .pairs
@@ -283,6 +292,28 @@ impl Chain {
         let moved = Product { axes: vec![ProductAxis::batch(bytes / 3)], first, second, result, chips: 1 };
         bound::problem(&moved, Model::new(profile)).with(Limit::Multipliers, starts + products.sum::<u64>())
     }
+}
+
+/// A function of rows of a tensor. The passes of a softmax have a multiplier of their own.
+fn rows_of(
+    word: Option<&str>,
+    scale: Option<f32>,
+    tensor: &[String],
+    axes: &Axes,
+) -> Result<Option<Rows>, ProblemError> {
+    let Some(word) = word else { return Ok(None) };
+    let own = Rows::new(word, tensor, axes)?;
+    Ok(Some(match scale {
+        Some(scale) => Rows { kind: RowKind::Softmax { scale }, ..own },
+        None => own,
+    }))
+}
+
+/// A sum or a product of the last result with an earlier one that has its letters, or with a tensor in HBM.
+fn pair_of(op: PairOp, problems: &[Problem]) -> Pair {
+    let tensor = problems.last().map_or_else(Vec::new, |before| names_of(before, 2));
+    let earlier = &problems[..problems.len().saturating_sub(1)];
+    Pair { op, source: earlier.iter().rposition(|own| names_of(own, 2) == tensor), tensor }
 }
 
 /// The names of the axes of a tensor, outermost first.

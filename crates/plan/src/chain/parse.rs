@@ -21,6 +21,17 @@ pub(super) struct Stage<'a> {
     pub steps: String,
 }
 
+/// A sum or a product, and a function of rows, behind the last contraction.
+#[derive(Debug)]
+pub(super) struct End<'a> {
+    /// The function of rows.
+    pub rows: Option<&'a str>,
+    /// The sum or the product in front of it.
+    pub pair: Option<PairOp>,
+    /// The factor of that function, if it is a softmax with one.
+    pub scale: Option<f32>,
+}
+
 /// Words between two contractions.
 #[derive(Debug, Default)]
 struct Between<'a> {
@@ -72,8 +83,8 @@ impl<'a> Between<'a> {
     }
 }
 
-/// Reads the contractions of a chain.
-pub(super) fn stages(text: &str) -> Result<Vec<Stage<'_>>, ProblemError> {
+/// Reads the contractions of a chain, and what is behind the last one.
+pub(super) fn stages(text: &str) -> Result<(Vec<Stage<'_>>, End<'_>), ProblemError> {
     let refuse = |text: String| Err(ProblemError(text));
     let mut stages: Vec<Stage<'_>> = Vec::new();
     let mut between = Between::default();
@@ -100,31 +111,22 @@ pub(super) fn stages(text: &str) -> Result<Vec<Stage<'_>>, ProblemError> {
         let pair = pair.map(|(_, op)| op);
         stages.push(Stage { einsum: part, rows, pair, scale, steps: String::new() });
     }
-    if let Some(word) = between.pair.map(|(word, _)| word).or(between.rows) {
-        return refuse(format!(
-            "chain: no contraction is behind `{word}`; a chain ends with one, so do `{word}` in a kernel of your own, with \
-             `kernels::{}`",
-            match word {
-                "add" => "add",
-                "mul" => "multiply",
-                word if word.starts_with("softmax") => "softmax",
-                word if word.starts_with("rmsnorm") => "rms_norm",
-                _ => "layer_norm",
-            }
-        ));
-    }
+    let scale = between.scale();
+    let Between { steps, pair, rows } = between;
+    let end = End { rows, pair: pair.map(|(_, op)| op), scale };
     let count = stages.len();
     let of_rows = stages.iter().filter(|stage| stage.rows.is_some()).count();
-    if count > MOST || count + of_rows < 2 {
+    let functions = of_rows + usize::from(end.rows.is_some() || end.pair.is_some());
+    if count == 0 || count > MOST || count + functions < 2 {
         return refuse(format!(
-            "chain: `{text}` has {count} contraction{}{}, and a chain has 2 to {MOST}, or one with a norm in front; write for \
-             example `mk,fk->mf; mf,nf->mn`",
+            "chain: `{text}` has {count} contraction{}{}, and a chain has 2 to {MOST}, or one with a norm in front or a part behind \
+             it; write for example `mk,fk->mf; mf,nf->mn`",
             if count == 1 { "" } else { "s" },
-            if count == 1 { " and no norm" } else { "" },
+            if count == 1 { " and no part around it" } else { "" },
         ));
     }
     if let Some(last) = stages.last_mut() {
-        last.steps = between.steps.join(",");
+        last.steps = steps.join(",");
     }
-    Ok(stages)
+    Ok((stages, end))
 }

@@ -56,8 +56,8 @@ impl ChainKernel {
         for number in 0..self.parts.len() {
             self.module(out, number)?;
         }
-        for (number, part) in self.parts.iter().enumerate() {
-            match &part.passage {
+        for number in 0..=self.parts.len() {
+            match self.passage(number) {
                 Some(passage) if !passage.steps.is_empty() => self.way(out, number, passage)?,
                 _ => {}
             }
@@ -94,15 +94,16 @@ impl ChainKernel {
         writeln!(out, "axes![{}{turn}];\n", chain.axes_text())
     }
 
-    /// Ways of each result but the last one, a sentence each, and of an operand that a function of rows takes.
+    /// Ways of each result but the last one, a sentence each, of an operand that a function of rows takes, and of the last result, if
+    /// something is behind it.
     pub fn boundaries(&self) -> Vec<String> {
-        (0..self.parts.len()).filter_map(|number| self.boundary(number)).collect()
+        let count = self.parts.len() + usize::from(self.end.is_some());
+        (0..count).filter_map(|number| self.boundary(number)).collect()
     }
 
     /// Passage in front of a contraction. `None`: its operands are in HBM from the start.
     fn boundary(&self, number: usize) -> Option<String> {
-        let (passage, has_function) =
-            (self.parts[number].passage.as_deref(), self.chain.has_function(number));
+        let (passage, has_function) = (self.passage(number), self.chain.has_function(number));
         if number == 0 && !has_function {
             return None;
         }
@@ -182,7 +183,7 @@ impl ChainKernel {
 
     /// The name of the function of a passage.
     fn way_name(&self, number: usize) -> String {
-        let to = MODULES[number];
+        let to = next_name(self.parts.len(), number);
         let own = [
             self.chain.pairs[number].as_ref().map(Pair::name),
             self.chain.rows[number].as_ref().map(Rows::name),
@@ -204,7 +205,7 @@ impl ChainKernel {
             Some(before) if passage.starts_in_dm() => format!("{}::Kept", MODULES[before]),
             Some(before) => format!("{}::HbmY", MODULES[before]),
         };
-        let to = match passage.arrives_in_dm() {
+        let to = match passage.arrives_in_dm() && number < self.parts.len() {
             true => self.arriving_type(number),
             false => passage.to.type_text(MADE),
         };
@@ -222,15 +223,17 @@ impl ChainKernel {
         let (contraction, tensor) = self.chain.before(number);
         let mut element = self.chain.problems[contraction].element_of(tensor);
         let [from, to] = self.way_types(number, passage);
+        let is_end = number == self.parts.len();
         let result = self.chain.letters(contraction, tensor);
         match self.chain.has_function(number) {
-            true => writeln!(
-                out,
-                "/// `{}` of `{result}`, for the {} contraction: {}.",
-                self.chain.function(number),
-                MODULES[number],
-                passage.name
-            )?,
+            true => {
+                let goal = match is_end {
+                    true => "behind the last contraction".to_string(),
+                    false => format!("for the {} contraction", MODULES[number]),
+                };
+                let function = self.chain.function(number);
+                writeln!(out, "/// `{function}` of `{result}`, {goal}: {}.", passage.name)?;
+            }
             false => writeln!(
                 out,
                 "/// Brings `{result}` to the layout in which the {} contraction reads it: {}.",
@@ -241,7 +244,11 @@ impl ChainKernel {
             Some(_) => format!(", other: &{}", self.other_type(number)),
             None => String::new(),
         };
-        writeln!(out, "fn {}(ctx: &mut Context, x: {from}{other}) -> {to} {{", self.way_name(number))?;
+        let name = self.way_name(number);
+        match is_end {
+            true => writeln!(out, "fn {name}(ctx: &mut Context, x: {from}{other}, y: &mut {to}) {{")?,
+            false => writeln!(out, "fn {name}(ctx: &mut Context, x: {from}{other}) -> {to} {{")?,
+        }
         let mut source_type = from;
         let last = passage.steps.len() - 1;
         let mut source = STEPS[0];
@@ -254,6 +261,10 @@ impl ChainKernel {
                 _ if is_rows(step + 1) => "rows",
                 _ => STEPS[1],
             };
+            if is_end && step == last {
+                writeln!(out, "    {source}.view().to_hbm_view(&mut ctx.tdma, y.view_mut());\n}}\n")?;
+                return Ok(());
+            }
             let mut text = match own {
                 Move::Step(own) => calls(own, element, place, [source, name]),
                 Move::Rows(own) => {
@@ -294,8 +305,10 @@ impl ChainKernel {
     /// [`BIAS`] or [`OTHER`], and its name.
     pub(super) fn operands(&self) -> Vec<(usize, usize, String)> {
         let mut found = Vec::new();
+        let has_other =
+            |number: usize| self.chain.pairs[number].as_ref().is_some_and(|pair| pair.source.is_none());
         for (number, sources) in self.chain.sources.iter().enumerate() {
-            if self.chain.pairs[number].as_ref().is_some_and(|pair| pair.source.is_none()) {
+            if has_other(number) {
                 found.push((number, OTHER, format!("r{number}")));
             }
             for operand in (0..2).filter(|&operand| sources[operand].is_none()) {
@@ -305,13 +318,17 @@ impl ChainKernel {
                 found.push((number, BIAS, format!("b{}", number + 1)));
             }
         }
+        let last = self.parts.len();
+        if has_other(last) {
+            found.push((last, OTHER, format!("r{last}")));
+        }
         found
     }
 
     fn device(&self, out: &mut String) -> core::fmt::Result {
         let last = self.parts.len() - 1;
         let parameters: Vec<String> = (self.operands().iter())
-            .map(|(number, operand, name)| match (self.parts[*number].passage.as_deref(), number, operand) {
+            .map(|(number, operand, name)| match (self.passage(*number), number, operand) {
                 (_, _, &OTHER) => format!("{name}: &{}", self.other_type(*number)),
                 (Some(passage), 0, 0) => format!("{name}: {}", self.way_types(0, passage)[0]),
                 _ => format!("{name}: &{}::{}", MODULES[*number], hbm_name(*operand)),
@@ -321,22 +338,18 @@ impl ChainKernel {
         writeln!(out, "#[device(chip = 1)]")?;
         writeln!(
             out,
-            "fn chain(ctx: &mut Context, {}, y: &mut {}::HbmY) {{",
+            "fn chain(ctx: &mut Context, {}, y: &mut {}) {{",
             parameters.join(", "),
-            MODULES[last]
+            self.result_type()
         )?;
         for (number, (part, plan)) in self.parts.iter().zip(&self.placed).enumerate() {
             let module = MODULES[number];
             if part.passage.as_ref().is_some_and(|passage| !passage.steps.is_empty()) {
                 let name = if number == 0 { "x1".to_string() } else { format!("y{number}") };
-                let other = match self.chain.pairs[number].as_ref().map(|pair| pair.source) {
-                    Some(Some(source)) => format!(", &y{}", source + 1),
-                    Some(None) => format!(", r{number}"),
-                    None => String::new(),
-                };
+                let other = self.other_argument(number);
                 writeln!(out, "    let {name} = {}(ctx, {name}{other});", self.way_name(number))?;
             }
-            if number < last {
+            if number < last || self.end.is_some() {
                 let kind = if plan.schedule.kept.result { "Kept" } else { "HbmY" };
                 writeln!(out, "    let mut y{} = {module}::{kind}::new(ctx);", number + 1)?;
             }
@@ -348,7 +361,8 @@ impl ChainKernel {
                 Some(source) if plan.schedule.kept.operand == Some(operand) => format!("y{}", source + 1),
                 Some(source) => format!("&y{}", source + 1),
             };
-            let result = if number == last { "y".to_string() } else { format!("&mut y{}", number + 1) };
+            let is_result = number == last && self.end.is_none();
+            let result = if is_result { "y".to_string() } else { format!("&mut y{}", number + 1) };
             let bias = if plan.layout.bias.is_some() { format!("b{}, ", number + 1) } else { String::new() };
             writeln!(
                 out,
@@ -357,6 +371,32 @@ impl ChainKernel {
                 argument(1)
             )?;
         }
+        if self.end.is_some() {
+            let (name, other) = (self.way_name(last + 1), self.other_argument(last + 1));
+            writeln!(out, "    {name}(ctx, y{}{other}, y);", last + 1)?;
+        }
         writeln!(out, "}}\n")
     }
+
+    /// The other tensor of a sum or a product, as an argument.
+    fn other_argument(&self, number: usize) -> String {
+        match self.chain.pairs[number].as_ref().map(|pair| pair.source) {
+            Some(Some(source)) => format!(", &y{}", source + 1),
+            Some(None) => format!(", r{number}"),
+            None => String::new(),
+        }
+    }
+
+    /// The type of the last result.
+    pub(super) fn result_type(&self) -> String {
+        match &self.end {
+            Some(passage) => passage.to.type_text(MADE),
+            None => format!("{}::HbmY", MODULES[self.parts.len() - 1]),
+        }
+    }
+}
+
+/// The name of the contraction with a number, or of what is behind the last one.
+pub(super) fn next_name(count: usize, number: usize) -> &'static str {
+    if number == count { "result" } else { MODULES[number] }
 }

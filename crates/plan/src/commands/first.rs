@@ -23,6 +23,8 @@ pub struct First {
     pub turn_weights: Option<Operation>,
     /// Loads it to the register file.
     pub load: Operation,
+    /// True if the main context does that, because it fills flits up.
+    pub is_filled: bool,
     /// Brings the bias, and loads its parts, if there is one.
     pub bias: Vec<Operation>,
     /// Multiplies.
@@ -68,6 +70,7 @@ pub fn first_commands(
         weights: next(),
         turn_weights: layout.weights.turn.as_ref().map(|_| next()),
         load: next(),
+        is_filled: layout.weights.is_filled,
         bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
         finish: layout.finish.iter().map(|_| ()).chain(schedule.whole.map(|_| ())).map(|()| next()).collect(),

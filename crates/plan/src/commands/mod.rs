@@ -25,7 +25,7 @@ use crate::schedule::Schedule;
 use core::panic::Location;
 use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::{Clock, KernelCall, KernelTime};
-use furiosa_visa_rules::command::{AccumulationKind, Command, FillId, Operation, ReduceOperator};
+use furiosa_visa_rules::command::{Command, FillId, Operation, ReduceOperator};
 use furiosa_visa_rules::engine::vector::BranchMode;
 use furiosa_visa_rules::error::{PlanError, refuse};
 use furiosa_visa_rules::lower::{Call, End, Made, Stream, Tensor, Weights, to_dm, to_view};
@@ -264,7 +264,7 @@ impl<'a> Kernel<'a> {
 
     /// Loads a block of weights to the register file.
     fn load(&mut self, weights: &Tensor, step: usize) -> Result<Weights, PlanError> {
-        let stream = self.collected(weights, &self.layout.weights, true)?;
+        let stream = self.collected(weights, &self.layout.weights, !self.layout.weights.is_filled)?;
         let [row, element] = &self.layout.file;
         let end = End::ToTrf { row: row.expr, element: element.expr, address: self.schedule.file(step) };
         let fill = self.fill();
@@ -314,12 +314,12 @@ impl<'a> Kernel<'a> {
             Some(parts) => &stream.tile(parts.index.expr, parts.of_stream.expr, part)?,
             None => stream,
         };
-        let Layout { align: [time, packet], accumulate, reduce, cast, .. } = self.layout;
+        let Layout { align: [time, packet], columns, kind, accumulate, reduce, cast, .. } = self.layout;
         let mut sums = self
             .collected(stream, &self.layout.stream, false)?
             .align(weights, time.expr, packet.expr)?
-            .contract(ONE)?
-            .accumulate(AccumulationKind::Interleaved, accumulate.expr, self.layout.packet.expr)?;
+            .contract(columns.expr)?
+            .accumulate(*kind, accumulate.expr, self.layout.packet.expr)?;
         let has_epilogue = self.waiting.is_none() && !self.program.is_empty();
         if reduce.is_some() || has_epilogue {
             sums = sums.vector_init()?;
@@ -353,7 +353,7 @@ impl<'a> Kernel<'a> {
     /// one more pass does.
     fn finish(&mut self, finish: &Finish, step: usize) -> Result<Tensor, PlanError> {
         let whole = self.waiting.unwrap_or_else(|| unreachable!("products have left sums"));
-        let packet = self.layout.file[0].expr;
+        let packet = finish.packet.expr;
         let mut sums = Stream::begin(&whole, false)?.fetch(self.problem.sum(), finish.fetch.expr, packet)?;
         let mut time = finish.fetch.expr;
         if let Some([slice, switched]) = &finish.switch {

@@ -94,6 +94,19 @@ impl Digits<'_> {
             .collect()
     }
 
+    /// The local digit of a summed axis of an operand in DM: with the padding of its rows in HBM, where the fetch fills it up.
+    pub(super) fn summed_in_slice(
+        &self,
+        operand: usize,
+        axis: usize,
+        spread: Option<Spread>,
+    ) -> Option<String> {
+        let own = self.local_of(axis, spread)?;
+        let is_filled = self.choice.filled_axis(self.problem) == Some(axis);
+        let padded = self.problem.padded_rows(operand).filter(|(padded, _)| is_filled && *padded == axis);
+        Some(padded.map_or(own.clone(), |(_, size)| format!("{own} # {size}")))
+    }
+
     /// The local digit of an axis, without what is spread.
     pub(super) fn local_of(&self, axis: usize, spread: Option<Spread>) -> Option<String> {
         let spread = spread.filter(|spread| spread.axis == axis).map_or(1, |spread| spread.count);

@@ -110,7 +110,8 @@ impl Behind<'_> {
             }
             _ => None,
         };
-        let finish = Finish { element: element_of_all, fetch: notation.list(&time)?, switch, parts };
+        let packet = notation.list(&[digits.digit(rows, 1, ROWS)?])?;
+        let finish = Finish { element: element_of_all, fetch: notation.list(&time)?, packet, switch, parts };
         let result = match choice.gather {
             None => own.clone(),
             Some(Gather { count, .. }) => {
@@ -123,5 +124,38 @@ impl Behind<'_> {
             }
         };
         Some((finish, result))
+    }
+}
+
+impl Digits<'_> {
+    /// The pass that puts an axis of the stream inside, and the elements behind it. `own`: those before it.
+    pub(super) fn turned_sums(
+        &self,
+        notation: &Notation,
+        axis: usize,
+        own: Mapping,
+    ) -> Option<(Finish, Mapping)> {
+        let (problem, choice) = (self.problem, self.choice);
+        let others = problem.tensors[2].iter().copied().filter(|other| *other != axis);
+        let live = |axis: usize| {
+            let (own, split) = (&problem.axes[axis], &choice.splits[axis]);
+            match split.at(Level::Local) {
+                // Rows that are padding are left out.
+                local if local == split.padded => (own.size > 1).then(|| own.name.clone()),
+                local => self.digit(axis, 1, local),
+            }
+        };
+        let others: Vec<String> = others.filter_map(live).collect();
+        let (local, lanes) = (choice.splits[axis].at(Level::Local), spec::BEAT_LANES);
+        let outer: Vec<String> = self.digit(axis, lanes, local / lanes).into_iter().collect();
+        let inside: Vec<String> = self.digit(axis, 1, local).into_iter().collect();
+        let finish = Finish {
+            element: own,
+            fetch: notation.list(&[&others[..], &outer].concat())?,
+            packet: notation.list(&[self.digit(axis, 1, lanes)?])?,
+            switch: None,
+            parts: None,
+        };
+        Some((finish, notation.list(&[others, inside].concat())?))
     }
 }

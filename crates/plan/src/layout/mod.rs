@@ -1,6 +1,7 @@
 //! The mappings of all calls of a kernel, as text and as values.
 
 pub(crate) mod bias;
+mod columns;
 mod digits;
 mod finish;
 mod notation;
@@ -15,8 +16,10 @@ pub use windows::{Cut, Room};
 use crate::choice::{Choice, Level, ROWS, ROWS_FILL_FLITS, Spread, Sums};
 use crate::epilogue::Ends;
 use crate::problem::{Problem, Role};
+use columns::{InColumns, Products};
 use digits::Digits;
 use finish::Behind;
+use furiosa_visa_rules::command::AccumulationKind;
 use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::sequencer::Window;
 use furiosa_visa_rules::spec;
@@ -73,6 +76,8 @@ pub struct Path {
     pub turn: Option<Turn>,
     /// The windows in which it is fetched.
     pub windows: &'static [Window],
+    /// True if the fetch makes whole flits of what is none: the main context does.
+    pub is_filled: bool,
     /// Time and packet of the fetch.
     pub fetch: [Mapping; 2],
     /// Time behind the switch, if there is one.
@@ -116,13 +121,15 @@ pub struct Parts {
     pub time: Mapping,
 }
 
-/// The pass behind the products, which adds parts of sums, and gathers what is stored.
+/// The pass behind the products, which adds parts of sums, and gathers what is stored, or turns sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finish {
     /// Elements of the sums in DM, with all parts, as products leave them.
     pub element: Mapping,
     /// Time of the fetch.
     pub fetch: Mapping,
+    /// Packet of the pass, of whole flits.
+    pub packet: Mapping,
     /// Slice and time behind the switch, if slices gather.
     pub switch: Option<[Mapping; 2]>,
     /// Parts of sums, if there are several.
@@ -146,7 +153,11 @@ pub struct Layout {
     pub room: Option<Room>,
     /// The operand in the register file.
     pub weights: Path,
-    /// Packet of the sums: the rows, in the lanes of a flit.
+    /// Columns that products leave of a packet.
+    pub columns: Mapping,
+    /// The order in which sums leave.
+    pub kind: AccumulationKind,
+    /// Packet of the sums: rows or columns, in the lanes of a flit.
     pub packet: Mapping,
     /// Row and element of the register file.
     pub file: [Mapping; 2],
@@ -219,12 +230,23 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         Some(spread) if spread.axis == last => choice.splits[last].at(Level::Local) / spread.count,
         _ => choice.splits[last].at(Level::Local),
     };
-    let both = [own(choice.stream_spread), own(choice.weights_spread)];
+    let in_columns = choice.columns(problem).map(|columns| InColumns { digits: &digits, notation, columns });
+    let both = match in_columns {
+        None => [own(choice.stream_spread), own(choice.weights_spread)],
+        Some(_) => [own(choice.weights_spread); 2],
+    };
+    // Whole flits with zeros, where all of the axis is none.
+    let filled = choice.filled(problem);
+    let both = match &filled {
+        Some(filled) => [filled.splits[last].at(Level::Local); 2],
+        None => both,
+    };
     if both.iter().any(|elements| !elements.is_multiple_of(flit)) {
         return None;
     }
+    let of_packets = Digits { problem, choice: filled.as_ref().unwrap_or(choice) };
     let pair = if both.iter().all(|elements| elements.is_multiple_of(2 * flit)) { 2 * flit } else { flit };
-    let packet = digits.digit(last, 1, pair)?;
+    let packet = of_packets.digit(last, 1, pair)?;
     let packet = if pair == flit { format!("{packet} # {}", 2 * flit) } else { packet };
 
     // The parts of a sum: all of the stream is in DM, and weights of one part.
@@ -238,6 +260,10 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         .collect();
 
     // An operand from DM to a collect. `ahead` are its own digits in time, behind which a spread digit arrives.
+    let slice_of = |operand: usize, copied: Role| match choice.spread(operand) {
+        Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)]),
+        None => Some(slice.clone()),
+    };
     let path = |operand: usize, copied: Role, parts: &[String], ahead: &[String]| {
         let (own, spread) = (Role::Of(operand), choice.spread(operand));
         let element = [digits.positions(operand, spread), parts.to_vec()].concat();
@@ -247,22 +273,27 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             }
             None => None,
         };
-        let summed = |low: usize| digits.local(Role::Summed, spread, &[(last, low)], true);
+        if filled.is_some() && (turn.is_some() || spread.is_some()) {
+            return None;
+        }
+        let summed = |low: usize| of_packets.local(Role::Summed, spread, &[(last, low)], true);
         let channels = digits.summed_of(operand, spread);
         let arrived: Vec<String> = spread.and_then(|spread| digits.spread(spread)).into_iter().collect();
         let switched: Vec<String> = ahead.iter().chain(&arrived).cloned().collect();
         let flits: Vec<String> = switched.iter().cloned().chain(summed(flit)).collect();
         Some(Path {
-            slice: match spread {
-                Some(spread) => slices(&[(copied, digits.partly_spread(copied, spread)?)])?,
-                None => slice.clone(),
-            },
+            slice: slice_of(operand, copied)?,
             element: notation.list(&element.into_iter().chain(channels).collect::<Vec<_>>())?,
             turn,
             windows: digits.windows(notation, operand)?,
-            fetch: [notation.list(ahead)?, notation.list(&summed(1))?],
+            is_filled: filled.is_some(),
+            fetch: match filled {
+                None => [notation.list(ahead)?, notation.list(&summed(1))?],
+                // A mask cuts the last turn of a loop.
+                Some(_) => [notation.list(&flits)?, notation.list(&[of_packets.digit(last, 1, flit)?])?],
+            },
             switch_time: if spread.is_some() { Some(notation.list(&switched)?) } else { None },
-            collect: [notation.list(&flits)?, notation.list(&[digits.digit(last, 1, flit)?])?],
+            collect: [notation.list(&flits)?, notation.list(&[of_packets.digit(last, 1, flit)?])?],
         })
     };
 
@@ -270,8 +301,11 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let rows = digits.axes(of_weights).last();
     let row = match rows {
         Some(axis) => notation.list(&[digits.digit(axis, 1, ROWS)?])?,
+        // One row, for columns.
+        None if in_columns.is_some() => notation.list(&[])?,
         None => return None,
     };
+    let own_row = rows.map(|_| row.text.clone());
     let packet_of_sums = match ROWS_FILL_FLITS {
         true => row.clone(),
         false => notation.list(&[format!("{} # {}", row.text, spec::BEAT_LANES)])?,
@@ -282,8 +316,11 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let in_weights = choice.weights_spread.filter(|spread| problem.axes[spread.axis].role == of_weights);
     let stream_time = digits.local(of_stream, in_stream, &[], true);
     let groups = digits.local(of_weights, in_weights, &lows, true);
-    let stream = path(choice.stream(), of_weights, &parts, &stream_time)?;
-    let rows_and_groups: Vec<String> = [row.text.clone()].into_iter().chain(groups.clone()).collect();
+    let stream = match &in_columns {
+        Some(own) => own.path(slice_of(choice.stream(), of_weights)?)?,
+        None => path(choice.stream(), of_weights, &parts, &stream_time)?,
+    };
+    let rows_and_groups: Vec<String> = own_row.clone().into_iter().chain(groups.clone()).collect();
     let weights = path(choice.weights, of_stream, &[], &rows_and_groups)?;
 
     // What arrives by a switch comes behind the digits that were in time.
@@ -293,22 +330,45 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let by_summed =
         |spread: Option<Spread>| spread.filter(|spread| problem.axes[spread.axis].role == Role::Summed);
     let all_groups = with(groups, in_weights);
-    let file_summed = with(Vec::new(), by_summed(choice.weights_spread)).into_iter().chain(digits.local(
+    let file_summed = with(Vec::new(), by_summed(choice.weights_spread)).into_iter().chain(of_packets.local(
         Role::Summed,
         by_summed(choice.weights_spread),
         &[],
         true,
     ));
     let file = notation.list(&all_groups.iter().cloned().chain(file_summed).collect::<Vec<_>>())?;
-    let pairs = with(Vec::new(), by_summed(choice.stream_spread)).into_iter().chain(digits.local(
+    let pairs = with(Vec::new(), by_summed(choice.stream_spread)).into_iter().chain(of_packets.local(
         Role::Summed,
         by_summed(choice.stream_spread),
         &[(last, pair)],
         true,
     ));
     let stream_all = with(stream_time.clone(), in_stream);
-    let align: Vec<String> = stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
-    let accumulate: Vec<String> = stream_all.into_iter().chain(all_groups).collect();
+    let mut result = digits.local(of_stream, None, &[], false);
+    match choice.sums {
+        // The shared digit lies between groups and rows.
+        Sums::Shared(axis) if rows == Some(axis) => {
+            result.extend(digits.local(of_weights, None, &lows, false));
+            result.push(row.text.clone());
+        }
+        _ => result.extend(digits.local(of_weights, None, &[], false)),
+    }
+    let products = match &in_columns {
+        Some(own) => own.products(&all_groups, own_row.as_ref(), &packet_of_sums)?,
+        None => {
+            let time: Vec<String> =
+                stream_all.iter().cloned().chain(pairs).chain(all_groups.clone()).collect();
+            Products {
+                align: [notation.list(&time)?, notation.list(&[packet])?],
+                columns: notation.list(&[])?,
+                kind: AccumulationKind::Interleaved,
+                time: stream_all.into_iter().chain(all_groups).collect(),
+                packet: packet_of_sums,
+                result,
+            }
+        }
+    };
+    let accumulate = notation.list(&products.time)?;
 
     // Sums over slices.
     let team = digits.team();
@@ -327,28 +387,33 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             let time = with(digits.local(of_stream, in_stream, &[], false), in_stream)
                 .into_iter()
                 .chain(with(digits.local(of_weights, in_weights, &lows, false), in_weights));
-            let time = notation.list(&time.collect::<Vec<_>>())?;
+            let time = match in_columns {
+                Some(_) => accumulate.clone(),
+                None => notation.list(&time.collect::<Vec<_>>())?,
+            };
             replaced.push((Role::Summed, vec![kept]));
             Some(Reduce { slice: slices(&replaced)?, time })
         }
     };
+    let turned_sums = choice.turned_sums(problem);
     let lanes = spec::FLIT_BYTES * 8 / problem.output.bits();
     let cast = match problem.output == problem.before_cast() {
         true => None,
-        false => Some(notation.list(&[format!("{} # {lanes}", row.text)])?),
-    };
-    let mut result = digits.local(of_stream, None, &[], false);
-    match choice.sums {
-        // The shared digit lies between groups and rows.
-        Sums::Shared(axis) if rows == Some(axis) => {
-            result.extend(digits.local(of_weights, None, &lows, false));
-            result.push(row.text.clone());
+        false => {
+            let of_row = match turned_sums {
+                Some(axis) => digits.digit(axis, 1, spec::BEAT_LANES)?,
+                None if in_columns.is_some() => products.packet.text.clone(),
+                None => row.text.clone(),
+            };
+            Some(notation.list(&[format!("{of_row} # {lanes}")])?)
         }
-        _ => result.extend(digits.local(of_weights, None, &[], false)),
-    }
+    };
 
-    let own = notation.list(&result)?;
-    let (finish, result) = if axis_of_parts.is_none() && choice.gather.is_none() {
+    let own = notation.list(&products.result)?;
+    let (finish, result) = if let Some(axis) = turned_sums {
+        let (finish, result) = digits.turned_sums(notation, axis, own)?;
+        (Some(finish), result)
+    } else if axis_of_parts.is_none() && choice.gather.is_none() {
         (None, own)
     } else {
         let behind = Behind { digits: &digits, notation, rows: rows?, parts: &parts, own };
@@ -368,12 +433,17 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         let time = match (last, &reduce) {
             (Some(time), _) => time.clone(),
             (None, Some(reduce)) => reduce.time.clone(),
-            (None, None) => notation.list(&accumulate)?,
+            (None, None) => accumulate.clone(),
         };
         let whole = if time.text == "1" { Vec::new() } else { vec![time.text.clone()] };
-        let halves = [whole, vec![digits.digit(rows?, spec::BEAT_LANES / 2, 2)?]].concat();
-        let half = notation.list(&[digits.digit(rows?, 1, spec::BEAT_LANES / 2)?])?;
-        Some(Ends { flits: [time, row.clone()], halves: [notation.list(&halves)?, half] })
+        let half = spec::BEAT_LANES / 2;
+        let [outer, inner] = match (in_columns, turned_sums.or(rows)) {
+            (None, Some(axis)) => [digits.digit(axis, half, 2)?, digits.digit(axis, 1, half)?],
+            _ => ["/", "%"].map(|part| format!("{} {part} {half}", products.packet.text)),
+        };
+        let halves = [notation.list(&[whole, vec![outer]].concat())?, notation.list(&[inner])?];
+        let packet = finish.as_ref().map_or(&products.packet, |finish| &finish.packet);
+        Some(Ends { flits: [time, packet.clone()], halves })
     };
 
     // Steps, outermost first.
@@ -432,9 +502,11 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
         slice,
         stream,
         weights,
-        align: [notation.list(&align)?, notation.list(&[packet])?],
-        accumulate: notation.list(&accumulate)?,
-        packet: packet_of_sums,
+        align: products.align,
+        accumulate,
+        columns: products.columns,
+        kind: products.kind,
+        packet: products.packet,
         file: [row, file],
         reduce,
         finish,

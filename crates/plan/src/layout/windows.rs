@@ -68,14 +68,20 @@ impl Digits<'_> {
         Some(if room == size { name } else { format!("{name} = {room}") })
     }
 
+    /// The local digit of an axis of an operand, as it lies in DM.
+    pub(super) fn in_slice_of(&self, operand: usize, axis: usize, spread: Option<Spread>) -> Option<String> {
+        match self.problem.window(operand, axis) {
+            Some(_) => self.in_slice(axis),
+            None if self.problem.axes[axis].role == Role::Summed => {
+                self.summed_in_slice(operand, axis, spread)
+            }
+            None => self.local_of(axis, spread),
+        }
+    }
+
     /// Local digits of an operand's own axes, as they lie in DM.
     pub(super) fn positions(&self, operand: usize, spread: Option<Spread>) -> Vec<String> {
-        self.axes(Role::Of(operand))
-            .flat_map(|axis| match self.problem.window(operand, axis) {
-                Some(_) => self.in_slice(axis),
-                None => self.local_of(axis, spread),
-            })
-            .collect()
+        self.axes(Role::Of(operand)).filter_map(|axis| self.in_slice_of(operand, axis, spread)).collect()
     }
 
     /// `(positions / stride) % extent` of a tile of the axis whose slices have parts. `None`: there is one position.
@@ -170,7 +176,10 @@ impl Digits<'_> {
     /// Local digits of the summed axes that an operand has.
     pub(super) fn summed_of(&self, operand: usize, spread: Option<Spread>) -> Vec<String> {
         let has = |axis: &usize| self.problem.windowed() != Some(operand) || !self.problem.is_tap(*axis);
-        self.axes(Role::Summed).filter(has).flat_map(|axis| self.local_of(axis, spread)).collect()
+        self.axes(Role::Summed)
+            .filter(has)
+            .filter_map(|axis| self.summed_in_slice(operand, axis, spread))
+            .collect()
     }
 
     /// The windows in which an operand is read.

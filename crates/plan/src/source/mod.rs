@@ -157,6 +157,12 @@ impl Plan {
                 bytes * gather.count
             ));
         }
+        if let Some(axis) = choice.turned_sums(problem) {
+            reasons.push(format!(
+                "weights have few rows, and `{}` of the stream is innermost in the result: a pass behind the products puts it inside",
+                problem.axes[axis].name
+            ));
+        }
         let mut reached = |operand: &str, spread: Option<Spread>, sharing: usize| {
             match (spread, sharing) {
             (_, 1) => {}
@@ -175,6 +181,18 @@ impl Plan {
                 "slices have parts of `{}`: each gets {} positions of the next one, too, by a move of their own",
                 problem.axes[window.output].name,
                 problem.axes[window.tap].size - window.stride
+            ));
+        }
+        if let Some(columns) = choice.columns(problem) {
+            reasons.push(format!(
+                "a packet has {} positions of `{}`, which is innermost in `{stream}`: they stay columns, and the sum is over time",
+                columns.count, problem.axes[columns.axis].name
+            ));
+        }
+        if let Some(axis) = choice.filled_axis(problem) {
+            reasons.push(format!(
+                "`{}` is no whole flits: the fetch fills the last one up with zeros, which the main context does, for weights, too",
+                problem.axes[axis].name
             ));
         }
         for operand in [choice.stream(), choice.weights] {

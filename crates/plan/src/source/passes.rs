@@ -195,7 +195,8 @@ impl Plan {
                 "    let half = if step.is_multiple_of(2) {{ TrfAddress::FirstHalf }} else {{ TrfAddress::SecondHalf }};"
             )?;
         }
-        writeln!(out, "    (ctx.sub.begin(block.view()))")?;
+        let context = if layout.weights.is_filled { "main" } else { "sub" };
+        writeln!(out, "    (ctx.{context}.begin(block.view()))")?;
         self.collected(out, &layout.weights)?;
         let place = match (schedule.is_full, two_halves) {
             (true, _) => "TrfAddress::Full",
@@ -251,11 +252,11 @@ impl Plan {
         self.collected(out, &layout.stream)?;
         let [time, packet] = &layout.align;
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
-        writeln!(out, "        .contract::<m![1]>()")?;
+        writeln!(out, "        .contract::<{}>()", layout.columns)?;
         writeln!(
             out,
-            "        .accumulate::<{}, {}>(AccumulationKind::Interleaved)",
-            layout.accumulate, layout.packet
+            "        .accumulate::<{}, {}>(AccumulationKind::{:?})",
+            layout.accumulate, layout.packet, layout.kind
         )?;
         let epilogue = if is_finished { self.epilogue() } else { String::new() };
         if layout.reduce.is_some() || !epilogue.is_empty() {
@@ -314,10 +315,12 @@ impl Plan {
     /// The pass behind the products.
     fn finish(&self, out: &mut String, finish: &Finish) -> core::fmt::Result {
         let (problem, layout) = (&self.problem, &self.layout);
-        let (row, fetch) = (&layout.file[0], &finish.fetch);
+        let (row, fetch) = (&finish.packet, &finish.fetch);
+        let is_turned = self.choice.turns_sums;
         let what = match (&finish.parts, &finish.switch) {
             (Some(_), Some(_)) => "Adds the parts of sums, and gathers what neighbouring slices store",
             (Some(_), None) => "Adds the parts of sums",
+            (None, None) if is_turned => "Turns sums: neighbours of the result go inside",
             (None, _) => "Gathers what neighbouring slices store",
         };
         let is_kept = self.schedule.kept.result;

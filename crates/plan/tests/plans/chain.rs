@@ -99,7 +99,16 @@ fn random_kernel(random: &mut Random, chain: &Chain) -> Option<ChainKernel> {
             let alone = plan.cycles;
             parts.push(Part { plan, leaving: None, passage, alone });
         }
-        ChainKernel::of(chain, parts, profile).ok()
+        let last = chain.problems.len();
+        if !chain.has_end() {
+            return ChainKernel::of(chain, parts, None, profile).ok();
+        }
+        let own = parts.last_mut()?;
+        let leaves = leaving(&own.plan).filter(|_| random.chance(70));
+        let hbm = passages.hbm(last)?;
+        let end = passages.between(last, &leaves.as_ref().map_or(hbm, |leaving| leaving.place), &hbm)?;
+        own.leaving = leaves;
+        ChainKernel::of(chain, parts, Some(end), profile).ok()
     })
 }
 
@@ -271,8 +280,8 @@ fn chains_that_are_none_are_refused() {
         "mk,fk->mf",
         "M=16,K=16,F=16",
         bf16,
-        "chain: `mk,fk->mf` has 1 contraction and no norm, and a chain has 2 to 8, or one with a norm in front; write for \
-         example `mk,fk->mf; mf,nf->mn`",
+        "chain: `mk,fk->mf` has 1 contraction and no part around it, and a chain has 2 to 8, or one with a norm in front or a \
+         part behind it; write for example `mk,fk->mf; mf,nf->mn`",
     );
     refused(
         "mk,fk->mf; mk,nk->mn",
@@ -297,7 +306,7 @@ fn chains_that_are_none_are_refused() {
         "mk,fk->mf; mf,nf->mn",
         axes,
         ElementType::I8,
-        "dtype: sums of i8 are i32, which are not stored as i8, so that `mk,fk->mf` makes no operand of the next contraction; \
+        "dtype: sums of i8 are i32, which are not stored as i8, so that `mk,fk->mf` makes no operand of what follows; \
          take bf16",
     );
     refused(

@@ -34,6 +34,10 @@ fn random_chain(random: &mut Random) -> Chain {
         ("mk,fk->mf; STEP; mk,fk->mf; PAIR; mf,nf->mn", "MN", "KF"),
         ("mk,fk->mf; PAIR; mf,nf->mn; PAIR, softmax; mn,pn->mp", "MP", "KFN"),
         ("hqd,hkd->hqk; STEP, PAIR, FRONT:k; hqk,hdk->hqd", "HQ", "KD"),
+        ("mk,fk->mf; STEP; mf,nf->mn; ROWS", "M", "KFN"),
+        ("mk,fk->mf; PAIR; mf,nf->mn; STEP, PAIR, FRONT", "M", "KFN"),
+        ("mk,nk->mn; PAIR", "M", "KN"),
+        ("mk,nk->mn; mn,pn->mp; mp,np->mn; PAIR", "M", "KNP"),
     ];
     let (text, free, summed) = random.pick(&forms);
     let rows = ["scale=0.125, softmax", "softmax", "bias, softmax", "rmsnorm", "rmsnorm=0.5", "layernorm"];
@@ -51,7 +55,9 @@ fn random_chain(random: &mut Random) -> Chain {
     let mut axes: Vec<String> =
         free.chars().map(|axis| format!("{axis}={}", random.pick(&[1, 2, 3, 4, 8, 16]))).collect();
     axes.extend(summed.chars().map(|axis| format!("{axis}={}", random.pick(&[16, 32, 48, 64, 128]))));
-    let output = random.pick(&[Some(ElementType::Bf16), Some(ElementType::F32), None]);
+    let is_ended =
+        made.rsplit(';').next().is_some_and(|part| !part.contains("->") && !steps.contains(&part.trim()));
+    let output = random.pick(&[Some(ElementType::Bf16), Some(ElementType::F32), None]).filter(|_| !is_ended);
     Chain::new(&made, &axes.join(","), ElementType::Bf16, output)
         .unwrap_or_else(|error| panic!("{made}: {error}"))
 }
@@ -224,12 +230,14 @@ fn of_host(random: &mut Random, chain: &Chain) -> (Vec<Vec<u8>>, Vec<u8>) {
         }
         match chain.rows.get(number + 1) {
             Some(Some(rows)) => result = of_rows(rows, &result, &sizes(2), place(rows, &problem.tensors[2])),
-            Some(None) => result.iter_mut().for_each(|value| *value = rounded(*value)),
-            None => {}
+            Some(None) if number + 1 < chain.problems.len() => {
+                result.iter_mut().for_each(|value| *value = rounded(*value));
+            }
+            _ => {}
         }
         results.push(result);
     }
-    let output = chain.problems.last().expect("it has contractions").output;
+    let output = chain.output().expect("it has contractions");
     operands.extend(biases);
     operands.extend(others);
     (operands, bytes_of(results.last().expect("it has results"), output))
@@ -241,7 +249,7 @@ fn check(random: &mut Random, kernel: &ChainKernel) -> Result<(), String> {
     let (operands, expected) = of_host(random, chain);
     let (bytes, cycles) = run(kernel, operands);
     if bytes != expected {
-        let bits = chain.problems.last().expect("it has contractions").output.bits();
+        let bits = chain.output().expect("it has contractions").bits();
         let mut differ = bytes.chunks(bits / 8).zip(expected.chunks(bits / 8)).filter(|(a, b)| a != b);
         let first = differ.next();
         return Err(format!("{}: {} other values: {first:?}", told(kernel), 1 + differ.count()));
@@ -299,7 +307,7 @@ fn parts_belong_to_the_contraction_before_them() {
         .expect("a chain");
     let kinds: Vec<_> = made.rows.iter().map(|rows| rows.as_ref().map(|rows| rows.kind)).collect();
     let softmax = RowKind::Softmax { scale: 0.125 };
-    assert_eq!(kinds, [Some(RowKind::RmsNorm { epsilon: 1e-5 }), Some(softmax)]);
+    assert_eq!(kinds, [Some(RowKind::RmsNorm { epsilon: 1e-5 }), Some(softmax), None]);
     let steps: Vec<String> = made.problems.iter().map(Problem::epilogue_text).collect();
     assert_eq!(steps, ["bias:F,relu", "silu"]);
     assert_eq!(made.text(), "rmsnorm:k; mk,fk->mf; bias:F, relu, scale=0.125, softmax:f; mf,nf->mn; silu");
@@ -317,6 +325,24 @@ fn parts_belong_to_the_contraction_before_them() {
     // Both results behind a softmax go through HBM if several contractions take it; the sums in front of it need not.
     let twice = chain("mk,fk->mf; softmax; mf,nf->mn; mn,mf->nf", AXES).expect("a chain");
     assert_eq!((twice.arriving(1), twice.may_stay(0)), (None, true));
+}
+
+/// What is behind the last contraction takes its result from DM or from HBM, and leaves it in HBM.
+#[test]
+fn functions_behind_the_last_contraction() {
+    let made = chain("mk,fk->mf; mf,nf->mn; relu, add, rmsnorm", AXES).expect("a chain");
+    assert_eq!(made.text(), "mk,fk->mf; mf,nf->mn; relu, add, rmsnorm:n");
+    assert_eq!(chain(&made.text(), AXES).expect("the same").rows, made.rows);
+    assert!(made.has_end() && made.may_stay(1) && made.function(2) == "add, rmsnorm:n");
+    // The result of the second contraction is one of two operands of bf16, and that of a softmax stays a sum.
+    assert_eq!(made.problems[1].output, ElementType::Bf16);
+    let softmax = chain("mk,nk->mn; scale=0.5, softmax", "M=16,K=16,N=16").expect("a chain");
+    assert_eq!(softmax.problems[0].output, ElementType::F32);
+    assert_eq!(softmax.rows[1].as_ref().map(|rows| rows.kind), Some(RowKind::Softmax { scale: 0.5 }));
+    // A residual of an earlier result.
+    let residual = chain("mk,nk->mn; mn,pn->mp; mp,np->mn; add", "M=16,K=16,N=16,P=16").expect("a chain");
+    assert_eq!(residual.pairs[3].as_ref().map(|pair| pair.source), Some(Some(0)));
+    assert!(!residual.may_stay(0) && residual.may_stay(2));
 }
 
 /// The other tensor is the last earlier result with the same letters, and otherwise one in HBM.
@@ -387,15 +413,23 @@ fn parts_that_are_none_are_refused() {
         "`relu` is in front of the first contraction, but follows sums; put it behind a contraction",
     );
     refused(
-        "mk,fk->mf; mf,nf->mn; softmax",
+        "mk,fk->mf; mf,nf->mn; softmax, silu",
         AXES,
-        "no contraction is behind `softmax`; a chain ends with one, so do `softmax` in a kernel of your own, with \
-         `kernels::softmax`",
+        "`silu` follows `softmax`, but what follows sums is in the pass that makes them; put it in front of `softmax`, or \
+         behind the next contraction",
     );
     refused(
-        "mk,fk->mf; mf,nf->mn; add",
-        AXES,
-        "no contraction is behind `add`; a chain ends with one, so do `add` in a kernel of your own, with `kernels::add`",
+        "mk,nk->mn; relu",
+        "M=16,K=16,N=16",
+        "`mk,nk->mn; relu` has 1 contraction and no part around it, and a chain has 2 to 8, or one with a norm in front or a part \
+         behind it; write for example `mk,fk->mf; mf,nf->mn`",
+    );
+    let output = |output| Chain::new("mk,nk->mn; add", "M=16,K=16,N=16", ElementType::Bf16, output);
+    assert!(output(None).is_ok_and(|chain| chain.output() == Some(ElementType::Bf16)));
+    assert!(output(Some(ElementType::Bf16)).is_ok());
+    assert_eq!(
+        output(Some(ElementType::F32)).expect_err("another type").to_string(),
+        "out: what is behind the last contraction makes bf16, and not f32; write `--out bf16`"
     );
     refused(
         "mul; mk,fk->mf; mf,nf->mn",
@@ -425,7 +459,7 @@ fn parts_that_are_none_are_refused() {
         "M=12,K=16,F=16,N=16",
         "`softmax:m` is of rows of 12 elements, but a slice takes rows in packets of 8; make `M` a multiple of 8",
     );
-    // One contraction is a chain with a norm in front of it, and 8 are the most.
+    // One contraction is a chain with a part around it, and 8 are the most.
     assert!(chain("rmsnorm; mk,nk->mn", "M=16,K=16,N=16").is_ok());
     let long = |count: usize| vec!["mk,nk->mn"; count].join("; ");
     assert!(!chain(&long(8), "M=16,K=16,N=16").expect_err("no result is an operand").contains("a chain has"));

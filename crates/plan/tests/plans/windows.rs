@@ -111,10 +111,10 @@ fn what_is_no_convolution_is_refused() {
         "windows: `y` of `nhwyc,fyxc->nhwf` is not in the filter alone: the operand without `h`, which sums over it",
     );
     refused(
-        "nchw,fcyx->nhwf",
+        "chwn,fcyx->nhwf",
         "H+Y, W+X",
-        "windows: the innermost axis of the operand that `nchw,fcyx->nhwf` reads in windows is not summed over; store channels \
-         innermost, as in `nhwc,fyxc->nhwf`",
+        "windows: the innermost axis of the operand that `chwn,fcyx->nhwf` reads in windows is neither summed over nor in \
+         windows; store channels or places innermost, as in `nhwc,fyxc->nhwf` or `nchw,fcyx->nhwf`",
     );
     refused(
         "nhyc,fwxc->nhfw",
@@ -193,20 +193,24 @@ fn slices_take_a_part_of_their_neighbours() {
     compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));
 }
 
-/// Channels that are no whole flit: packets would have nothing to sum over, and no axis of places is turned inside.
+/// Channels that are no whole flit are filled up; a single one leaves places innermost, which are columns. DMA moves whole
+/// accesses.
 #[test]
-fn few_channels_have_no_plan() {
+fn few_channels_are_filled_up() {
     let of = |sizes: &str| {
         let problem = Problem::with_windows("hwc,fyxc->hwf", "H+Y, W+X", sizes, I8, None, "")
             .unwrap_or_else(|error| panic!("{error}"));
         search(&problem, &Search::default())
     };
-    assert!(!of("H=4,W=8,Y=3,X=3,F=8,C=32").plans.is_empty());
-    for sizes in ["H=4,W=8,Y=3,X=3,F=8,C=1", "H=4,W=8,Y=3,X=3,F=8,C=31"] {
-        let outcome = of(sizes);
-        let rules: Vec<&String> = outcome.space.refused.keys().collect();
-        assert!(outcome.plans.is_empty() && rules == ["whole flits"], "{sizes}: {rules:?}");
+    for (channels, is_filled, in_columns) in [(32, false, false), (24, true, false), (1, true, true)] {
+        let sizes = format!("H=6,W=6,Y=3,X=3,F=8,C={channels}");
+        let plan = of(&sizes).plans.remove(0);
+        let own = (plan.choice.filled_axis(&plan.problem).is_some(), plan.choice.in_columns);
+        assert_eq!(own, (is_filled, in_columns), "{channels} channels");
+        compare(&mut Random::new(1), &plan).unwrap_or_else(|difference| panic!("{difference}"));
     }
+    let outcome = of("H=4,W=5,Y=3,X=3,F=8,C=31");
+    assert!(outcome.plans.is_empty() && outcome.space.refused.contains_key("DMA run"), "{:?}", outcome.space);
 }
 
 /// Bounds by hand: multipliers as for any product, and each position of an operand once.
