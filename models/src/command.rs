@@ -83,13 +83,14 @@ fn execute(options: &Options, streams: &mut Streams, open: OpenChip) -> Result<(
             open(&weights, Settings { weights: kind, chips, shapes_only, capacity: most })?
         }
     };
+    let room = model.capacity();
     let report = match &options.task {
         Task::Score { .. } => score(model.as_mut(), &first, streams.output)?,
         task => {
             let sampler = Sampler::new(options.temperature, options.seed);
             let mut text = Text::new(model.as_mut(), &tokenizer, sampler);
             if matches!(task, Task::Chat { prompt: None }) {
-                converse(&mut text, &tokenizer, options.tokens, most, streams)?;
+                converse(&mut text, &tokenizer, options.tokens, room, streams)?;
             } else {
                 text.extend(&first, options.tokens, streams.output)?;
             }
@@ -100,14 +101,15 @@ fn execute(options: &Options, streams: &mut Streams, open: OpenChip) -> Result<(
     Ok(())
 }
 
-/// Tokens that are known at the start, and the most that the text will have.
+/// Tokens that are known at the start, and the most that the text will have: 0 for a conversation, which ends where there
+/// is no room.
 fn first_tokens(options: &Options, tokenizer: &Tokenizer) -> Result<(Vec<u32>, usize), Refusal> {
     let (tokens, more) = match &options.task {
         Task::Continue { prompt } => (tokenizer.encode(prompt)?, options.tokens),
         Task::Chat { prompt: Some(prompt) } => {
             (tokenizer.encode(&chat::message(prompt, true))?, options.tokens)
         }
-        Task::Chat { prompt: None } => return Ok((Vec::new(), CONTEXT)),
+        Task::Chat { prompt: None } => return Ok((Vec::new(), 0)),
         Task::Score { path } => {
             let text = std::fs::read_to_string(path).map_err(|error| {
                 let path = shown(&path.display().to_string());
@@ -142,7 +144,7 @@ fn converse(
     text: &mut Text,
     tokenizer: &Tokenizer,
     limit: usize,
-    most: usize,
+    room: usize,
     streams: &mut Streams,
 ) -> Result<(), Stop> {
     let mut line = String::new();
@@ -155,9 +157,9 @@ fn converse(
         let message = chat::message(line.trim_end_matches(['\n', '\r']), text.tokens() == 0);
         let tokens = tokenizer.encode(&message)?;
         let full = text.tokens() + tokens.len() + limit;
-        if full > most {
+        if full > room {
             let message = format!(
-                "the conversation would have {full} tokens; there is room for {most}: begin another one"
+                "the conversation would have {full} tokens; there is room for {room}: begin another one"
             );
             return Err(Refusal(message).into());
         }
@@ -189,6 +191,7 @@ fn score(model: &mut dyn Model, tokens: &[u32], output: &mut dyn Write) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::network::ChipModel;
     use crate::generate::tests::Script;
     use crate::gguf::tests::{Draft, Value, text, with};
     use crate::model::{Next, Want};
@@ -299,6 +302,22 @@ mod tests {
         let expected = Settings { weights: WeightType::Int4, chips: 2, shapes_only: true, capacity: 6 };
         assert_eq!(refused, (2, String::new(), format!("error: {expected:?}\n")));
 
+        // Settings that the chip does not have.
+        for (given, expected) in [
+            (
+                &["--weights", "int4"][..],
+                "--weights: `int4` is given; the kernels read bf16 only; leave `--weights` out",
+            ),
+            (&["--chips", "2"], "--chips: 2 are given; the kernels are for 1 chip only; leave `--chips` out"),
+        ] {
+            let refused = output(&[&base[..], given].concat(), ChipModel::open);
+            assert_eq!(refused, (2, String::new(), format!("error: {expected}\n")));
+        }
+        let long = ["--model", file.path(), "--prompt", "abc", "--tokens", "2046"];
+        let expected = "error: the text would have 2049 tokens; the chip has room for 2048; give fewer by --tokens, a \
+                        shorter text, or `--reference`\n";
+        assert_eq!(output(&long, ChipModel::open), (2, String::new(), expected.into()));
+
         // Scores.
         let scored = File::new("scored.txt", b"abca");
         let (code, lines, report) =
@@ -339,7 +358,7 @@ mod tests {
         let full = "a".repeat(CONTEXT);
         assert_eq!(first(&["--prompt", "abc", "--tokens", "8189"]).unwrap().1, CONTEXT);
         assert_eq!(first(&["--score", two.path()]).unwrap().1, 2);
-        assert_eq!(first(&["--chat"]).unwrap(), (Vec::new(), CONTEXT));
+        assert_eq!(first(&["--chat"]).unwrap(), (Vec::new(), 0));
         let long = File::new("long.txt", full.as_bytes());
         assert_eq!(first(&["--score", long.path()]).unwrap().1, CONTEXT);
         let longer = File::new("longer.txt", (full + "a").as_bytes());
@@ -377,12 +396,12 @@ mod tests {
         let mut input = "Hi\r\nBye\nMore".as_bytes();
         let mut streams = Streams { input: &mut input, output: &mut output, errors: &mut errors };
         let (one, more) = (chat::message("Hi", true) + "ab", chat::message("Bye", false) + "bbb");
-        let most = tokenizer.encode(&(one.clone() + &more)).unwrap().len() + 10;
-        let Err(Stop::Refused(refusal)) = converse(&mut text, &tokenizer, 3, most, &mut streams) else {
+        let room = tokenizer.encode(&(one.clone() + &more)).unwrap().len() + 10;
+        let Err(Stop::Refused(refusal)) = converse(&mut text, &tokenizer, 3, room, &mut streams) else {
             panic!("the third message has no room");
         };
         assert!(
-            refusal.0.ends_with(&format!("; there is room for {most}: begin another one")),
+            refusal.0.ends_with(&format!("; there is room for {room}: begin another one")),
             "{}",
             refusal.0
         );

@@ -10,7 +10,5 @@ fn main() -> ExitCode {
     let (mut input, mut output, mut errors) = (stdin().lock(), stdout(), stderr());
     let mut streams = Streams { input: &mut input, output: &mut output, errors: &mut errors };
     let arguments = std::env::args_os().skip(1);
-    ExitCode::from(run(arguments, &mut streams, |weights, settings| {
-        Ok(Box::new(ChipModel::new(weights, settings.shapes_only)))
-    }))
+    ExitCode::from(run(arguments, &mut streams, ChipModel::open))
 }

@@ -24,12 +24,13 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --tokens N       the most tokens of a continuation (default 64); it ends before them where the network ends its text
   --temperature T  above 0: draws each token by its probability, with logits over T (default 0: the most probable token)
   --seed N         of the draws (default 0)
-  --weights TYPE   of weights on the chip: `bf16` (default), or `int4`: codes of 4 bits and scales, which the chip decodes
+  --weights TYPE   of weights on the chip: `bf16` (default); `int4` is refused, as no kernel decodes it yet
   --layers N       only the first N of the network's layers, for a quick look
-  --chips N        chips that share the work (default 1)
+  --chips N        chips that share the work: 1 (default); more are refused, as no kernel is made for them yet
   --shapes-only    computes no values and only the time: no text; tokens are as many as asked for
   --reference      computes in f32 on the host in the place of the chip
 
+A text on the chip has 2048 tokens at most, with its prompt; by --reference, 8192.
 On the standard error, at the end: tokens, cycles per token, tokens per second of the chip at 1 GHz, the share that the lower
 bound has of its cycles, and simulated seconds per second.
 Exit codes: 0 done, 1 the output cannot be written, 2 refused: a message on the standard error.
@@ -53,7 +54,7 @@ pub struct Settings {
     pub chips: usize,
     /// Computes no values.
     pub shapes_only: bool,
-    /// The most tokens that will be appended.
+    /// Tokens of the text, and the most that are asked for behind it. Of a conversation, whose length nobody knows, 0.
     pub capacity: usize,
 }
 

@@ -28,8 +28,9 @@
 //! 16. [`faults_and_refusals`]: how to read them.
 //! 17. [`kernels`]: layers, norms, softmax, sums and greatest columns that are there already.
 //! 18. [`planning`]: the mapping of a contraction, found and proven.
-//! 19. [`coming_from`]: the words of Triton, CUDA and CuTe.
-//! 20. [`glossary`].
+//! 19. [`language_model`]: a language model, part by part.
+//! 20. [`coming_from`]: the words of Triton, CUDA and CuTe.
+//! 21. [`glossary`].
 //!
 //! The modules below are the chapters in this order, and each ends with a link to the next one.
 //!
@@ -101,6 +102,7 @@ chapters! {
     c16_faults_and_refusals = faults_and_refusals, "Faults and refusals", "13_faults_and_refusals.md";
     c17_kernels = kernels, "Parts of kernels: layers, norms, softmax", "16_kernels.md";
     c18_planning = planning, "The best mapping of a contraction", "17_planning.md";
-    c19_coming_from = coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
-    c20_glossary = glossary, "Glossary", "15_glossary.md";
+    c19_language_model = language_model, "A language model, part by part", "21_language_model.md";
+    c20_coming_from = coming_from, "Coming from Triton, CUDA or CuTe", "14_coming_from.md";
+    c21_glossary = glossary, "Glossary", "15_glossary.md";
 }

@@ -6,8 +6,11 @@ use super::prepare;
 use super::token::{Answer, Network, launch_token};
 use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
+use crate::options::{Settings, WeightType};
+use crate::refusal::Refusal;
 use crate::weights::Weights;
 use furiosa_visa_std::chip::Compute;
+use furiosa_visa_std::clock::Report;
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;
 use furiosa_visa_std::spec::{
@@ -27,6 +30,16 @@ pub struct ChipModel {
 }
 
 impl ChipModel {
+    /// Loads weights into the HBM of a chip, as the command's options say.
+    ///
+    /// # Errors
+    ///
+    /// If weights are not bf16, if there are several chips, or if there are more tokens than positions.
+    pub fn open(weights: &Weights, settings: Settings) -> Result<Box<dyn Model>, Refusal> {
+        served(settings)?;
+        Ok(Box::new(Self::new(weights, settings.shapes_only)))
+    }
+
     /// Loads weights into the HBM of a chip.
     pub fn new(weights: &Weights, shapes_only: bool) -> Self {
         let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
@@ -37,6 +50,11 @@ impl ChipModel {
         let computes = !shapes_only;
         let ctx = RefCell::new(ctx);
         Self { ctx, network, pages: Vec::new(), position: 0, choice, bound_cycles: 0, computes }
+    }
+
+    /// The report of everything that the chip did.
+    pub fn report(&self) -> Report {
+        self.ctx.borrow_mut().report()
     }
 
     fn append(&mut self, token: u32, want: Want) -> Next {
@@ -77,6 +95,29 @@ impl ChipModel {
     }
 }
 
+/// Refuses settings that no kernel is made for.
+fn served(settings: Settings) -> Result<(), Refusal> {
+    if settings.weights == WeightType::Int4 {
+        let message = "--weights: `int4` is given; the kernels read bf16 only; leave `--weights` out";
+        return Err(message.into());
+    }
+    if settings.chips != 1 {
+        let chips = settings.chips;
+        let message =
+            format!("--chips: {chips} are given; the kernels are for 1 chip only; leave `--chips` out");
+        return Err(message.into());
+    }
+    let (tokens, most) = (settings.capacity, R::SIZE);
+    if tokens > most {
+        return Err(format!(
+            "the text would have {tokens} tokens; the chip has room for {most}; give fewer by --tokens, a shorter text, or \
+             `--reference`"
+        )
+        .into());
+    }
+    Ok(())
+}
+
 /// Cycles in which HBM reads what a token needs: all weights, and the keys and values of the tokens before it.
 fn bound_cycles(layers: usize, position: usize, want: Want) -> u64 {
     let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
@@ -115,7 +156,7 @@ impl Model for ChipModel {
     }
 
     fn work(&self) -> Option<Work> {
-        let kernels = self.ctx.borrow_mut().report().kernels;
+        let kernels = self.report().kernels;
         let cycles = kernels.iter().map(|kernel| kernel.makespan()).sum();
         Some(Work { cycles, bound_cycles: self.bound_cycles })
     }
