@@ -126,7 +126,7 @@ fn bound_cycles(layers: usize, position: usize, want: Want) -> u64 {
     let bytes = layers * layer + vocabulary;
     let unit_ticks = HBM_UNIT_TICKS * (1000 + HBM_REFRESH_PER_MILLE);
     let unit_bytes = HBM_UNIT_BYTES * HBM_CHANNELS * 1000;
-    (bytes as u64 * unit_ticks).div_ceil(unit_bytes as u64 * CORE_CYCLE_TICKS as u64)
+    (bytes as u64 * unit_ticks).div_ceil(unit_bytes as u64 * CORE_CYCLE_TICKS)
 }
 
 impl Model for ChipModel {

@@ -365,6 +365,6 @@ fn sums_of_nan_have_one_code() {
 #[test]
 fn reads_are_joined_where_they_touch() {
     assert_eq!(super::joined(&[32, 0, 8, 8, 40, 100], 8), [0..16, 32..48, 100..108]);
-    assert_eq!(super::joined(&[0, 4], 16), [0..20]);
+    assert_eq!(super::joined(&[0, 4, 40], 16), [0..20, 40..56]);
     assert_eq!(super::joined(&[], 8), []);
 }
