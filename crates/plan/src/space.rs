@@ -149,9 +149,23 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
     if !problem.has_packets_of_sums(choice) {
         return;
     }
+    let team = choice.extent(problem, Role::Summed, Level::Slice);
+    exchanges(problem, choice, &mut |choice| {
+        choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
+        gathered(problem, choice, each);
+        for axis in 0..choice.splits.len() {
+            if team > 1 && is_shared(problem, choice, axis, team) {
+                choice.sums = Sums::Shared(axis);
+                gathered(problem, choice, each);
+            }
+        }
+    });
+}
+
+/// Calls `each` with the ways to spread the operands over slices, and with the orders of slices where that matters.
+fn exchanges(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&mut Choice)) {
     let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
-    let [stream, weights, team] =
-        [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
+    let [stream, weights] = [of_stream, of_weights].map(|role| choice.extent(problem, role, Level::Slice));
     let orders: &[bool] = if stream > 1 && weights > 1 { &[false, true] } else { &[false] };
     for stream_spread in spreads(problem, choice, of_stream, of_weights) {
         for weights_spread in spreads(problem, choice, of_weights, of_stream) {
@@ -160,14 +174,7 @@ fn variants(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
             let exchanged = stream_spread.is_some() || weights_spread.is_some();
             for &weights_inside in if exchanged { orders } else { &orders[..1] } {
                 choice.weights_inside = weights_inside;
-                choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
-                gathered(problem, choice, each);
-                for axis in 0..choice.splits.len() {
-                    if team > 1 && is_shared(problem, choice, axis, team) {
-                        choice.sums = Sums::Shared(axis);
-                        gathered(problem, choice, each);
-                    }
-                }
+                each(choice);
             }
         }
     }
@@ -178,21 +185,9 @@ fn in_columns(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Cho
     choice.in_columns = true;
     let is_possible = choice.parts(problem) == 1 && problem.in_units(choice).is_none();
     if is_possible && choice.columns(problem).is_some_and(|columns| columns.count > 1) {
-        let (of_stream, of_weights) = (Role::Of(choice.stream()), Role::Of(choice.weights));
-        let [stream, weights, team] =
-            [of_stream, of_weights, Role::Summed].map(|role| choice.extent(problem, role, Level::Slice));
-        let orders: &[bool] = if stream > 1 && weights > 1 { &[false, true] } else { &[false] };
+        let team = choice.extent(problem, Role::Summed, Level::Slice);
         choice.sums = if team == 1 { Sums::Whole } else { Sums::First };
-        for stream_spread in spreads(problem, choice, of_stream, of_weights) {
-            for weights_spread in spreads(problem, choice, of_weights, of_stream) {
-                (choice.stream_spread, choice.weights_spread) = (stream_spread, weights_spread);
-                let exchanged = stream_spread.is_some() || weights_spread.is_some();
-                for &weights_inside in if exchanged { orders } else { &orders[..1] } {
-                    choice.weights_inside = weights_inside;
-                    each(choice);
-                }
-            }
-        }
+        exchanges(problem, choice, &mut |choice| each(choice));
     }
     (choice.in_columns, choice.stream_spread, choice.weights_spread) = (false, None, None);
 }

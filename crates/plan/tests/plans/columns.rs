@@ -1,9 +1,9 @@
 //! Products in columns of the stream's innermost axis, summed axes that are no whole flits, and sums that are turned: values and cycles of random choices,
 //! the search against all of them, and what is found.
 
-use crate::choices;
 use crate::search::is_the_best;
 use crate::values::compare;
+use crate::{axes_of, choices};
 use furiosa_visa_plan::choice::Choice;
 use furiosa_visa_plan::problem::Role;
 use furiosa_visa_plan::{Plan, Problem, Search, search};
@@ -50,12 +50,8 @@ fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {
         'n' if !is_convolution && random.chance(80) => access * random.between(1, 6),
         _ => random.pick(sizes),
     };
-    let mut letters: Vec<char> = einsum.chars().filter(char::is_ascii_lowercase).collect();
-    letters.sort_unstable();
-    letters.dedup();
-    let axes: Vec<String> =
-        letters.iter().map(|&axis| format!("{}={}", axis.to_ascii_uppercase(), size(axis, random))).collect();
-    Problem::with_windows(einsum, windows, &axes.join(","), element, output, "")
+    let axes = axes_of(einsum, |axis| size(axis, random));
+    Problem::with_windows(einsum, windows, &axes, element, output, "")
         .unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -31,6 +31,15 @@ fn choices(problem: &Problem) -> Vec<Choice> {
     all
 }
 
+/// The axes of an einsum, `M=16,N=8`, each once.
+fn axes_of(einsum: &str, mut size: impl FnMut(char) -> usize) -> String {
+    let mut letters: Vec<char> = einsum.chars().filter(char::is_ascii_lowercase).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let axes = letters.into_iter().map(|axis| format!("{}={}", axis.to_ascii_uppercase(), size(axis)));
+    axes.collect::<Vec<_>>().join(",")
+}
+
 /// A problem of a random form. `sizes`: the extents that an axis may have; those of the summed axis are elements of whole
 /// flits, and those of another axis that is innermost in HBM are elements of whole accesses, but for some.
 fn random_problem(random: &mut Random, sizes: &[usize]) -> Problem {

@@ -1,8 +1,8 @@
 //! Convolutions: values and cycles of random choices, the search against all of them, and problems that are refused.
 
-use crate::choices;
 use crate::search::is_the_best;
 use crate::values::compare;
+use crate::{axes_of, choices};
 use furiosa_visa_plan::choice::{Choice, Level};
 use furiosa_visa_plan::schedule::Schedule;
 use furiosa_visa_plan::{Plan, Problem, Search, search};
@@ -36,12 +36,8 @@ fn random_convolution(random: &mut Random, sizes: &[usize]) -> Problem {
         'y' | 'x' => random.between(1, 3),
         _ => random.pick(sizes),
     };
-    let mut letters: Vec<char> = einsum.chars().filter(char::is_ascii_lowercase).collect();
-    letters.sort_unstable();
-    letters.dedup();
-    let axes: Vec<String> =
-        letters.iter().map(|&axis| format!("{}={}", axis.to_ascii_uppercase(), size(axis, random))).collect();
-    Problem::with_windows(einsum, windows, &axes.join(","), element, output, "")
+    let axes = axes_of(einsum, |axis| size(axis, random));
+    Problem::with_windows(einsum, windows, &axes, element, output, "")
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
