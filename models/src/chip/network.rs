@@ -10,12 +10,10 @@ use crate::options::{Settings, WeightType};
 use crate::refusal::Refusal;
 use crate::weights::Weights;
 use furiosa_visa_std::chip::Compute;
-use furiosa_visa_std::clock::Report;
+use furiosa_visa_std::clock::bound::hbm_cycles;
+use furiosa_visa_std::clock::{Model as ClockModel, Report};
 use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;
-use furiosa_visa_std::spec::{
-    CORE_CYCLE_TICKS, HBM_CHANNELS, HBM_REFRESH_PER_MILLE, HBM_UNIT_BYTES, HBM_UNIT_TICKS,
-};
 use std::cell::RefCell;
 
 /// The network on a simulated chip, with the pages of its tokens.
@@ -25,7 +23,7 @@ pub struct ChipModel {
     pages: Vec<Page>,
     position: usize,
     choice: Hbm<f32, m![I]>,
-    bound_cycles: u64,
+    needed_bytes: u64,
     computes: bool,
 }
 
@@ -49,7 +47,7 @@ impl ChipModel {
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
         let computes = !shapes_only;
         let ctx = RefCell::new(ctx);
-        Self { ctx, network, pages: Vec::new(), position: 0, choice, bound_cycles: 0, computes }
+        Self { ctx, network, pages: Vec::new(), position: 0, choice, needed_bytes: 0, computes }
     }
 
     /// The report of everything that the chip did.
@@ -89,7 +87,7 @@ impl ChipModel {
                 }
             }
         });
-        self.bound_cycles += bound_cycles(self.network.layers, self.position, want);
+        self.needed_bytes += needed_bytes(self.network.layers, self.position, want);
         self.position += 1;
         next
     }
@@ -118,15 +116,12 @@ fn served(settings: Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Cycles in which HBM reads what a token needs: all weights, and the keys and values of the tokens before it.
-fn bound_cycles(layers: usize, position: usize, want: Want) -> u64 {
+/// Bytes of HBM that a token needs: all weights, and the keys and values of the tokens before it.
+fn needed_bytes(layers: usize, position: usize, want: Want) -> u64 {
     let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
     let layer = 2 * weights + 4 * 2 * KEY_VALUE * position;
     let vocabulary = if want == Want::Nothing { 0 } else { 2 * VOCABULARY * HIDDEN };
-    let bytes = layers * layer + vocabulary;
-    let unit_ticks = HBM_UNIT_TICKS * (1000 + HBM_REFRESH_PER_MILLE);
-    let unit_bytes = HBM_UNIT_BYTES * HBM_CHANNELS * 1000;
-    (bytes as u64 * unit_ticks).div_ceil(unit_bytes as u64 * CORE_CYCLE_TICKS)
+    (layers * layer + vocabulary) as u64
 }
 
 impl Model for ChipModel {
@@ -156,8 +151,30 @@ impl Model for ChipModel {
     }
 
     fn work(&self) -> Option<Work> {
-        let kernels = self.report().kernels;
+        let Report { kernels, profile, numbers, .. } = self.report();
         let cycles = kernels.iter().map(|kernel| kernel.makespan()).sum();
-        Some(Work { cycles, bound_cycles: self.bound_cycles })
+        let bound_cycles = hbm_cycles(self.needed_bytes.into(), ClockModel { profile, numbers });
+        Some(Work { cycles, bound_cycles })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_position_is_served_and_the_next_one_is_not() {
+        let settings =
+            |capacity| Settings { weights: WeightType::Bf16, chips: 1, shapes_only: true, capacity };
+        assert_eq!(served(settings(2048)), Ok(()));
+        assert!(served(settings(2049)).is_err_and(|refusal| refusal.0.contains("2049 tokens")));
+    }
+
+    #[test]
+    fn a_token_needs_each_weight_once() {
+        // 30 layers of 3 538 944 weights, and 49 152 rows of 576.
+        assert_eq!(needed_bytes(30, 0, Want::Token), 2 * (30 * 3_538_944 + 49_152 * 576));
+        // Ten tokens before it: keys and values of 192 f32 in each layer.
+        assert_eq!(needed_bytes(30, 10, Want::Nothing), 2 * 30 * 3_538_944 + 10 * 30 * 2 * 192 * 4);
     }
 }

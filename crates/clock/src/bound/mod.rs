@@ -13,7 +13,7 @@ mod kernel;
 mod problem;
 
 pub use kernel::KernelBounds;
-pub use problem::{ON_CHIP_BYTES, Product, ProductAxis, problem};
+pub use problem::{ON_CHIP_BYTES, Product, ProductAxis, hbm_cycles, problem};
 
 use super::ledger::KernelTime;
 use super::named::named;

@@ -137,6 +137,20 @@ impl Product {
     }
 }
 
+/// Cycles in which all channels of a chip move `bytes` between HBM and anything else.
+///
+/// ```
+/// use furiosa_visa_std::clock::{Model, Profile, bound::hbm_cycles};
+/// assert_eq!(hbm_cycles(1536 * 1000, Model::new(Profile::Book)), 1000);
+/// assert_eq!(hbm_cycles(1536 * 1000, Model::new(Profile::Detailed)), 1071); // with refresh
+/// ```
+pub fn hbm_cycles(bytes: u128, model: Model) -> u64 {
+    let ticks = bytes * u128::from(HBM_UNIT_TICKS) / (HBM_UNIT_BYTES * HBM_CHANNELS) as u128;
+    // Each command has its own refresh, rounded down. The start of a command is longer than what that loses, but for
+    // one tick: so the ticks are rounded down, too.
+    refreshed(u64::try_from(ticks).unwrap_or(u64::MAX), model) / CORE_CYCLE_TICKS
+}
+
 /// Lower bounds on the cycles of a product in a model, for [`Limit::Multipliers`], [`Limit::Hbm`] and
 /// [`Limit::DmaEngine`].
 ///
@@ -158,10 +172,7 @@ pub fn problem(product: &Product, model: Model) -> Bounds {
     let starts = (loads + u64::from(result > 0)) * DMA_STARTUP_CYCLES;
     let limit = |cycles: u128| u64::try_from(cycles).unwrap_or(u64::MAX).saturating_add(starts);
 
-    let ticks = bytes * u128::from(HBM_UNIT_TICKS) / (HBM_UNIT_BYTES * HBM_CHANNELS) as u128 / chips;
-    // Each command has its own refresh, rounded down. The start of a command is longer than what that loses, but for
-    // one tick: so the ticks are rounded down, too.
-    let hbm = refreshed(u64::try_from(ticks).unwrap_or(u64::MAX), model) / CORE_CYCLE_TICKS;
+    let hbm = hbm_cycles(bytes / chips, model);
 
     let access_ticks = match model.profile {
         Profile::Book => CORE_CYCLE_TICKS,
