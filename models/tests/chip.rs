@@ -1,20 +1,23 @@
 //! The network on the chip beside the reference on the host: two layers of random weights.
 
 use furiosa_visa_models::chip::network::ChipModel;
+use furiosa_visa_models::config::VOCABULARY;
 use furiosa_visa_models::model::{Model, Next, Want, largest};
 use furiosa_visa_models::reference::Reference;
 use furiosa_visa_models::weights::Weights;
 
-/// Tokens of the text.
-const TOKENS: [u32; 2] = [5, 49_151];
+/// Tokens of the text. What follows them is in both halves of the vocabulary, each of which a cluster has.
+const TOKENS: [u32; 3] = [5, 49_151, 300];
 
 /// The largest difference of a logit, in root mean squares of all logits.
 ///
 /// The chip's weights are rounded to bf16, the reference's are not. Measured: 0.023 to 0.027 with seed 7.
 const TOLERANCE: f32 = 0.05;
 
-/// Cycles of a token that is chosen, with two layers and one page: measured, as no formula gives them.
-const CYCLES: u64 = 86_600;
+/// Cycles of a choice: those of all its launches.
+fn cycles(chip: &ChipModel) -> u64 {
+    chip.work().expect("a chip has work").cycles
+}
 
 fn logits(next: Next) -> Vec<f32> {
     let Next::Logits(logits) = next else { panic!("{next:?} in the place of logits") };
@@ -44,28 +47,27 @@ fn two_layers_give_the_logits_of_the_host() {
         assert!(difference < TOLERANCE, "token {token}: {difference}");
         chosen.push(Next::Token(largest(&last)));
     }
+    let half = |next: &Next| matches!(next, Next::Token(token) if (*token as usize) < VOCABULARY / 2);
+    assert!(chosen.iter().any(half) && !chosen.iter().all(half), "{chosen:?}");
     // The chip's own choice, of the same text once more.
     chip.clear();
     assert_eq!(chip.position(), 0);
+    let mut shapes = ChipModel::new(&weights, true);
     for (token, expected) in TOKENS.into_iter().zip(chosen) {
         let before = chip.work().expect("a chip has work");
         assert_eq!(chip.decode(token, Want::Token), expected);
         let work = chip.work().expect("a chip has work") - before;
-        assert_eq!(work.cycles, CYCLES);
-        assert!(work.bound_cycles < CYCLES);
+        assert!(work.bound_cycles < work.cycles && work.cycles < 4 * work.bound_cycles, "{work:?}");
+        // Without values, a token takes the same time, and nothing is chosen.
+        let before = cycles(&shapes);
+        assert_eq!(shapes.decode(token, Want::Token), Next::Nothing);
+        assert_eq!(cycles(&shapes) - before, work.cycles);
     }
+    assert_eq!(shapes.decode(TOKENS[0], Want::Logits), Next::Nothing);
     assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
     // A wrong matrix is seen.
     weights.layers[1].o = Weights::synthetic(2, 8).layers[1].o.clone();
     let other = logits(Reference::new(&weights).prefill(&TOKENS, Want::Logits));
     let difference = apart(&last, &other);
     assert!(difference > 4.0 * TOLERANCE, "{difference}");
-}
-
-#[test]
-fn shapes_take_the_same_cycles_and_choose_nothing() {
-    let mut chip = ChipModel::new(&Weights::synthetic(2, 7), true);
-    assert_eq!(chip.decode(TOKENS[0], Want::Token), Next::Nothing);
-    assert_eq!(chip.work().expect("a chip has work").cycles, CYCLES);
-    assert_eq!(chip.decode(TOKENS[1], Want::Logits), Next::Nothing);
 }

@@ -16,9 +16,9 @@ pub struct Gathered<Slice: M> {
 }
 
 /// Bits of an f32 that a bf16 has, too.
-const UPPER: f32 = f32::from_bits(0xffff_0000);
+pub(super) const UPPER: f32 = f32::from_bits(0xffff_0000);
 /// The sign of an f32.
-const SIGN: f32 = f32::from_bits(0x8000_0000);
+pub(super) const SIGN: f32 = f32::from_bits(0x8000_0000);
 
 /// Makes of a stream with `H` two halves of each number, at 8 lanes: `H = 0` keeps the upper bits, `H = 1` gets what is
 /// left.
@@ -28,23 +28,13 @@ macro_rules! halves {
             .vector_init()
             .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
             .vector_stash()
-            .vector_logic(LogicBinaryOpF32::BitAnd, $crate::chip::vector::upper())
-            .vector_logic(LogicBinaryOpF32::BitXor, ($crate::chip::vector::sign(), GroupId::One))
+            .vector_logic(LogicBinaryOpF32::BitAnd, $crate::chip::vector::UPPER)
+            .vector_logic(LogicBinaryOpF32::BitXor, ($crate::chip::vector::SIGN, GroupId::One))
             .vector_clip(ClipBinaryOpF32::Add, (Stash, GroupId::One))
             .vector_final()
     };
 }
 pub(super) use halves;
-
-/// Bits of an f32 that a bf16 has, too.
-pub(super) const fn upper() -> f32 {
-    UPPER
-}
-
-/// The sign of an f32.
-pub(super) const fn sign() -> f32 {
-    SIGN
-}
 
 /// `x` in two bf16.
 #[track_caller]
