@@ -7,6 +7,7 @@
 //! Expected texts and scores were computed once with numpy from the same file, by a program that has nothing in common with this
 //! one.
 
+use furiosa_visa_models::chip::network::ChipModel;
 use furiosa_visa_models::generate::{Sampler, Text, log_probability};
 use furiosa_visa_models::gguf::Gguf;
 use furiosa_visa_models::model::Model;
@@ -48,15 +49,37 @@ fn file() -> Option<(Weights, Tokenizer)> {
     Some((file.weights(file.layers()).unwrap(), Tokenizer::new(vocabulary).unwrap()))
 }
 
+/// The continuation of a prompt.
+fn continued(model: &mut dyn Model, tokenizer: &Tokenizer, prompt: &str) -> String {
+    model.clear();
+    let mut out = Vec::new();
+    let mut text = Text::new(model, tokenizer, Sampler::new(0.0, 0));
+    text.extend(&tokenizer.encode(prompt).unwrap(), TOKENS, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Log-probabilities of the tokens of a text but the first.
+fn scores(model: &mut dyn Model, tokens: &[u32]) -> Vec<f64> {
+    let (mut scores, mut nexts) = (Vec::new(), tokens[1..].iter());
+    model.score(&tokens[..tokens.len() - 1], &mut |logits| {
+        scores.push(log_probability(logits, *nexts.next().unwrap()));
+    });
+    scores
+}
+
+/// The mean and the greatest difference of scores.
+fn apart(found: &[f64], expected: &[f64]) -> (f64, f64) {
+    assert_eq!(found.len(), expected.len());
+    let differences = || found.iter().zip(expected).map(|(found, expected)| (found - expected).abs());
+    (differences().sum::<f64>() / found.len() as f64, differences().fold(0.0, f64::max))
+}
+
 #[test]
 fn continuations_are_those_of_numpy() {
     let Some((weights, tokenizer)) = file() else { return };
+    let mut model = Reference::new(&weights);
     for (prompt, expected) in CONTINUATIONS {
-        let mut model = Reference::new(&weights);
-        let mut out = Vec::new();
-        let mut text = Text::new(&mut model, &tokenizer, Sampler::new(0.0, 0));
-        text.extend(&tokenizer.encode(prompt).unwrap(), TOKENS, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), expected, "{prompt}");
+        assert_eq!(continued(&mut model, &tokenizer, prompt), expected, "{prompt}");
     }
 }
 
@@ -65,13 +88,42 @@ fn scores_are_those_of_numpy() {
     let Some((weights, tokenizer)) = file() else { return };
     let tokens = tokenizer.encode(SCORED).unwrap();
     assert_eq!(tokens.len(), 201);
-    let (mut scores, mut nexts) = (Vec::new(), tokens[1..].iter());
     let mut model = Reference::new(&weights);
-    model.score(&tokens[..200], &mut |logits| scores.push(log_probability(logits, *nexts.next().unwrap())));
+    let scores = scores(&mut model, &tokens);
     assert_eq!((scores.len(), model.position()), (200, 200));
     let sum: f64 = scores.iter().sum();
     assert!((sum - SUM).abs() < 0.01, "{sum}");
     for (score, expected) in scores.iter().zip(FIRST) {
         assert!((score - expected).abs() < 1e-3, "{score} in the place of {expected}");
+    }
+}
+
+#[test]
+fn the_chip_continues_as_numpy_and_scores_as_the_host() {
+    let Some((weights, tokenizer)) = file() else { return };
+    let mut chip = ChipModel::new(&weights, false);
+    for (prompt, expected) in CONTINUATIONS {
+        assert_eq!(continued(&mut chip, &tokenizer, prompt), expected, "{prompt}");
+    }
+    chip.clear();
+    let tokens = tokenizer.encode(SCORED).unwrap();
+    let found = scores(&mut chip, &tokens);
+    let (mean, most) = apart(&found, &scores(&mut Reference::new(&weights), &tokens));
+    assert!(mean <= 0.05 && most <= 0.5, "{mean} in the mean, {most} at most");
+    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+}
+
+/// Texts longer than a page of the cache, and than two: other kernels read them.
+#[test]
+fn the_chip_reads_all_pages() {
+    let Some((mut weights, tokenizer)) = file() else { return };
+    weights.layers.truncate(1);
+    let tokens = tokenizer.encode(&SCORED.repeat(3)).unwrap();
+    assert!(tokens.len() > 520);
+    let found = scores(&mut ChipModel::new(&weights, false), &tokens[..520]);
+    let expected = scores(&mut Reference::new(&weights), &tokens[..520]);
+    for part in [0..250, 250..262, 262..506, 506..519] {
+        let (mean, most) = apart(&found[part.clone()], &expected[part.clone()]);
+        assert!(mean <= 0.05 && most <= 0.5, "{part:?}: {mean} in the mean, {most} at most");
     }
 }
