@@ -365,18 +365,17 @@ impl Row {
             if self.flags.is_empty() {
                 initialised.set(start..start + taken);
             } else {
-                let mut k = 0;
-                while k < taken {
-                    // Elements with the same flag.
-                    let element = (from + k) / size;
-                    let flag = self.flags[element];
-                    let alike = self.flags[element..].iter().position(|&other| other != flag);
-                    let end = alike.map_or(taken, |alike| ((element + alike) * size - from).min(taken));
-                    match flag {
-                        true => initialised.set(start + k..start + end),
-                        false => initialised.clear(start + k..start + end),
+                let mut element = from / size;
+                for alike in self.flags[element..(from + taken).div_ceil(size)].chunk_by(|a, b| a == b) {
+                    // The first and the last element may have bytes outside of the piece.
+                    let end = element + alike.len();
+                    let [low, high] = [element, end]
+                        .map(|element| start + (element * size).clamp(from, from + taken) - from);
+                    match alike[0] {
+                        true => initialised.set(low..high),
+                        false => initialised.clear(low..high),
                     }
-                    k = end;
+                    element = end;
                 }
             }
             address += taken as u64;
