@@ -174,17 +174,18 @@ fn token<Of: Reach>(
     let Some(mut rows) = rows else {
         return attention::store(ctx, &kept, last, position);
     };
-    let numbers: Logits = network.numbers.to_dm(&mut ctx.tdma, AUTO);
+    let numbers: Option<Logits> =
+        matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     vocabulary::load_rest(ctx, &network.vocabulary, Rest::Behind, &mut rows);
     attention::store(ctx, &kept, last, position);
     let halves = vector::split(ctx, &x);
     let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
     let norm = vector::norm(ctx, &x);
     let logits = vocabulary::logits(ctx, &rows, &gathered, &norm);
-    match answer {
-        Answer::Nothing => {}
-        Answer::Choice(choice) => vocabulary::choose(ctx, &logits, &numbers, choice),
-        Answer::Logits(all) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),
+    match (answer, numbers) {
+        (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
+        (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),
+        _ => {}
     }
 }
 
