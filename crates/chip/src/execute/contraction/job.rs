@@ -27,6 +27,18 @@ pub(super) struct FloatJob<'a> {
     pub(super) sums: &'a mut [Lanes],
 }
 
+/// Steps on floats, for a register file with one row.
+#[derive(Debug)]
+pub(super) struct RowJob<'a> {
+    pub(super) shape: Shape,
+    pub(super) chains: &'a Chains,
+    /// The bytes that hold the packets.
+    pub(super) bytes: &'a [u8],
+    /// Weights per cell of each tile.
+    pub(super) weights: &'a [f32],
+    pub(super) sums: &'a mut [Lanes],
+}
+
 /// Steps on integers.
 #[derive(Debug)]
 pub(super) struct IntegerJob<'a> {

@@ -14,6 +14,7 @@ mod padding;
 mod path;
 mod portable;
 mod shape;
+mod single_row;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -34,7 +35,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::spec::{BEAT_LANES, FLIT_BYTES};
 use general::Scratch;
-use job::{FloatJob, IntegerJob, Step};
+use job::{FloatJob, IntegerJob, RowJob, Step};
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -411,6 +412,10 @@ impl ContractionPlan {
             Kernel::Float(shape) => {
                 let (weights, sums) = (&weights.floats[..], &mut sums.floats[..]);
                 self.path.float(FloatJob { shape, chains, bytes, weights, sums });
+            }
+            Kernel::SingleRow(shape) => {
+                let (weights, sums) = (&weights.row[..], &mut sums.floats[..]);
+                self.path.single_row(RowJob { shape, chains, bytes, weights, sums });
             }
             Kernel::Integer(shape, layout) => {
                 let (vectors, sums) = (&weights.vectors[..], &mut sums.integers[..]);

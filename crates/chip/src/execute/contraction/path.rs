@@ -2,9 +2,10 @@
 
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use super::integer::{self, Dots};
-use super::job::{FloatJob, IntegerJob};
+use super::job::{FloatJob, IntegerJob, RowJob};
 use super::portable;
 use super::shape::{Kernel, Layout, Shape};
+use super::single_row::single_row;
 use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
 use super::widen::widen;
@@ -76,6 +77,20 @@ impl Path {
             Path::Avx2(machine) => machine.float(job),
             // Every program for AArch64 may use NEON.
             _ => portable::float(job, |_, _| {}, widen),
+        }
+    }
+
+    /// Adds the sums of floats to the results, for a register file with one row.
+    pub(in crate::execute::contraction) fn single_row(self, job: RowJob<'_>) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(machine) => machine.single_row(job),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2Vnni(machine) => machine.avx2().single_row(job),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(machine) => machine.single_row(job),
+            // Every program for AArch64 may use NEON.
+            _ => single_row(job, widen),
         }
     }
 

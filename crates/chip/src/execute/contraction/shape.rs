@@ -4,7 +4,7 @@
 //! packet is full. Eight rows are multiplied side by side. `part` neighbouring cells make a column.
 
 use super::path::Path;
-use furiosa_visa_rules::command::Contraction;
+use furiosa_visa_rules::command::{AccumulationKind, Contraction};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
@@ -20,6 +20,8 @@ pub(super) enum Kernel {
     General,
     /// Sums of floats in the order of the tree.
     Float(Shape),
+    /// The same for a register file with one row.
+    SingleRow(Shape),
     /// Sums of integers, whose order does not matter.
     Integer(Shape, Layout),
 }
@@ -124,6 +126,12 @@ impl Kernel {
             // A tile consists of whole bytes.
             _ if integers && matches!(command.collect_flits, 1 | 2) && period >= shape.planes() => {
                 path.layout(&shape).map_or(Kernel::General, |layout| Kernel::Integer(shape, layout))
+            }
+            // Of interleaved results, all lanes are written.
+            ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2
+                if command.trf.rows == 1 && command.kind == AccumulationKind::Sequential =>
+            {
+                Kernel::SingleRow(shape)
             }
             ElementType::Bf16 | ElementType::F8e4m3 | ElementType::F8e5m2 => Kernel::Float(shape),
             _ => Kernel::General,

@@ -23,6 +23,8 @@ pub(super) struct Vector(pub(super) [u8; 64]);
 pub(super) struct Weights {
     /// Weights per cell of each tile, for [`Kernel::Float`].
     pub(super) floats: Vec<Lanes>,
+    /// The same, for [`Kernel::SingleRow`].
+    pub(super) row: Vec<f32>,
     /// Weights for [`Kernel::Integer`].
     pub(super) vectors: Vec<Vector>,
     /// Per tile: true if no weight of it is padding. Empty: all are true.
@@ -37,7 +39,8 @@ pub(super) struct Weights {
     pub(super) unwritten: Vec<[bool; 8]>,
     live: Vec<bool>,
     packed: Vec<Row>,
-    row: Vec<f32>,
+    /// Elements of a row, widened.
+    wide: Vec<f32>,
 }
 
 /// The part of a register file that is read.
@@ -175,6 +178,10 @@ impl Weights {
                 self.lay_out_floats(path, shape, all, &rows, read);
                 self.find_whole(shape.period);
             }
+            Kernel::SingleRow(shape) => {
+                self.lay_out_row(shape, all, rows[0], read);
+                self.find_whole(shape.period);
+            }
             Kernel::Integer(shape, layout) => {
                 self.lay_out_integers((shape, *layout), all, &rows);
                 self.find_whole(shape.period);
@@ -183,8 +190,8 @@ impl Weights {
         if lanes || *kernel == Kernel::General || !self.mask.is_empty() {
             self.lanes.resize(reach, [0.0; 8]);
             for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-                to_floats(region.element, bytes, read_elements, &mut self.row);
-                for (lanes, &value) in self.lanes.iter_mut().zip(&self.row) {
+                to_floats(region.element, bytes, read_elements, &mut self.wide);
+                for (lanes, &value) in self.lanes.iter_mut().zip(&self.wide) {
                     lanes[number] = value;
                 }
             }
@@ -224,12 +231,32 @@ impl Weights {
             }
             let elements = (end - first) * shape.period;
             for (number, bytes) in rows.iter().enumerate().filter_map(|(row, bytes)| Some((row, (*bytes)?))) {
-                to_floats(shape.element, bytes, elements, &mut self.row);
+                to_floats(shape.element, bytes, elements, &mut self.wide);
                 let tiles = floats.as_chunks_mut::<BLOCK>().0.iter_mut();
-                for (tile, weights) in tiles.zip(self.row.chunks_exact(shape.period)) {
+                for (tile, weights) in tiles.zip(self.wide.chunks_exact(shape.period)) {
                     let weights = weights.iter().cycle();
                     tile.iter_mut().zip(weights).for_each(|(lanes, &weight)| lanes[number] = weight);
                 }
+            }
+        }
+    }
+
+    /// Widens a row. Tiles of less than a block are repeated.
+    fn lay_out_row(&mut self, shape: &Shape, elements: usize, bytes: Option<&[u8]>, read: &[Range<usize>]) {
+        self.row.resize(elements / shape.period * shape.tile(), 0.0);
+        let Some(bytes) = bytes else { return self.row.fill(0.0) };
+        for read in read {
+            let [first, end] = [read.start / shape.period, read.end.min(elements).div_ceil(shape.period)];
+            let tiles = &mut self.row[first * shape.tile()..end * shape.tile()];
+            let size = shape.element.bits() / 8;
+            let bytes = &bytes[first * shape.period * size..end * shape.period * size];
+            if shape.period >= BLOCK {
+                widen(shape.element, bytes, tiles);
+                continue;
+            }
+            to_floats(shape.element, bytes, (end - first) * shape.period, &mut self.wide);
+            for (tile, weights) in tiles.chunks_exact_mut(BLOCK).zip(self.wide.chunks_exact(shape.period)) {
+                tile.chunks_exact_mut(shape.period).for_each(|part| part.copy_from_slice(weights));
             }
         }
     }

@@ -9,9 +9,10 @@
 mod integer;
 pub(super) mod vnni;
 
-use super::job::FloatJob;
+use super::job::{FloatJob, RowJob};
 use super::portable;
 use super::shape::BLOCK;
+use super::single_row::single_row;
 use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
 use super::widen::widen;
@@ -32,6 +33,12 @@ impl Avx2 {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { float_avx2(job) }
     }
+
+    /// Sums floats for one row, see [`single_row`].
+    pub(super) fn single_row(self, job: RowJob<'_>) {
+        // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
+        unsafe { single_row_avx2(job) }
+    }
 }
 
 impl Avx512 {
@@ -39,6 +46,12 @@ impl Avx512 {
     pub(super) fn float(self, job: FloatJob<'_>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
         unsafe { float_avx512(job) }
+    }
+
+    /// Sums floats for one row, see [`single_row`].
+    pub(super) fn single_row(self, job: RowJob<'_>) {
+        // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
+        unsafe { single_row_avx512(job) }
     }
 }
 
@@ -190,4 +203,14 @@ fn float_avx2(job: FloatJob<'_>) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn float_avx512(job: FloatJob<'_>) {
     portable::float(job, ask, widen);
+}
+
+#[target_feature(enable = "avx2")]
+fn single_row_avx2(job: RowJob<'_>) {
+    single_row(job, |element, bytes, floats| widen_packet(element, bytes, floats));
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn single_row_avx512(job: RowJob<'_>) {
+    single_row(job, widen);
 }
