@@ -34,13 +34,23 @@ pub struct LiveRows {
     /// The variable that runs along a row.
     axis: usize,
     len: usize,
-    /// Per sum: the contribution of the axis at each position, its least and its greatest value. `None` without a
-    /// contribution.
-    tables: Vec<Option<(Vec<usize>, usize, usize)>>,
+    /// Per sum: what the axis adds to it. `None` if it adds nothing.
+    tables: Vec<Option<Table>>,
     /// True if all rows of a unit are the same.
     same_in_unit: bool,
     /// True if a later digit cuts up a sum that the axis adds to: positions are tested one by one.
     one_by_one: bool,
+}
+
+/// The contribution of the axis to a sum.
+#[derive(Clone, Debug)]
+struct Table {
+    /// At each position.
+    values: Vec<usize>,
+    least: usize,
+    most: usize,
+    /// The positions where the sum is in its range if nothing else adds to it.
+    alone: Vec<bool>,
 }
 
 impl LiveRows {
@@ -50,10 +60,10 @@ impl LiveRows {
         let same_in_unit = (UNIT_VARIABLES..guard.variables).all(|variable| !depends_on(guard, variable));
         let mut rows = Self { guard: *guard, axis, len, tables: Vec::new(), same_in_unit, one_by_one: false };
         for sum in &guard.sums {
-            let mut table: Option<(Vec<usize>, usize, usize)> = None;
+            let mut values: Option<Vec<usize>> = None;
             for digit in &guard.digits.as_slice()[sum.first..sum.first + sum.len] {
                 if digit.variable == axis {
-                    let (values, ..) = table.get_or_insert_with(|| (vec![0; len], 0, 0));
+                    let values = values.get_or_insert_with(|| vec![0; len]);
                     for (position, value) in values.iter_mut().enumerate() {
                         *value += position / digit.base % digit.extent * digit.weight;
                     }
@@ -61,11 +71,12 @@ impl LiveRows {
                     rows.one_by_one |= rows.tables[digit.variable - guard.variables].is_some();
                 }
             }
-            if let Some((values, least, most)) = &mut table {
-                *least = values.iter().copied().min().unwrap_or(0);
-                *most = values.iter().copied().max().unwrap_or(0);
-            }
-            rows.tables.push(table);
+            rows.tables.push(values.map(|values| Table {
+                least: values.iter().copied().min().unwrap_or(0),
+                most: values.iter().copied().max().unwrap_or(0),
+                alone: values.iter().map(|&value| (sum.start..sum.end()).contains(&value)).collect(),
+                values,
+            }));
         }
         rows
     }
@@ -140,7 +151,7 @@ impl LiveRows {
             }
             totals[k] = total;
             values[k] = total.saturating_sub(sum.start);
-            let (least, most) = self.tables[k].as_ref().map_or((0, 0), |&(_, least, most)| (least, most));
+            let (least, most) = self.tables[k].as_ref().map_or((0, 0), |table| (table.least, table.most));
             if total + least >= sum.end() || total + most < sum.start {
                 return Liveness::Nothing;
             }
@@ -151,14 +162,18 @@ impl LiveRows {
         }
         mask.resize(self.len, true);
         for (k, sum) in self.guard.sums.iter().enumerate() {
-            let Some((table, least, most)) = &self.tables[k] else { continue };
+            let Some(Table { values, least, most, alone }) = &self.tables[k] else { continue };
+            if totals[k] == 0 {
+                mask.iter_mut().zip(alone).for_each(|(live, &alone)| *live &= alone);
+                continue;
+            }
             if totals[k] + most >= sum.end() {
                 let rest = sum.end() - totals[k];
-                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value < rest);
+                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value < rest);
             }
             if totals[k] + least < sum.start {
                 let rest = sum.start - totals[k];
-                mask.iter_mut().zip(table).for_each(|(live, &value)| *live &= value >= rest);
+                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value >= rest);
             }
         }
         if mask.contains(&true) { Liveness::Some } else { Liveness::Nothing }
