@@ -277,6 +277,37 @@ impl Context {
         self.main.system.with_all(System::report)
     }
 
+    /// The commands that follow belong to a part of the kernel, up to the next call or to the kernel's end. A report has
+    /// sums over each part: its operations, the cycles of each context, and its bytes of HBM.
+    ///
+    /// Parts of the same name are one. Of a name with a `/`, what stands before it and what stands behind it have sums of
+    /// their own, for example layers and what each of them does. The chip is told nothing of it.
+    ///
+    /// ```
+    /// use furiosa_visa_std::prelude::*;
+    /// axes![A = 256, B = 64];
+    ///
+    /// #[device(chip = 1)]
+    /// fn kernel(ctx: &mut Context, x: &HbmTensor<f32, m![1], m![A, B]>) {
+    ///     for layer in 0..2 {
+    ///         ctx.part(&format!("layer {layer}/load"));
+    ///         x.to_dm::<m![1 # 2], m![A], m![B]>(&mut ctx.tdma, AUTO);
+    ///     }
+    /// }
+    ///
+    /// let mut ctx = Context::acquire();
+    /// let x = pollster::block_on(HostTensor::<f32, m![A, B]>::zero().to_hbm(&mut ctx.pdma, AUTO));
+    /// pollster::block_on(launch(kernel, (&mut *ctx, &x)));
+    /// let report = ctx.report();
+    /// assert_eq!((report.parts[1].name.as_ref(), report.parts[1].operations), ("layer 1/load", 1));
+    /// assert_eq!(report.parts[1].hbm_bytes, 64 * 1024);
+    /// println!("{}", report.full());
+    /// ```
+    #[track_caller]
+    pub fn part(&mut self, name: &str) {
+        self.main.system.part(name);
+    }
+
     /// The tensors in each memory, and the operations from which to which they live: see [`MemoryMap`]. Operations that follow start
     /// after it.
     #[track_caller]

@@ -19,7 +19,7 @@ use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::command::{Command, Inspection, Memory, Operation, PlaceMut, Region};
 use core::panic::Location;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most commands, and the most tensors without a command, that wait.
 const MOST: usize = 8192;
@@ -28,6 +28,8 @@ const MOST: usize = 8192;
 #[derive(Debug)]
 pub(super) enum Deed {
     Command(Operation),
+    /// A part of the program begins.
+    Part(Arc<str>),
     Begin(Box<Region>, &'static str),
 }
 
@@ -105,6 +107,10 @@ impl SystemHandle {
             done = done.and_then(|()| match deed {
                 Deed::Begin(region, operation) => {
                     self.begin_now(&region, Maker { operation, location }, kernel)
+                }
+                Deed::Part(name) => {
+                    self.part_now(&name, kernel);
+                    Ok(())
                 }
                 Deed::Command(operation) => self.give(&Command { operation, location }, kernel),
             });

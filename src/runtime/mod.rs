@@ -19,6 +19,8 @@ mod map_tests;
 mod names;
 mod needs_await;
 mod output;
+#[cfg(test)]
+mod part_tests;
 mod placement;
 #[cfg(any(unix, windows))]
 mod progress;

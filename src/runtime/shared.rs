@@ -196,6 +196,26 @@ impl SystemHandle {
         })
     }
 
+    /// Says which part of the program gives the next commands.
+    #[track_caller]
+    pub(super) fn part(&self, name: &str) {
+        let location = Location::caller();
+        let kernel = self.kernel("part");
+        if self.0.allocators.has_names() || self.0.allocators.defers() {
+            super::fault::or_raise(self.keep(Waiting { deed: Deed::Part(name.into()), location, kernel }));
+        } else {
+            self.part_now(name, kernel);
+        }
+    }
+
+    /// Says which part of the program gives the next commands, when all commands before were given.
+    pub(super) fn part_now(&self, name: &str, kernel: KernelCall) {
+        self.with(|system| {
+            system.enter_kernel(kernel);
+            system.clock().part(name);
+        });
+    }
+
     #[track_caller]
     pub(super) fn execute(&self, operation: Operation) {
         let location = Location::caller();

@@ -181,6 +181,7 @@ impl System {
     pub fn enter_kernel(&mut self, kernel: KernelCall) {
         if self.kernel != kernel {
             self.chips.barrier();
+            self.clock.part("");
             self.kernel = kernel;
         }
     }

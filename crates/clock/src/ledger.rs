@@ -6,6 +6,7 @@ use super::contention::{BankLoad, Meeting};
 use super::cost::{CostClass, Profile};
 use super::hazards::{Access, OperationNumber};
 use super::occasions::Occasions;
+use super::parts::Parts;
 use super::record::{Record, Timing, UsedSlices};
 use super::repeats::{Fold, Kept, Repeats};
 use core::panic::Location;
@@ -173,6 +174,8 @@ pub struct Ledger {
     pub kernels: Vec<KernelTime>,
     /// Sums over all operations.
     pub totals: Totals,
+    /// Sums over the parts that the program names.
+    pub parts: Parts,
     /// Possible failures, the first [`KEPT`] of them.
     pub warnings: Vec<Warning>,
     /// Failures that users report, each line of the program once.
@@ -350,6 +353,8 @@ impl Ledger {
             let Record { kernel: call, start, end, .. } = *record;
             self.kernels.push(KernelTime { call, start, end, operations: 1, bounds: Bounds::default() });
         }
+        let start = self.kernels.last().map_or(0, |last| last.start);
+        self.parts.add(record, start);
     }
 }
 

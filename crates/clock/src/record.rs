@@ -6,6 +6,7 @@ use super::dma_timing::DmaTiming;
 use super::hazards::{Access, OperationNumber};
 use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
+use super::parts::PartNumber;
 use super::schedule::{Resources, Scheduled, Wait};
 use super::tensor_unit::{Stage, TensorUnitTime};
 use core::panic::Location;
@@ -244,6 +245,8 @@ pub struct Record {
     pub number: OperationNumber,
     /// The kernel that gave it.
     pub kernel: KernelCall,
+    /// The part of the program that it belongs to.
+    pub(crate) part: PartNumber,
     /// The call, for example `commit`.
     pub operation: &'static str,
     /// Context that ran it.
@@ -279,10 +282,14 @@ pub struct Record {
 
 impl Record {
     /// An operation that has been given and has not run yet. It does nothing so far.
-    pub(super) fn given(kernel: KernelCall, location: &'static Location<'static>) -> Self {
+    pub(super) fn given(
+        (kernel, part): (KernelCall, PartNumber),
+        location: &'static Location<'static>,
+    ) -> Self {
         Self {
             number: 0,
             kernel,
+            part,
             operation: "",
             context: ContextKind::TensorDma,
             resources: Resources::default(),

@@ -256,6 +256,7 @@ mod tests {
         Record {
             number: 0,
             kernel: KernelCall { number: 1, name: "layers" },
+            part: 0,
             operation: "commit",
             context: ContextKind::Main,
             resources: Resources::of(ContextKind::Main),

@@ -11,6 +11,7 @@ use super::hazards::{Access, OperationNumber};
 use super::hint::Hint;
 use super::ledger::{KernelCall, Ledger};
 use super::numbers::{Model, Numbers};
+use super::parts::PartNumber;
 use super::record::{
     Amount, ContractionUse, Observer, PassUse, Products, Record, Timing, UsedSlices, VectorUse,
 };
@@ -52,7 +53,9 @@ pub struct Clock {
     times: CommandClock,
     /// Bytes of HBM that the kernel has stored since both clusters met.
     stored: Vec<Range<u64>>,
-    backlog: VecDeque<(KernelCall, &'static Location<'static>, Order)>,
+    backlog: VecDeque<((KernelCall, PartNumber), &'static Location<'static>, Order)>,
+    /// The part of the program that gives the next commands.
+    part: PartNumber,
     kernel: KernelCall,
     /// First cycle in which an operation of the kernel may start.
     kernel_start: u64,
@@ -82,6 +85,7 @@ impl Clock {
             times: CommandClock::new(Model::new(profile)),
             stored: Vec::new(),
             backlog: VecDeque::new(),
+            part: 0,
             kernel: KernelCall::default(),
             kernel_start: 0,
             schedule: Schedule::new(),
@@ -136,6 +140,11 @@ impl Clock {
         self.observers.push(observer);
     }
 
+    /// Says which part of the program gives the next commands: sums over each part are kept. Empty: none.
+    pub fn part(&mut self, name: &str) {
+        self.part = self.ledger.parts.number(name);
+    }
+
     /// Takes a command of a kernel.
     pub fn command(&mut self, kernel: KernelCall, command: &Command) {
         self.order(kernel, command.location, Order::Command(command.operation.clone()));
@@ -152,7 +161,7 @@ impl Clock {
     }
 
     fn order(&mut self, kernel: KernelCall, location: &'static Location<'static>, order: Order) {
-        self.backlog.push_back((kernel, location, order));
+        self.backlog.push_back(((kernel, self.part), location, order));
         if self.backlog.len() >= BACKLOG {
             self.work_off();
         }
@@ -208,7 +217,7 @@ impl Clock {
     }
 
     fn work_off(&mut self) {
-        while let Some((kernel, location, order)) = self.backlog.pop_front() {
+        while let Some(((kernel, part), location, order)) = self.backlog.pop_front() {
             // A launch is awaited, and so is a transfer of the host: nothing overlaps their ends.
             let awaited = !matches!(order, Order::Command(_));
             if kernel != self.kernel || awaited {
@@ -218,7 +227,7 @@ impl Clock {
                 self.stored.clear();
             }
             while self.schedule.is_full() && self.advance() {}
-            let given = Record::given(kernel, location);
+            let given = Record::given((kernel, part), location);
             if let Order::Command(Operation::TensorUnit(unit)) = &order
                 && let Some(switch) = unit.switch.as_ref().filter(|switch| switch.loads_bitmap())
             {

@@ -7,6 +7,7 @@ use furiosa_visa_clock::hazards::OperationNumber;
 use furiosa_visa_clock::ledger::{KernelTime, Totals, Warning};
 use furiosa_visa_clock::numbers::{Model, Number, Numbers};
 use furiosa_visa_clock::occasions::Counts;
+use furiosa_visa_clock::parts::PartSum;
 use furiosa_visa_clock::record::Record;
 use furiosa_visa_clock::repeats::Repeats;
 use furiosa_visa_clock::system_clock::Clock;
@@ -16,6 +17,7 @@ use furiosa_visa_rules::text::grouped;
 
 mod headline;
 pub(crate) mod json;
+pub(crate) mod parts;
 mod tables;
 
 pub use headline::{Bound, Headline, KernelSum};
@@ -58,6 +60,8 @@ pub struct Report {
     pub repeats: Vec<Repeats>,
     /// Kernels in the order of their launches.
     pub kernels: Vec<KernelTime>,
+    /// Sums over the parts that kernels name, in the order of their first operations. Empty if none is named.
+    pub parts: Vec<PartSum>,
     /// Sums over all operations.
     pub totals: Totals,
     /// Possible failures on the chip.
@@ -92,6 +96,7 @@ impl Report {
             records,
             repeats,
             kernels: ledger.kernels.clone(),
+            parts: ledger.parts.named(),
             totals: ledger.totals.clone(),
             warnings: ledger.warnings.clone(),
             notes: notes.to_vec(),

@@ -208,7 +208,7 @@ fn a_bound_that_is_too_great_is_found() {
 )]
 fn the_ledger_finds_a_bound_that_is_too_great() {
     let mut ledger = Ledger::default();
-    ledger.add(&Record { start: 3, end: 10, ..Record::given(KERNEL, Location::caller()) });
+    ledger.add(&Record { start: 3, end: 10, ..Record::given((KERNEL, 0), Location::caller()) });
     ledger.bound_kernel(KERNEL, Bounds::default().with(Limit::DmaQueue, 7));
     assert_eq!(ledger.kernels[0].bounds.cycles(), 7);
     ledger.bound_kernel(KERNEL, Bounds::default().with(Limit::DmaQueue, 8));
@@ -260,7 +260,7 @@ fn random_works(buffers: u64, next: &mut impl FnMut(u64) -> u64) -> Vec<Record> 
             let accesses = Arc::new([access(next(buffers) * 32, false), access(next(buffers) * 32, true)]);
             // The end keeps the cycles.
             let end = next(50);
-            Record { context, resources, accesses, end, ..Record::given(KERNEL, Location::caller()) }
+            Record { context, resources, accesses, end, ..Record::given((KERNEL, 0), Location::caller()) }
         })
         .collect()
 }

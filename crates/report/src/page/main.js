@@ -110,6 +110,7 @@ function start(data) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   legend(run, page, find("legend"));
   linesTable(run, page, find("lines"));
+  partTables(run, find("parts"), find("parttables"));
   resize();
   working();
   // The operation of a critical path that takes longest is the first to look at; `#7` in the address names another one.

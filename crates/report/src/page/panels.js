@@ -459,6 +459,32 @@ function linesTable(run, page, at) {
   write();
 }
 
+/** Sums over the parts that kernels name. Traces of older versions have none. */
+function partTables(run, section, at) {
+  const tables = run.summary.parts || [];
+  section.hidden = !tables.length;
+  for (const { title, rows } of tables) {
+    const whole = rows.reduce((sum, own) => sum + own.main, 0);
+    const share = own => [
+      `${digits(own.main)} ${percent(own.main, whole)} `,
+      element("span", { class: "share", style: `width:${whole ? (80 * own.main) / whole : 0}px` }),
+    ];
+    const columns = [
+      ["cycles of main", own => element("span", {}, ...share(own))],
+      ["operations", own => digits(own.operations)],
+      ["main busy", own => digits(own.main_busy)],
+      ["sub busy", own => digits(own.sub_busy)],
+      ["DMA busy", own => digits(own.tdma_busy)],
+      ["HBM", own => bytes(own.hbm_bytes)],
+    ];
+    const head = element("tr", {}, element("th", {}, title), ...columns.map(([name]) => element("th", {}, name)));
+    const row = own => columns.map(([, shown]) => element("td", { class: "number" }, shown(own)));
+    at.append(
+      element("table", {}, head, ...rows.map(own => element("tr", {}, element("td", {}, own.name), ...row(own)))),
+    );
+  }
+}
+
 /** A memory over the time that the timeline shows. Bytes that nobody uses are left out. */
 class Memory {
   constructor(memory, run, page) {

@@ -1,6 +1,7 @@
 //! A report for tools.
 
 use super::super::hints::Hint;
+use super::parts::PartTable;
 use super::{Bound, Headline, KernelSum, Report};
 use core::panic::Location;
 use furiosa_visa_clock::bound::Limit;
@@ -124,7 +125,7 @@ fn repeats(repeats: &Repeats) -> Value {
 }
 
 impl Report {
-    /// All of the report as JSON: an object with `numbers`, `headline`, `hints`, `kernels`, `operations`, `repeats`,
+    /// All of the report as JSON: an object with `numbers`, `headline`, `hints`, `kernels`, `operations`, `parts`, `repeats`,
     /// `totals`, `warnings`, `notes` and `faults`. Operations are named by their numbers.
     ///
     /// ```
@@ -176,6 +177,7 @@ impl Report {
             "hints": self.hints().iter().map(hint).collect::<Vec<_>>(),
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
             "operations": self.records.iter().map(record).collect::<Vec<_>>(),
+            "parts": PartTable::of(&self.parts).iter().map(PartTable::json).collect::<Vec<_>>(),
             "repeats": self.repeats.iter().map(repeats).collect::<Vec<_>>(),
             "totals": {
                 "operations": totals.operations, "end": totals.end, "busy_cycles": by_context(&totals.busy),

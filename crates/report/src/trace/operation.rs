@@ -5,6 +5,7 @@ use super::layout::Layouts;
 use crate::hints::Hint;
 use crate::map::{End, MemoryMap, MemoryUse, Touch};
 use crate::report::json::least;
+use crate::report::parts::PartTable;
 use crate::report::{possible_multiplied_bytes, share};
 use core::ops::Range;
 use furiosa_visa_clock::bound;
@@ -247,6 +248,7 @@ pub(super) fn summary(
         "warnings": ledger.warnings.iter().map(ToString::to_string)
             .chain(ledger.faults.iter().map(ToString::to_string))
             .chain(ledger.notes.iter().map(ToString::to_string)).collect::<Vec<_>>(),
+        "parts": PartTable::of(&ledger.parts.named()).iter().map(PartTable::json).collect::<Value>(),
         "memories": map.memories.iter().map(memory).collect::<Value>(),
         "layouts": layouts.into_value(),
     })
