@@ -380,7 +380,7 @@ fn wrong_input_is_refused_with_the_edit() {
 
 /// A small chain, with more arguments.
 fn chain(more: &[&str]) -> cargo_visa::tool::Output {
-    let chain = ["plan", "--chain", "mk,fk->mf; mf,nf->mn", "--axes", "M=16,K=64,F=64,N=32", "--out", "bf16"];
+    let chain = ["plan", "--chain", "mk,fk->mf; mf,nf->mn", "--axes", "M=8,K=32,F=32,N=16", "--out", "bf16"];
     run(&[&chain, more].concat())
 }
 
@@ -391,7 +391,7 @@ fn a_chain_is_one_kernel() {
     let text = output.stdout;
     assert!(
         text.starts_with(
-            "chain    `mk,fk->mf; mf,nf->mn` of bf16, to bf16; M = 16, K = 64, F = 64, N = 32\n"
+            "chain    `mk,fk->mf; mf,nf->mn` of bf16, to bf16; M = 8, K = 32, F = 32, N = 16\n"
         ),
         "{text}"
     );
@@ -444,11 +444,11 @@ fn a_chain_as_json() {
 #[test]
 fn a_chain_with_softmax_and_norms() {
     let chain = "rmsnorm; mk,fk->mf; bias, scale=0.5, softmax; mf,nf->mn; silu";
-    let arguments = ["plan", "--chain", chain, "--axes", "M=16,K=64,F=64,N=32", "--top", "2"];
+    let arguments = ["plan", "--chain", chain, "--axes", "M=8,K=32,F=32,N=16", "--top", "2"];
     let output = run(&[&arguments[..], &["--emit", "folder"]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let text = output.stdout;
-    let told = "chain    `rmsnorm:k; mk,fk->mf; bias:F, scale=0.5, softmax:f; mf,nf->mn; silu` of bf16, to f32; M = 16";
+    let told = "chain    `rmsnorm:k; mk,fk->mf; bias:F, scale=0.5, softmax:f; mf,nf->mn; silu` of bf16, to f32; M = 8";
     assert!(text.starts_with(told), "{text}");
     assert!(
         text.contains(
