@@ -301,7 +301,7 @@ impl Context {
     /// let report = ctx.report();
     /// assert_eq!((report.parts[1].name.as_ref(), report.parts[1].operations), ("layer 1/load", 1));
     /// assert_eq!(report.parts[1].hbm_bytes, 64 * 1024);
-    /// println!("{}", report.full());
+    /// println!("{}", report.by_part());
     /// ```
     #[track_caller]
     pub fn part(&mut self, name: &str) {

@@ -390,9 +390,7 @@ fn a_chain_is_one_kernel() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let text = output.stdout;
     assert!(
-        text.starts_with(
-            "chain    `mk,fk->mf; mf,nf->mn` of bf16, to bf16; M = 8, K = 32, F = 32, N = 16\n"
-        ),
+        text.starts_with("chain    `mk,fk->mf; mf,nf->mn` of bf16, to bf16; M = 8, K = 32, F = 32, N = 16\n"),
         "{text}"
     );
     for part in [

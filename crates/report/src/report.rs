@@ -22,6 +22,7 @@ mod tables;
 
 pub use headline::{Bound, Headline, KernelSum};
 pub(super) use headline::{possible_multiplied_bytes, share};
+pub use parts::ByPart;
 pub use tables::Full;
 
 /// Width of the report that is printed by default, in columns.

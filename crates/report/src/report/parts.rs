@@ -1,8 +1,10 @@
 //! Tables over the parts that kernels name.
 
-use super::percent;
+use super::{Report, percent};
+use core::fmt;
 use furiosa_visa_clock::parts::PartSum;
 use furiosa_visa_rules::command::ContextKind;
+use furiosa_visa_rules::sequencer::write_table;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -14,9 +16,29 @@ pub(crate) struct PartTable {
     pub(crate) rows: Vec<PartSum>,
 }
 
+/// The tables over the parts that kernels name, without the rest of a report: see [`Report::by_part`].
+#[derive(Clone, Copy, Debug)]
+pub struct ByPart<'a>(&'a Report);
+
+impl Report {
+    /// The tables over the parts that kernels name: what the full report has of them. Nothing is printed if none is named.
+    pub fn by_part(&self) -> ByPart<'_> {
+        ByPart(self)
+    }
+}
+
+impl fmt::Display for ByPart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for table in PartTable::of(&self.0.parts) {
+            writeln!(f, "\n{}", table.title)?;
+            write_table(f, &HEADS, &table.texts())?;
+        }
+        Ok(())
+    }
+}
+
 /// The columns of a table.
-pub(super) const HEADS: [&str; 8] =
-    ["part", "ops", "main: cycles", "share", "busy", "sub: busy", "DMA: busy", "HBM B"];
+const HEADS: [&str; 8] = ["part", "ops", "main: cycles", "share", "busy", "sub: busy", "DMA: busy", "HBM B"];
 
 impl PartTable {
     /// The tables for these parts. Names with a `/` have two: for what stands before it, and for what stands behind it.
@@ -50,7 +72,7 @@ impl PartTable {
     }
 
     /// The rows as text.
-    pub(super) fn texts(&self) -> Vec<Vec<String>> {
+    fn texts(&self) -> Vec<Vec<String>> {
         let whole = self.rows.iter().map(PartSum::main_cycles).sum();
         let row = |part: &PartSum| {
             let busy = |context: ContextKind| part.busy[context as usize].to_string();

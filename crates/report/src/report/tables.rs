@@ -1,7 +1,6 @@
 //! All tables of a report.
 
 use super::headline::share;
-use super::parts::{self, PartTable};
 use super::{Headline, Report, percent, place};
 use core::fmt;
 use furiosa_visa_clock::cost::CostClass;
@@ -115,15 +114,6 @@ impl Report {
             writeln!(f, "\ncycles of DMA operations")?;
             let heads: Vec<&str> = ["op"].into_iter().chain(furiosa_visa_clock::dma_timing::HEADS).collect();
             write_table(f, &heads, &rows)?;
-        }
-        Ok(())
-    }
-
-    /// Writes sums over the parts that kernels name.
-    fn write_parts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for table in PartTable::of(&self.parts) {
-            writeln!(f, "\n{}", table.title)?;
-            write_table(f, &parts::HEADS, &table.texts())?;
         }
         Ok(())
     }
@@ -353,7 +343,7 @@ impl Report {
             self.write_commands(f, &host, 0)?;
         }
         self.write_repeats(f)?;
-        self.write_parts(f)?;
+        write!(f, "{}", self.by_part())?;
         self.write_channels(f)?;
         self.write_totals(f)?;
         let idle = self.idle_hardware();
