@@ -66,10 +66,7 @@ impl InHbm {
         (name, positions): (&str, usize),
         other: &str,
     ) -> Option<Mapping> {
-        let part = Part {
-            digit: Some(Digit::new(notation.symbol(name)?, 1, positions)),
-            size: positions,
-        };
+        let part = Part { digit: Some(Digit::new(notation.symbol(name)?, 1, positions)), size: positions };
         let mut lists = [self.parts.clone(), vec![part]];
         refine(&mut lists)?;
         let [parts, whole] = lists;

@@ -109,7 +109,9 @@ fn spreads(problem: &Problem, choice: &Choice, own: Role, sharing: Role) -> Vec<
     let by = |count: usize| [own, Role::Summed].map(|role| along(count, role)).into_iter().flatten();
     found.extend(parts.flat_map(by));
     let is_for_all = found.iter().flatten().any(|spread: &Spread| spread.count == slices);
-    if !is_for_all && slices == innermost && problem.windows.is_empty() {
+    // Copies are for an axis that clusters do not have.
+    let is_new = last.is_some_and(|(_, split)| split.at(Level::Cluster) == 1) && slices == innermost;
+    if !is_for_all && is_new && problem.windows.is_empty() {
         found.extend(padded_slices(slices).into_iter().flat_map(by));
     }
     found

@@ -64,7 +64,8 @@ impl Digits<'_> {
             };
             let (own, left) = (format!("{digit} = {len}"), format!("{digit} = {len} # {local}"));
             let own = |mapping: &Mapping| cut(mapping, &own);
-            let optional = |mapping: Option<&Mapping>| mapping.map_or(Some(None), |whole| own(whole).map(Some));
+            let optional =
+                |mapping: Option<&Mapping>| mapping.map_or(Some(None), |whole| own(whole).map(Some));
             let path = tile.stream;
             let [fetch, packet] = &path.fetch;
             let [flits, flit] = &path.collect;
@@ -97,7 +98,9 @@ impl Digits<'_> {
             return given.with_digit(notation, (&self.problem.axes[axis].name, local), left);
         }
         let items = self.problem.tensors[tensor].iter().flat_map(|&own| match own == axis {
-            true => self.digit(axis, local, split.padded / local).into_iter().chain([left.to_string()]).collect(),
+            true => {
+                self.digit(axis, local, split.padded / local).into_iter().chain([left.to_string()]).collect()
+            }
             false => vec![self.problem.axes[own].name.clone()],
         });
         notation.list(&items.collect::<Vec<_>>())
