@@ -75,9 +75,8 @@ pub struct Gather {
     pub count: usize,
 }
 
-/// Two pieces of a slice's part of the stream, of any sizes. Products of the first one run while the second one comes: a short
-/// second piece leaves little to do behind the last byte, and a short first one lets products start early. Sums of both lie
-/// together.
+/// Two pieces of a slice's part of the stream, of unequal size. Products of the first one run while the second one comes, which
+/// is short, so that little is left to do behind the last byte. Sums of both lie together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pieces {
     /// The streamed axis, of which the local digit is cut.

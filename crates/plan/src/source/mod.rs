@@ -165,12 +165,9 @@ impl Plan {
             ));
         }
         if let Some(Pieces { axis, sizes: [first, second] }) = choice.pieces {
-            let why = match first < second {
-                true => "products start before all of it is there",
-                false => "few products are left behind the last byte",
-            };
             reasons.push(format!(
-                "`{stream}` comes in two pieces, of {first} and of {second} positions of `{}`: {why}, and sums of both are stored together",
+                "`{stream}` comes in two pieces, of {first} and of {second} positions of `{}`: few products are left \
+                 behind the last byte, and sums of both are stored together",
                 problem.axes[axis].name
             ));
         }
