@@ -175,8 +175,8 @@ impl Plan {
             match (spread, sharing) {
             (_, 1) => {}
             (Some(spread), _) if spread.count > sharing => reasons.push(format!(
-                "{sharing} slices share `{operand}`: {} slices, of which {} compute nothing, load a part each along `{}`, and the \
-                 Switch Engine hands the parts round, because copies by DMA go to one slice after another",
+                "{sharing} slices share `{operand}`: {} slices, {} of them for that alone, load a part each along `{}`, \
+                 and the Switch Engine hands the parts round, because copies by DMA go to one slice after another",
                 spread.count, spread.count - sharing, problem.axes[spread.axis].name
             )),
             (Some(spread), _) => reasons.push(format!(

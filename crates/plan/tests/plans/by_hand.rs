@@ -30,7 +30,7 @@ const fn product(
 
 const MM: &str = "mk,nk->mn";
 
-const KERNELS: [ByHand; 14] = [
+const KERNELS: [ByHand; 15] = [
     product("examples/00_hello.rs", MM, "M=256,N=8,K=32", Bf16, 10_163),
     ByHand {
         layouts: "x: M, K # 96; w: N, K # 96; out: M, N # 16",
@@ -45,6 +45,7 @@ const KERNELS: [ByHand; 14] = [
         windows: "H+Y, W+X",
         ..product("examples/08_convolution.rs", "nhw,fyx->nhwf", "N=512,H=6,W=6,F=8,Y=3,X=3", Bf16, 28_804)
     },
+    product("examples/14_matmul_large.rs", MM, "M=4096,N=4096,K=4096", I8, 3_166_494),
     product("tests/kernels/clock.rs", MM, "M=512,N=8,K=64", I8, 5_138),
     product("tests/kernels/gemm.rs, bf16", MM, "M=64,N=64,K=256", Bf16, 8_778),
     product("tests/kernels/gemm.rs, i8", MM, "M=64,N=64,K=256", I8, 5_238),
