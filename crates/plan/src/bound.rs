@@ -25,7 +25,7 @@ pub struct Work {
     pub main: u64,
     /// Loads of the register file: the sub context.
     pub sub: u64,
-    /// Moves between HBM and DM.
+    /// Moves between HBM and DM; and what is between the last load and the store, if the stream comes in two pieces.
     pub dma: u64,
     /// Moves and loads before the first product, and the store behind the last one.
     pub ends: u64,

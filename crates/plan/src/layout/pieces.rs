@@ -70,7 +70,7 @@ impl Digits<'_> {
             let [fetch, packet] = &path.fetch;
             let [flits, flit] = &path.collect;
             Some(Piece {
-                index: notation.list(&[digit.clone()])?,
+                index: notation.list(core::slice::from_ref(&digit))?,
                 start,
                 len,
                 stored: self.piece_in_hbm(notation, axis, &left)?,
