@@ -219,8 +219,8 @@ fn plans_are_tests_of_a_crate() {
     // One block, with sums over slices; blocks and tiles, one operand spread; batches of heads; narrow results; one row;
     // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
     // both; bias and activation behind sums over slices; windows; bias and activation over chips; columns of a stream beside rows
-    // that are no whole flits; places in packets; sums of one row that are turned. Of the later surface: sums over slices, weights
-    // that stream, batches, and columns beside a row for each head.
+    // that are no whole flits; places in packets; sums of one row that are turned; a stream in two pieces, beside a slice that only
+    // loads. Of the later surface: sums over slices, weights that stream, batches, columns beside a row for each head, and pieces.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
         "mk,nk->mn M=96,N=4096,K=2048 --dtype i8 --role w=trf",
@@ -238,7 +238,9 @@ fn plans_are_tests_of_a_crate() {
         "mk,kn->mn M=16,N=256,K=68 --dtype bf16 --out bf16 --epilogue bias,silu",
         "nhw,fyx->nhwf N=64,H=6,W=6,F=8,Y=3,X=3 --dtype i8 --windows H+Y,W+X",
         "mk,nk->mn M=1,N=2048,K=512 --dtype bf16 --out bf16 --role x=trf",
+        "mk,rqk->mrq M=1,R=7,Q=128,K=256 --dtype bf16 --out bf16 --role x=trf --slice [R]#256 --cluster 1#2",
         "bhs,bhsd->bhd B=4,H=3,S=64,D=64 --dtype bf16 --surface opt",
+        "mk,rqk->mrq M=1,R=7,Q=128,K=256 --dtype bf16 --role x=trf --slice [R]#256 --cluster 1#2 --surface opt",
         "mk,nk->mn M=64,N=64,K=512 --dtype i8 --surface opt",
         "mk,nk->mn M=1024,N=1024,K=1024 --dtype i8 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",
@@ -252,6 +254,11 @@ fn plans_are_tests_of_a_crate() {
         let found = visa(&project, &arguments);
         assert!(found.status.success(), "{problem}: {}", stderr(&found));
         let to = project.join(format!("tests/plan{number}.rs"));
+        if problem.contains("rqk") {
+            let source = std::fs::read_to_string(project.join("tests/plan.rs")).expect("it is written");
+            assert!(source.contains("in two pieces, of 96 and of 32 positions of `Q`"), "{source}");
+            assert!(source.contains("8 slices, 1 of them for that alone"), "{source}");
+        }
         std::fs::rename(project.join("tests/plan.rs"), to).expect("it is written");
     }
     // Chains: a result that stays in DM and is moved there; heads with a mask and a softmax; sums of two axes and three

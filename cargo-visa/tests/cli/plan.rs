@@ -125,8 +125,31 @@ fn json_is_one_object() {
     assert!(plans[0]["share"].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0));
     assert_eq!(json["gap"], 0.0);
     assert!(json["space"]["choices"].as_u64() >= json["space"]["fitting"].as_u64());
+    assert_eq!(plans[0]["pieces"], Value::Array(Vec::new()));
     // The same, to the byte, each time.
     assert_eq!(output.stdout, plan(&["--json", "--top", "2"]).stdout);
+}
+
+/// A stream in two pieces, and 8 slices that load parts for 7: the table, the explanation and JSON have both.
+#[test]
+fn pieces_are_told() {
+    let problem = ["plan", "--einsum", "mk,rqk->mrq", "--axes", "M=1,R=7,Q=128,K=256", "--dtype", "bf16"];
+    let fixed = ["--out", "bf16", "--role", "x=trf", "--slice", "[R] # 256", "--cluster", "1 # 2"];
+    let told = |more: &[&str]| run(&[&problem, &fixed[..], more].concat()).stdout;
+    let text = told(&[]);
+    assert!(text.contains("| switch, 8 ") && text.contains("| (96 + 32) x 1 x 1 "), "{text}");
+    let text = told(&["--explain", "1"]);
+    for part in [
+        "`w` comes in two pieces, of 96 and of 32 positions of `Q`",
+        "7 slices share `x`: 8 slices, 1 of them for that alone, load a part each along `K`",
+        "m![R # 8 # 256]",
+        "| first piece ",
+        "m![Q = 32, K]",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json: Value = serde_json::from_str(&told(&["--json"])).expect("it is JSON");
+    assert_eq!(json["plans"][0]["pieces"], serde_json::json!([96, 32]));
 }
 
 #[test]

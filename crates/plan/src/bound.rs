@@ -3,7 +3,7 @@
 //! Each resource does its work one after another, so the sum of what it has to do is a bound. The clock adds waits,
 //! latencies and conflicts to it, and takes nothing away.
 
-use crate::choice::{Choice, Level, ROWS, Spread, Sums, together};
+use crate::choice::{Choice, Level, Pieces, ROWS, Spread, Sums, together};
 use crate::commands::First;
 use crate::problem::{Problem, Role};
 use crate::schedule::Schedule;
@@ -25,7 +25,7 @@ pub struct Work {
     pub main: u64,
     /// Loads of the register file: the sub context.
     pub sub: u64,
-    /// Moves between HBM and DM.
+    /// Moves between HBM and DM; and what is between the last load and the store, if the stream comes in two pieces.
     pub dma: u64,
     /// Moves and loads before the first product, and the store behind the last one.
     pub ends: u64,
@@ -130,7 +130,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     };
     let stream_switch = choice.stream_spread.map_or(0, |spread| exchange(spread, between_weights, flits));
     let sums = if choice.in_columns { 0 } else { stream * groups };
-    let products = rates.issue + packets.max(flits).max(sums).max(stream_switch);
+    let products = packets.max(flits).max(sums).max(stream_switch);
     let block_bytes = weights * summed_bytes;
     let block_flits = block_bytes / spec::FLIT_BYTES as u64;
     let is_filled = choice.filled_axis(problem).is_some();
@@ -160,20 +160,32 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
     let used: u64 = [Role::Batch, of_stream, of_weights, Role::Summed].map(slices).iter().product();
     let moved = |bytes: u64, spread: Option<Spread>, sharing: u64| {
         let part = spread.map_or(bytes, |spread| bytes / spread.count as u64);
-        let copies = sharing / spread.map_or(1, |spread| spread.count as u64);
-        let cycles = rates.networks(used, part, copies > 1);
+        let count = spread.map_or(1, |spread| spread.count as u64);
+        // More slices than share the operand may load parts of it.
+        let cycles = rates.networks(used / sharing * sharing.max(count), part, sharing > count);
         live(problem, choice, cycles, |_| true)
     };
     let stream_bytes = (choice.brought(problem) * problem.element.bits()) as u64 / 8;
     let bring_stream = moved(parts * stream_bytes, choice.stream_spread, slices(of_weights));
     let bring_weights = moved(block_bytes, choice.weights_spread, slices(of_stream));
     let rounds = rounds(problem, choice, schedule);
-    let units = copies(problem, choice, choice.stream()) * units_of_runs(problem, choice, choice.stream())
-        + copies(problem, choice, choice.weights) * rounds * units_of_runs(problem, choice, choice.weights)
-        + units_of_runs(problem, choice, 2);
+    let units_of_loads = copies(problem, choice, choice.stream())
+        * units_of_runs(problem, choice, choice.stream())
+        + copies(problem, choice, choice.weights) * rounds * units_of_runs(problem, choice, choice.weights);
+    let units = units_of_loads + units_of_runs(problem, choice, 2);
     let start = spec::DMA_STARTUP_CYCLES;
     let [load, in_main] = if is_filled { [0, load] } else { [load, 0] };
-    let data = (tiles * bring_stream + loads * bring_weights).max(cycles_of_units(units));
+    let by_networks = tiles * bring_stream + loads * bring_weights;
+    let data = by_networks.max(cycles_of_units(units));
+    // Behind the last byte of two pieces: the products of the second one, the pass that takes all sums, and the store.
+    let (pieces, behind) = match choice.pieces {
+        None => (1, 0),
+        Some(Pieces { axis, sizes: [_, second] }) => {
+            let own = products * second as u64 / choice.splits[axis].at(Level::Local) as u64;
+            let loads_of_data = by_networks.max(cycles_of_units(units_of_loads));
+            (2, loads_of_data + rates.issue + own + finish)
+        }
+    };
     // A pass that turns an operand writes one flit of a few bytes after another.
     let turn = |operand: usize, bytes: u64| match choice.turned(problem, operand) {
         Some(_) => {
@@ -188,9 +200,9 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         finish,
     };
     Work {
-        main: steps * products + others.main(schedule, load, rates),
+        main: steps * (pieces * rates.issue + products) + others.main(schedule, load, rates),
         sub: loads * load,
-        dma: (tiles + loads + sums) * start + data,
+        dma: (pieces * tiles + loads + sums) * start + data.max(behind),
         ends: 2 * start + bring_weights + others.ends(schedule, load, 0, rates),
     }
 }
@@ -258,7 +270,8 @@ fn copies(problem: &Problem, choice: &Choice, operand: usize) -> u64 {
         true => (choice.weights_spread, Role::Of(choice.stream())),
         false => (choice.stream_spread, Role::Of(choice.weights)),
     };
-    let slices = choice.extent(problem, sharing, Level::Slice) / spread.map_or(1, |spread| spread.count);
+    let slices =
+        choice.extent(problem, sharing, Level::Slice).div_ceil(spread.map_or(1, |spread| spread.count));
     let units = (slices * choice.extent(problem, sharing, Level::Cluster)) as u64;
     live(problem, choice, units, |role| role == sharing).max(1)
 }
@@ -375,6 +388,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         _ => 0,
     };
     let (load, products) = (pass(&first.load), pass(&first.products));
+    let last = first.second.as_ref().map(|[bring, products]| [moved(bring), pass(products)]);
     let [load, in_main] = if first.is_filled { [0, load] } else { [load, 0] };
     let (bias, bias_loads) = match first.bias.split_first() {
         Some((bring, loads)) => (moved(bring), loads.iter().map(pass).sum()),
@@ -389,11 +403,17 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
     };
     let (tiles, loads, steps) = counts(schedule);
     let sums = tiles * schedule.blocks as u64;
+    let [second, products_of_second] = last.unwrap_or_default();
+    // The bias of two pieces comes behind them, while the second one is multiplied.
+    let (before, behind) = match last {
+        Some(_) => (0, products_of_second.max(bias + bias_loads) + others.finish),
+        None => (bias, bias),
+    };
     let work = Work {
-        main: steps * products + others.main(schedule, load, rates),
+        main: steps * products + products_of_second + others.main(schedule, load, rates),
         sub: loads * load + bias_loads,
-        dma: tiles * stream + loads * weights + sums * store + bias,
-        ends: weights + others.ends(schedule, load, bias + stream, rates) + store,
+        dma: tiles * stream + second + loads * weights + sums * store + behind,
+        ends: weights + others.ends(schedule, load, before + stream, rates) + store,
     };
     Work {
         main: work.main.max(quick.main),

@@ -44,7 +44,8 @@ impl Split {
     }
 }
 
-/// A digit of an operand that slices share: each of them loads a part, and the Switch Engine hands it to the others.
+/// A digit of an operand that slices share: each of them loads a part, and the Switch Engine hands it to the others. More slices
+/// than share the operand may load parts: those that pad the digit of slices then compute nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spread {
     /// The axis, of which the outermost local digit is spread.
@@ -72,6 +73,16 @@ pub struct Gather {
     pub axis: usize,
     /// Number of slices.
     pub count: usize,
+}
+
+/// Two pieces of a slice's part of the stream, of unequal size. Products of the first one run while the second one comes, which
+/// is short, so that little is left to do behind the last byte. Sums of both lie together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pieces {
+    /// The streamed axis, of which the local digit is cut.
+    pub axis: usize,
+    /// Positions of both pieces.
+    pub sizes: [usize; 2],
 }
 
 /// An operand that a pass turns in DM, because its innermost axis in HBM is not the one in packets of products.
@@ -116,6 +127,8 @@ pub struct Choice {
     pub in_columns: bool,
     /// True if a pass behind the products puts the stream's axis inside, which is innermost in the result: weights have few rows.
     pub turns_sums: bool,
+    /// The pieces in which the only tile of the stream comes. `None`: it comes whole.
+    pub pieces: Option<Pieces>,
 }
 
 impl Choice {
@@ -131,6 +144,7 @@ impl Choice {
             gather: None,
             in_columns: false,
             turns_sums: false,
+            pieces: None,
         }
     }
 
@@ -183,6 +197,24 @@ impl Choice {
     /// Way of an operand to slices that share it. `None`: copies by DMA.
     pub fn spread(&self, operand: usize) -> Option<Spread> {
         if operand == self.weights { self.weights_spread } else { self.stream_spread }
+    }
+
+    /// Slices of a role with padding, and without, if more slices load parts of the other operand than share it.
+    pub fn padded_slices(&self, problem: &Problem, role: Role) -> Option<[usize; 2]> {
+        let operand = (0..2).find(|operand| role == Role::Of(1 - operand))?;
+        let own = self.extent(problem, role, Level::Slice);
+        let spread = self.spread(operand).filter(|spread| spread.count > own)?;
+        Some([spread.count, own])
+    }
+
+    /// Number of slices that are in use, with those that pad a digit.
+    pub fn used_slices(&self, problem: &Problem) -> usize {
+        let roles = [Role::Batch, Role::Of(0), Role::Of(1), Role::Summed];
+        let own = |role| match self.padded_slices(problem, role) {
+            Some([padded, _]) => padded,
+            None => self.extent(problem, role, Level::Slice),
+        };
+        roles.into_iter().map(own).product()
     }
 
     /// Axis along which an operand is turned in DM. `None`: it lies in HBM as products read it, or a slice has no whole packets of its

@@ -58,6 +58,22 @@ impl InHbm {
         }
         Some(Stored { element: self.mapping.clone(), tiles })
     }
+
+    /// The layout with something else in the place of the innermost positions of an axis. `None`: they are no digit of it.
+    pub(crate) fn with_digit(
+        &self,
+        notation: &Notation,
+        (name, positions): (&str, usize),
+        other: &str,
+    ) -> Option<Mapping> {
+        let part = Part { digit: Some(Digit::new(notation.symbol(name)?, 1, positions)), size: positions };
+        let mut lists = [self.parts.clone(), vec![part]];
+        refine(&mut lists)?;
+        let [parts, whole] = lists;
+        let is_one = whole == [part] && parts.contains(&part);
+        let text = |own: &Part| if *own == part { other.to_string() } else { text_of(&[*own]) };
+        notation.list(&parts.iter().map(text).collect::<Vec<_>>()).filter(|_| is_one)
+    }
 }
 
 impl Problem {

@@ -1,6 +1,6 @@
 //! Addresses and steps of a kernel: which buffers there are, where they are, and in which steps they change.
 
-use crate::choice::{Choice, Level, Spread, Sums};
+use crate::choice::{Choice, Level, Pieces, Spread, Sums};
 use crate::layout::bias;
 use crate::problem::{Problem, Role};
 use furiosa_visa_rules::command::TrfAddress;
@@ -72,6 +72,8 @@ pub struct Schedule {
     pub is_full: bool,
     /// Addresses of the buffers for the stream, if they are at the end of DM: the kernel fills them in two moves.
     pub ends: Option<[u64; 2]>,
+    /// Bytes in front of each piece of the stream, if its tile comes in two.
+    pub pieces: Option<[u64; 2]>,
     /// Tensors that stay in DM, because the kernel is one of a chain.
     pub kept: Kept,
 }
@@ -111,6 +113,12 @@ impl Schedule {
             aligned(parts * stream / spread(choice.stream_spread), bits),
             aligned(weights / spread(choice.weights_spread), bits),
         );
+        // Pieces of the stream lie one behind the other.
+        let pieces = choice.pieces.map(|Pieces { axis, sizes }| {
+            let local = choice.splits[axis].at(Level::Local);
+            sizes.map(|size| aligned(stream / local * size / spread(choice.stream_spread), bits))
+        });
+        let stream_bytes = pieces.map_or(stream_bytes, |[first, second]| first + second);
         let bytes = [
             stream_bytes,
             weights_bytes,
@@ -205,6 +213,7 @@ impl Schedule {
             whole,
             is_resident,
             is_full,
+            pieces: pieces.map(|[first, _]| [0, first]),
             kept,
         })
     }
@@ -237,6 +246,11 @@ impl Schedule {
         }
         // What is kept has no buffer here.
         self.dm[kind] + self.bytes[kind] * (number % self.buffers[kind].max(1)) as u64
+    }
+
+    /// The address of a piece of the stream in DM.
+    pub fn piece(&self, number: usize) -> u64 {
+        self.buffer(0, 0) + self.pieces.map_or(0, |before| before[number])
     }
 
     /// The part of the register file for a block.

@@ -1,7 +1,7 @@
 //! The space of a problem: all choices, in a fixed order.
 
 use crate::choice::{
-    Choice, Gather, Level, ROWS, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
+    Choice, Gather, Level, Pieces, ROWS, ROWS_FILL_FLITS, Split, Spread, Sums, divisors, splits, together,
 };
 use crate::fixed::Fixed;
 use crate::problem::{Problem, Role};
@@ -97,19 +97,31 @@ fn spreads(problem: &Problem, choice: &Choice, own: Role, sharing: Role) -> Vec<
         .rfind(|(axis, split)| axis.role == sharing && split.at(Level::Slice) > 1);
     let innermost = last.map_or(1, |(_, split)| split.at(Level::Slice));
     let parts = divisors(innermost).into_iter().filter(|count| *count > 1 && *count < slices).chain([slices]);
-    for count in parts {
-        for role in [own, Role::Summed] {
-            let fits = |axis: &usize| {
-                problem.axes[*axis].role == role
-                    && problem.has_parts(*axis)
-                    && (choice.splits[*axis].at(Level::Local))
-                        .is_multiple_of(count * together(problem, choice.weights, *axis))
-            };
-            let axis = (0..choice.splits.len()).find(fits);
-            found.extend(axis.map(|axis| Some(Spread { axis, count })));
-        }
+    let along = |count: usize, role: Role| {
+        let fits = |axis: &usize| {
+            problem.axes[*axis].role == role
+                && problem.has_parts(*axis)
+                && (choice.splits[*axis].at(Level::Local))
+                    .is_multiple_of(count * together(problem, choice.weights, *axis))
+        };
+        (0..choice.splits.len()).find(fits).map(|axis| Some(Spread { axis, count }))
+    };
+    let by = |count: usize| [own, Role::Summed].map(|role| along(count, role)).into_iter().flatten();
+    found.extend(parts.flat_map(by));
+    let is_for_all = found.iter().flatten().any(|spread: &Spread| spread.count == slices);
+    // Copies are for an axis that clusters do not have.
+    let is_new = last.is_some_and(|(_, split)| split.at(Level::Cluster) == 1) && slices == innermost;
+    if !is_for_all && is_new && problem.windows.is_empty() {
+        found.extend(padded_slices(slices).into_iter().flat_map(by));
     }
     found
+}
+
+/// The slices that load parts for so many that share an operand, if they are no power of two: the next one, if that adds less than a
+/// quarter.
+fn padded_slices(slices: usize) -> Option<usize> {
+    let padded = slices.next_power_of_two();
+    (padded > slices && 4 * padded <= 5 * slices).then_some(padded)
 }
 
 /// Tells if `team` slices can keep parts of an axis each: whole parts, also of what is spread along it.
@@ -170,6 +182,9 @@ fn exchanges(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&mut 
     for stream_spread in spreads(problem, choice, of_stream, of_weights) {
         for weights_spread in spreads(problem, choice, of_weights, of_stream) {
             (choice.stream_spread, choice.weights_spread) = (stream_spread, weights_spread);
+            if choice.used_slices(problem) > spec::SLICES {
+                continue;
+            }
             // Without an exchange, the order of slices changes nothing.
             let exchanged = stream_spread.is_some() || weights_spread.is_some();
             for &weights_inside in if exchanged { orders } else { &orders[..1] } {
@@ -199,14 +214,55 @@ fn gathered(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choic
     each(choice);
     choice.gather = gather(problem, choice);
     if choice.gather.is_some() {
-        each(choice);
+        in_pieces(problem, choice, each);
         choice.gather = None;
     }
     choice.turns_sums = may_turn_sums(problem, choice);
     if choice.turns_sums {
-        each(choice);
+        in_pieces(problem, choice, each);
         choice.turns_sums = false;
     }
+}
+
+/// The halvings of a tile that its second piece is, at most.
+const HALVINGS: usize = 4;
+
+/// Calls `each` with a choice whose pass behind the products takes all sums, and with those in which the stream comes in two
+/// pieces: the second one is a half, a quarter, … of it. A short first piece, with which products start early, was never the best
+/// of the layers that were measured, and the search took half as long again.
+fn in_pieces(problem: &Problem, choice: &mut Choice, each: &mut impl FnMut(&Choice)) {
+    each(choice);
+    let Some(axis) = axis_of_pieces(problem, choice) else { return };
+    let local = choice.splits[axis].at(Level::Local);
+    let mut before = local;
+    for second in (1..=HALVINGS).map(|halvings| local.div_ceil(1 << halvings)) {
+        // A tile of one position has no name of its own in its mapping.
+        if second < 2 || second == before || local - second < 2 {
+            break;
+        }
+        before = second;
+        choice.pieces = Some(Pieces { axis, sizes: [local - second, second] });
+        each(choice);
+    }
+    choice.pieces = None;
+}
+
+/// The streamed axis that may come in pieces: the first one with several positions in a slice that stays whole otherwise. The stream
+/// comes in one tile, meets one block, and is not turned. `None`: there is none.
+fn axis_of_pieces(problem: &Problem, choice: &Choice) -> Option<usize> {
+    let is_one = choice.steps(problem) == 1
+        && problem.windows.is_empty()
+        && choice.turned(problem, choice.stream()).is_none();
+    let is_whole = |axis: &usize| {
+        let split = &choice.splits[*axis];
+        problem.axes[*axis].role == Role::Of(choice.stream())
+            && split.at(Level::Local) > 1
+            && split.padded == problem.axes[*axis].size
+            && choice.stream_spread.is_none_or(|spread| spread.axis != *axis)
+            && choice.gather.is_none_or(|gather| gather.axis != *axis)
+            && choice.sums != Sums::Shared(*axis)
+    };
+    (0..choice.splits.len()).find(is_whole).filter(|_| is_one)
 }
 
 /// The most rows of weights, in all slices, of which sums are turned. With more, no layer that was measured gains, and the search
@@ -232,6 +288,7 @@ fn gather(problem: &Problem, choice: &Choice) -> Option<Gather> {
     if problem.axes[rows].role != Role::Of(choice.weights)
         || problem.axes.iter().rposition(|axis| axis.role == Role::Of(choice.weights)) != Some(rows)
         || choice.sums == Sums::Shared(rows)
+        || choice.padded_slices(problem, Role::Of(choice.weights)).is_some()
     {
         return None;
     }

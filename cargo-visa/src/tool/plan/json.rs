@@ -18,6 +18,7 @@ pub fn answer(outcome: &Outcome) -> Map<String, Value> {
                 "least_cycles": plan.work.cycles(),
                 "held_by": plan.work.resource(),
                 "trf": OPERANDS[plan.choice.weights],
+                "pieces": plan.choice.pieces.map_or_else(Vec::new, |pieces| pieces.sizes.to_vec()),
                 "slice": plan.layout.slice.to_string(),
                 "cluster": plan.layout.cluster.to_string(),
                 "chip": plan.layout.chip.to_string(),

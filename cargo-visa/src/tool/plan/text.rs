@@ -4,7 +4,7 @@ use super::super::table::table;
 use super::OPERANDS;
 use super::options::Task;
 use furiosa_visa_clock::bound::Limit;
-use furiosa_visa_plan::choice::{Level, Spread, Sums};
+use furiosa_visa_plan::choice::{Level, Pieces, Spread, Sums};
 use furiosa_visa_plan::problem::Role;
 use furiosa_visa_plan::{Outcome, Plan, Problem};
 use furiosa_visa_rules::text::grouped;
@@ -97,7 +97,7 @@ pub fn plans(problem: &Problem, outcome: &Outcome) -> (Heads, Vec<Vec<String>>) 
             let by = |spread: Option<Spread>, sharing: usize| match (spread, sharing) {
                 (_, 1) => "DMA, once".to_string(),
                 (None, slices) => format!("DMA, {slices} copies"),
-                (Some(spread), slices) if spread.count == slices => format!("switch, {slices}"),
+                (Some(spread), slices) if spread.count >= slices => format!("switch, {}", spread.count),
                 (Some(spread), slices) => {
                     format!("switch, {}; {} copies", spread.count, slices / spread.count)
                 }
@@ -114,7 +114,7 @@ pub fn plans(problem: &Problem, outcome: &Outcome) -> (Heads, Vec<Vec<String>>) 
                 sums,
                 by(choice.stream_spread, slices(Role::Of(choice.weights))),
                 by(choice.weights_spread, slices(Role::Of(choice.stream()))),
-                format!("{} x {} x {}", schedule.tiles, schedule.blocks, schedule.parts),
+                format!("{} x {} x {}", tiles(plan), schedule.blocks, schedule.parts),
                 choice.gather.map_or("a slice".to_string(), |gather| format!("{} slices", gather.count)),
                 grouped(schedule.dm_bytes()),
                 grouped(plan.hbm_bytes()),
@@ -123,6 +123,14 @@ pub fn plans(problem: &Problem, outcome: &Outcome) -> (Heads, Vec<Vec<String>>) 
         })
         .collect();
     (heads, rows)
+}
+
+/// The number of tiles of the stream, or the positions of its pieces: `112 + 16`.
+fn tiles(plan: &Plan) -> String {
+    match plan.choice.pieces {
+        None => plan.schedule.tiles.to_string(),
+        Some(Pieces { sizes: [first, second], .. }) => format!("({first} + {second})"),
+    }
 }
 
 /// The stages of the space, and what rules refuse.
@@ -208,6 +216,9 @@ pub fn mappings(plan: &Plan) -> Vec<(&'static str, String)> {
         ("time of products", &layout.align[0]),
         ("packet of products", &layout.align[1]),
     ]);
+    if let Some([first, second]) = &layout.pieces {
+        mappings.extend([("first piece", &first.stream.element), ("second piece", &second.stream.element)]);
+    }
     if let Some(finish) = &layout.finish {
         mappings
             .extend([("sums before the last pass", &finish.element), ("time of that pass", &finish.fetch)]);

@@ -42,13 +42,13 @@ pub fn leaving(plan: &Plan) -> Option<Leaving> {
     Some(Leaving { stored: Stored { element, tiles }, place })
 }
 
-/// Where an operand of a plan is in DM. `None`: it comes in several tiles or blocks.
+/// Where an operand of a plan is in DM. `None`: it comes in several tiles, pieces or blocks.
 pub fn arriving(plan: &Plan, operand: usize) -> Option<Place> {
     let (choice, schedule, layout) = (&plan.choice, &plan.schedule, &plan.layout);
     let (is_whole, path) = if operand == choice.weights {
         (schedule.is_resident && schedule.steps_per_tile() == 1, &layout.weights)
     } else {
-        (schedule.tiles == 1, &layout.stream)
+        (schedule.tiles == 1 && layout.pieces.is_none(), &layout.stream)
     };
     let place =
         Place::Dm { cluster: layout.cluster.expr, slice: path.slice.expr, element: path.element.expr };

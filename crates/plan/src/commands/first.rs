@@ -29,6 +29,8 @@ pub struct First {
     pub bias: Vec<Operation>,
     /// Multiplies.
     pub products: Operation,
+    /// Brings the second piece of the stream, and multiplies it, if the stream comes in two.
+    pub second: Option<[Operation; 2]>,
     /// The passes behind the products.
     pub finish: Vec<Operation>,
     /// Stores the sums.
@@ -48,13 +50,22 @@ pub fn first_commands(
     schedule: &Schedule,
 ) -> Result<First, PlanError> {
     let mut kernel = Kernel::new(problem, choice, layout, schedule)?;
-    let own = kernel.bring_stream(0)?;
+    let pieces = layout.pieces.as_ref();
+    let own = match pieces {
+        None => kernel.bring_stream(0)?,
+        Some([first, _]) => kernel.bring_piece(first, 0)?,
+    };
     let own = kernel.turned_stream(own, 0)?;
     let weights = kernel.bring_weights(0)?;
     let weights = kernel.turned_weights(weights, 0)?;
     let loaded = kernel.load(&weights, 0)?;
     kernel.load_bias()?;
-    let sums = match (kernel.multiply(&own, &loaded, 0)?, &layout.finish) {
+    let sums = kernel.multiply(&own, pieces.map(|[first, _]| first), &loaded, 0)?;
+    if let Some([_, second]) = pieces {
+        let own = kernel.bring_piece(second, 1)?;
+        kernel.multiply(&own, Some(second), &loaded, 0)?;
+    }
+    let sums = match (sums, &layout.finish) {
         (None, Some(finish)) => Some(kernel.finish(finish, 0)?),
         (sums, _) => sums,
     };
@@ -73,6 +84,7 @@ pub fn first_commands(
         is_filled: layout.weights.is_filled,
         bias: (0..schedule.bias.map_or(0, |bias| 1 + bias.tiles)).map(|_| next()).collect(),
         products: next(),
+        second: pieces.map(|_| [next(), next()]),
         finish: layout.finish.iter().map(|_| ()).chain(schedule.whole.map(|_| ())).map(|()| next()).collect(),
         store: next(),
         is_aligned,

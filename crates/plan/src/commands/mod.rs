@@ -12,6 +12,9 @@
 //! A block that takes more than a half is loaded between the products. Where a sum has parts, each step leaves one of them
 //! in DM, and a pass behind the last one adds them. The same pass lets slices exchange sums, so that longer runs are stored.
 //! Steps behind the sums are at the end of the last pass of a step; a bias is in the vector register file before the first one.
+//!
+//! A stream of one tile may come in two pieces. The products of the first one run while the second one comes, and the pass behind
+//! the products takes the sums of both.
 
 mod first;
 
@@ -19,7 +22,7 @@ pub use first::{First, first_commands};
 
 use crate::choice::Choice;
 use crate::epilogue::{Program, apply, bring_bias, load_bias};
-use crate::layout::{Cut, Finish, Layout, Path, Room, Stored, Turn};
+use crate::layout::{Cut, Finish, Layout, Path, Piece, Room, Stored, Turn};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use core::panic::Location;
@@ -188,6 +191,18 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// Brings a piece of the stream.
+    fn bring_piece(&mut self, piece: &Piece, number: usize) -> Result<Tensor, PlanError> {
+        let (Piece { index, start, len, stored, stream, .. }, fill) = (piece, self.fill());
+        let units = [&self.layout.chip, &self.layout.cluster, &stream.slice, &stream.element];
+        let address = self.schedule.piece(number);
+        let whole = self.tensors[self.choice.stream()];
+        let tile = whole.tile_of(index.expr, *len, stored.expr, *start)?;
+        let (operation, made) = to_dm(&tile, units.map(|mapping| mapping.expr), address, fill)?;
+        self.operations.push(operation);
+        Ok(made)
+    }
+
     /// Brings what slices have of a tile, and then what they need of the next slice.
     fn bring_to_room(&mut self, room: &Room, step: usize, address: u64) -> Result<Tensor, PlanError> {
         let (stream, path, fill) = (self.choice.stream(), &self.layout.stream, self.fill());
@@ -302,10 +317,12 @@ impl<'a> Kernel<'a> {
         apply(stream, program, ends, self.loaded_bias.get(part))
     }
 
-    /// The products of a step. Returns their sums, or leaves them to a pass behind the products.
+    /// The products of a step with the stream, or with a piece of it. Returns their sums, or leaves them to a pass behind the
+    /// products.
     fn multiply(
         &mut self,
         stream: &Tensor,
+        piece: Option<&Piece>,
         weights: &Weights,
         step: usize,
     ) -> Result<Option<Tensor>, PlanError> {
@@ -315,8 +332,10 @@ impl<'a> Kernel<'a> {
             None => stream,
         };
         let Layout { align: [time, packet], columns, kind, accumulate, reduce, cast, .. } = self.layout;
+        let path = piece.map_or(&self.layout.stream, |piece| &piece.stream);
+        let (time, accumulate) = piece.map_or((time, accumulate), |piece| (&piece.time, &piece.accumulate));
         let mut sums = self
-            .collected(stream, &self.layout.stream, false)?
+            .collected(stream, path, false)?
             .align(weights, time.expr, packet.expr)?
             .contract(columns.expr)?
             .accumulate(*kind, accumulate.expr, self.layout.packet.expr)?;
@@ -328,7 +347,8 @@ impl<'a> Kernel<'a> {
                     ElementType::I32 => ReduceOperator::AddI32,
                     _ => ReduceOperator::AddF32,
                 };
-                sums = sums.inter_slice_reduce(op, reduce.slice.expr, reduce.time.expr)?;
+                let time = piece.and_then(|piece| piece.reduce.as_ref()).unwrap_or(&reduce.time);
+                sums = sums.inter_slice_reduce(op, reduce.slice.expr, time.expr)?;
             }
             if has_epilogue {
                 sums = self.epilogue(sums.branch(BranchMode::Unconditional)?, &self.program, step)?;
@@ -336,9 +356,12 @@ impl<'a> Kernel<'a> {
             sums = sums.vector_final()?;
         }
         if let Some(whole) = self.waiting {
-            let view = match self.layout.parts() {
-                Some(parts) => whole.tile(parts.index.expr, parts.of_sums.expr, part)?,
-                None => whole,
+            let view = match (self.layout.parts(), piece) {
+                (Some(parts), _) => whole.tile(parts.index.expr, parts.of_sums.expr, part)?,
+                (None, Some(Piece { index, start, len, of_sums, .. })) => {
+                    whole.tile_of(index.expr, *len, of_sums.expr, *start)?
+                }
+                (None, None) => whole,
             };
             self.operations.push(sums.commit_view(&whole, &view)?);
             return Ok(None);
@@ -448,7 +471,7 @@ impl<'a> Kernel<'a> {
 
     /// The products of a step, to HBM.
     fn step(&mut self, stream: &Tensor, weights: &Weights, step: usize) -> Result<(), PlanError> {
-        let sums = match (self.multiply(stream, weights, step)?, &self.layout.finish) {
+        let sums = match (self.multiply(stream, None, weights, step)?, &self.layout.finish) {
             (Some(sums), _) => sums,
             (None, Some(finish)) if (step + 1).is_multiple_of(self.schedule.parts) => {
                 self.finish(finish, step)?
@@ -476,12 +499,34 @@ impl<'a> Kernel<'a> {
             let own = self.turned_weights(own, block)?;
             weights.push(self.load(&own, block)?);
         }
+        if let (Some(pieces), Some(finish), [weights]) =
+            (&self.layout.pieces, &self.layout.finish, &weights[..])
+        {
+            return self.in_pieces(pieces, finish, weights);
+        }
         self.load_bias()?;
         let first = self.bring_stream(0)?;
         self.over_tiles(first, |kernel, stream, tile| {
             let mut steps = weights.iter().zip(tile * blocks..);
             steps.try_for_each(|(weights, step)| kernel.step(stream, weights, step))
         })
+    }
+
+    /// The only step, with a stream in two pieces. What follows the sums comes behind both, and so does its bias.
+    fn in_pieces(
+        &mut self,
+        pieces: &[Piece; 2],
+        finish: &Finish,
+        weights: &Weights,
+    ) -> Result<(), PlanError> {
+        let [first, second] = pieces;
+        let brought = [self.bring_piece(first, 0)?, self.bring_piece(second, 1)?];
+        self.load_bias()?;
+        for (stream, piece) in brought.iter().zip(pieces) {
+            self.multiply(stream, Some(piece), weights, 0)?;
+        }
+        let sums = self.finish(finish, 0)?;
+        self.store(&sums, 0)
     }
 
     fn streamed(&mut self) -> Result<(), PlanError> {

@@ -32,12 +32,14 @@ impl Digits<'_> {
         }
     }
 
-    /// The digits at a level.
+    /// The digits at a level. More slices than have some may pad them.
     pub(super) fn level(&self, role: Role, level: Level) -> Vec<String> {
+        let padded = self.choice.padded_slices(self.problem, role).filter(|_| level == Level::Slice);
         self.axes(role)
             .filter_map(|axis| {
                 let split = &self.choice.splits[axis];
-                self.digit(axis, split.stride(level), split.at(level))
+                let own = self.digit(axis, split.stride(level), split.at(level))?;
+                Some(padded.map_or(own.clone(), |[padded, _]| format!("{own} # {padded}")))
             })
             .collect()
     }

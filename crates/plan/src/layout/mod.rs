@@ -5,11 +5,13 @@ mod columns;
 mod digits;
 mod finish;
 mod notation;
+mod pieces;
 mod turn;
 mod windows;
 
 pub use bias::{Bias, BiasTile};
 pub use notation::{Mapping, Notation};
+pub use pieces::Piece;
 pub use turn::Turn;
 pub use windows::{Cut, Room};
 
@@ -23,6 +25,7 @@ use furiosa_visa_rules::command::AccumulationKind;
 use furiosa_visa_rules::mapping::Ident;
 use furiosa_visa_rules::sequencer::Window;
 use furiosa_visa_rules::spec;
+use pieces::OfTile;
 use turn::Brought;
 
 /// A counter of a kernel: the value is `step / inner % count`.
@@ -177,6 +180,8 @@ pub struct Layout {
     pub cast: Option<Mapping>,
     /// Elements of the result in DM.
     pub result: Mapping,
+    /// The pieces of the stream, if its tile comes in two.
+    pub pieces: Option<[Piece; 2]>,
 }
 
 impl Layout {
@@ -211,7 +216,7 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
     let used_clusters: usize =
         roles.iter().map(|role| choice.extent(problem, *role, Level::Cluster)).product();
     let cluster = notation.filled(&clusters, used_clusters, spec::CLUSTERS)?;
-    let used: usize = roles.iter().map(|role| choice.extent(problem, *role, Level::Slice)).product();
+    let used = choice.used_slices(problem);
     // The slices, with something else in the place of those of some roles.
     let slices = |replaced: &[(Role, Vec<String>)]| {
         let of = |role: &Role| match replaced.iter().find(|(other, _)| other == role) {
@@ -494,9 +499,20 @@ pub fn layout(problem: &Problem, choice: &Choice, notation: &Notation) -> Option
             Some(digits.room(notation, left, units, choice.stream_spread, &behind)?)
         }
     };
+    let pieces = match (choice.pieces, &finish) {
+        (None, _) => None,
+        // Sums of both pieces wait for the pass behind the products.
+        (Some(_), None) => return None,
+        (Some(pieces), Some(finish)) => {
+            let (time, reduce) = (&products.align[0], reduce.as_ref().map(|reduce| &reduce.time));
+            let tile = OfTile { stream: &stream, time, accumulate: &accumulate, reduce, finish };
+            Some(digits.pieces(notation, pieces, &tile)?)
+        }
+    };
     Some(Layout {
         stored,
         room,
+        pieces,
         chip: notation.list(&problem.chip_axes())?,
         cluster,
         slice,

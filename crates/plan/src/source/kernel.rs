@@ -93,22 +93,44 @@ impl Plan {
         if is_last.is_none() {
             writeln!(out, "{indent}if ({step} + 1).is_multiple_of({parts}) {{")?;
         }
-        if is_last != Some(false) && is_kept {
-            writeln!(out, "{indent}{deeper}finish(ctx, &unfinished, {bias}y, {step});")?;
-        } else if is_last != Some(false) {
-            match self.schedule.whole {
-                None => writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished, {bias}{step});")?,
-                Some(_) => {
-                    writeln!(out, "{indent}{deeper}let sums = finish(ctx, &unfinished);")?;
-                    writeln!(out, "{indent}{deeper}let sums = follow(ctx, &sums, {bias}{step});")?;
-                }
-            }
-            writeln!(out, "{indent}{deeper}store(ctx, &sums, y, {step});")?;
+        if is_last != Some(false) {
+            out += &self.finished(&format!("{indent}{deeper}"), step)?;
         }
         if is_last.is_none() {
             writeln!(out, "{indent}}}")?;
         }
         Ok(out)
+    }
+
+    /// The pass behind the products of a step, and the store.
+    fn finished(&self, indent: &str, step: &str) -> Result<String, core::fmt::Error> {
+        let (mut out, bias) = (String::new(), self.bias_of_step(step));
+        if self.schedule.kept.result {
+            writeln!(out, "{indent}finish(ctx, &unfinished, {bias}y, {step});")?;
+            return Ok(out);
+        }
+        match self.schedule.whole {
+            None => writeln!(out, "{indent}let sums = finish(ctx, &unfinished, {bias}{step});")?,
+            Some(_) => {
+                writeln!(out, "{indent}let sums = finish(ctx, &unfinished);")?;
+                writeln!(out, "{indent}let sums = follow(ctx, &sums, {bias}{step});")?;
+            }
+        }
+        writeln!(out, "{indent}store(ctx, &sums, y, {step});")?;
+        Ok(out)
+    }
+
+    /// The only step, with a stream in two pieces.
+    fn in_pieces(&self, out: &mut String) -> core::fmt::Result {
+        let stream = NAMES[self.choice.stream()];
+        writeln!(out, "    // The products of the first piece run while the second one comes.")?;
+        writeln!(out, "    let first = bring_first(ctx, {stream});")?;
+        writeln!(out, "    let second = bring_second(ctx, {stream});")?;
+        self.bias_loaded(out)?;
+        writeln!(out, "    multiply_first(ctx, &first, &weights0, &mut unfinished);")?;
+        writeln!(out, "    multiply_second(ctx, &second, &weights0, &mut unfinished);")?;
+        out.push_str(&self.finished("    ", "0")?);
+        writeln!(out, "}}\n")
     }
 
     /// The number of a step, from its tile and its block.
@@ -135,6 +157,9 @@ impl Plan {
                 writeln!(out, "    let block{block} = turn_block(ctx, &block{block}, {block});")?;
             }
             writeln!(out, "    let weights{block} = load(ctx, &block{block}, {block});")?;
+        }
+        if self.layout.pieces.is_some() {
+            return self.in_pieces(out);
         }
         self.bias_loaded(out)?;
         let mut body = String::new();

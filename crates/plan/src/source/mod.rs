@@ -6,11 +6,12 @@ mod kernel;
 mod passes;
 pub(crate) mod test;
 
-use crate::choice::{Level, Spread, Sums};
+use crate::choice::{Level, Pieces, Spread, Sums};
 use crate::layout::{Mapping, Room};
 use crate::problem::Role;
 use crate::search::Plan;
 use core::fmt::Write as _;
+use passes::PIECES;
 
 /// Names of the operands and of the result.
 pub(crate) const NAMES: [&str; 3] = ["x", "w", "y"];
@@ -163,9 +164,21 @@ impl Plan {
                 problem.axes[axis].name
             ));
         }
+        if let Some(Pieces { axis, sizes: [first, second] }) = choice.pieces {
+            reasons.push(format!(
+                "`{stream}` comes in two pieces, of {first} and of {second} positions of `{}`: few products are left \
+                 behind the last byte, and sums of both are stored together",
+                problem.axes[axis].name
+            ));
+        }
         let mut reached = |operand: &str, spread: Option<Spread>, sharing: usize| {
             match (spread, sharing) {
             (_, 1) => {}
+            (Some(spread), _) if spread.count > sharing => reasons.push(format!(
+                "{sharing} slices share `{operand}`: {} slices, {} of them for that alone, load a part each along `{}`, \
+                 and the Switch Engine hands the parts round, because copies by DMA go to one slice after another",
+                spread.count, spread.count - sharing, problem.axes[spread.axis].name
+            )),
             (Some(spread), _) => reasons.push(format!(
                 "{sharing} slices share `{operand}`: {} neighbours load a part each along `{}`, and the Switch Engine hands \
                  the parts round, because copies by DMA go to one slice after another",
@@ -240,10 +253,15 @@ impl Plan {
             writeln!(out, "/// A tile of `{}` in DM, with room for positions of the next slice.", names[0])?;
             writeln!(out, "type Room = DmTensor<{element_type}, m![1], {cluster}, {slice}, {element}>;")?;
         }
-        for (name, path, operand) in
-            [("Stream", &layout.stream, names[0]), ("Block", &layout.weights, names[1])]
-        {
-            let what = if name == "Stream" { "A tile" } else { "A block" };
+        let mut brought = vec![("Block", "A block", &layout.weights, names[1])];
+        match &layout.pieces {
+            None => brought.insert(0, ("Stream", "A tile", &layout.stream, names[0])),
+            Some([first, second]) => {
+                brought.insert(0, (PIECES[0][0], "The first piece", &first.stream, names[0]));
+                brought.insert(1, (PIECES[1][0], "The second piece", &second.stream, names[0]));
+            }
+        }
+        for (name, what, path, operand) in brought {
             let mut tensor = |name: String, order: &str, element: &Mapping| {
                 writeln!(out, "/// {what} of `{operand}` in DM{order}.")?;
                 let slice = &path.slice;

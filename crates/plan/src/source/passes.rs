@@ -2,11 +2,14 @@
 
 use super::{NAMES, hbm};
 use crate::epilogue::Program;
-use crate::layout::{Cut, Finish, Parts, Path, Room, Stored, Tile, Turn};
+use crate::layout::{Cut, Finish, Parts, Path, Piece, Room, Stored, Tile, Turn};
 use crate::search::Plan;
 use core::fmt::Write as _;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::Window;
+
+/// Names of the pieces of the stream: their types, and in functions.
+pub(super) const PIECES: [[&str; 2]; 2] = [["First", "first"], ["Second", "second"]];
 
 /// The type of an operand as it is brought.
 fn brought_type(path: &Path, name: &str) -> String {
@@ -67,8 +70,26 @@ impl Plan {
         Ok(())
     }
 
+    /// Brings a piece of the stream.
+    fn move_of_piece(&self, out: &mut String, piece: &Piece, number: usize) -> core::fmt::Result {
+        let (name, [type_of, function]) = (NAMES[self.choice.stream()], PIECES[number]);
+        let Piece { index, start, len, stored, .. } = piece;
+        writeln!(out, "/// Brings the {function} piece of `{name}` to DM.")?;
+        writeln!(
+            out,
+            "fn bring_{function}(ctx: &mut Context, {name}: &{}) -> {type_of} {{",
+            hbm(self.choice.stream())
+        )?;
+        writeln!(out, "    let {name} = {name}.view().tile::<{index}, {len}, {stored}>({start});")?;
+        writeln!(out, "    {name}.to_dm(&mut ctx.tdma, {})\n}}\n", self.schedule.piece(number))
+    }
+
     fn move_of_stream(&self, out: &mut String) -> core::fmt::Result {
         let (stream, layout) = (self.choice.stream(), &self.layout);
+        if let Some(pieces) = &layout.pieces {
+            let mut pieces = pieces.iter().enumerate();
+            return pieces.try_for_each(|(number, piece)| self.move_of_piece(out, piece, number));
+        }
         let kind = self.schedule.brought(0);
         let is_tiled = layout.stored[stream].tiles.iter().any(|tile| tile.counter.count > 1);
         let has_tiles = is_tiled || layout.room.is_none() && self.schedule.buffers[kind] > 1;
@@ -179,7 +200,7 @@ impl Plan {
     }
 
     pub(crate) fn passes(&self, out: &mut String) -> core::fmt::Result {
-        let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
+        let (layout, schedule) = (&self.layout, &self.schedule);
         let loads = if schedule.is_resident { schedule.steps_per_tile() } else { schedule.steps() };
         let two_halves = !schedule.is_full && loads > 1;
         let number = if two_halves { "step" } else { "_step" };
@@ -205,6 +226,31 @@ impl Plan {
         };
         writeln!(out, "        .to_trf({place})\n}}\n")?;
 
+        match &layout.pieces {
+            None => self.products(out, None)?,
+            Some(pieces) => {
+                let mut pieces = pieces.iter().enumerate();
+                pieces.try_for_each(|piece| self.products(out, Some(piece)))?;
+            }
+        }
+        if let Some(finish) = &layout.finish {
+            self.finish(out, finish)?;
+        }
+
+        if schedule.kept.result {
+            return Ok(());
+        }
+        let has_tiles = !layout.stored[2].tiles.is_empty();
+        let number = if has_tiles { "step" } else { "_step" };
+        writeln!(out, "/// Stores the sums of a step.")?;
+        writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
+        self.stored_tile(out, &layout.stored[2])?;
+        writeln!(out, "}}\n")
+    }
+
+    /// The products of a step with the stream, or with a piece of it.
+    fn products(&self, out: &mut String, piece: Option<(usize, &Piece)>) -> core::fmt::Result {
+        let (problem, layout, schedule) = (&self.problem, &self.layout, &self.schedule);
         let parts = layout.parts().map(|parts| (parts, schedule.parts));
         let is_finished = layout.finish.is_none();
         let is_kept = schedule.kept.result;
@@ -222,14 +268,21 @@ impl Plan {
             true => (format!(", {bias}").trim_end_matches(", ").to_string(), " -> Sums"),
             false => (", sums: &mut Unfinished".to_string(), ""),
         };
+        let (what, function, stream) = match piece {
+            None => ("a tile".to_string(), "multiply".to_string(), "Stream"),
+            Some((number, _)) => {
+                let [stream, name] = PIECES[number];
+                (format!("the {name} piece"), format!("multiply_{name}"), stream)
+            }
+        };
         writeln!(
             out,
-            "/// Multiplies a tile with a block{}.",
+            "/// Multiplies {what} with a block{}.",
             if parts.is_some() { ", which has a part of each sum" } else { "" }
         )?;
         writeln!(
             out,
-            "fn multiply(ctx: &mut Context, stream: &Stream, weights: &Weights{kept}{number}){made} {{"
+            "fn {function}(ctx: &mut Context, stream: &{stream}, weights: &Weights{kept}{number}){made} {{"
         )?;
         if is_finished && is_kept {
             self.tile_of_result(out)?;
@@ -249,24 +302,28 @@ impl Plan {
         if parts.is_some() || !layout.stream.windows.is_empty() {
             writeln!(out, "    (ctx.main.begin(stream))")?;
         }
-        self.collected(out, &layout.stream)?;
+        let piece = piece.map(|(_, piece)| piece);
+        self.collected(out, piece.map_or(&layout.stream, |piece| &piece.stream))?;
         let [time, packet] = &layout.align;
+        let (time, accumulate) =
+            piece.map_or((time, &layout.accumulate), |piece| (&piece.time, &piece.accumulate));
         writeln!(out, "        .align::<{time}, {packet}, _, _>(weights)")?;
         writeln!(out, "        .contract::<{}>()", layout.columns)?;
         writeln!(
             out,
-            "        .accumulate::<{}, {}>(AccumulationKind::{:?})",
-            layout.accumulate, layout.packet, layout.kind
+            "        .accumulate::<{accumulate}, {}>(AccumulationKind::{:?})",
+            layout.packet, layout.kind
         )?;
         let epilogue = if is_finished { self.epilogue() } else { String::new() };
         if layout.reduce.is_some() || !epilogue.is_empty() {
             writeln!(out, "        .vector_init()")?;
             if let Some(reduce) = &layout.reduce {
                 let kind = if problem.sum() == ElementType::I32 { "I32" } else { "F32" };
+                let time = piece.and_then(|piece| piece.reduce.as_ref()).unwrap_or(&reduce.time);
                 writeln!(
                     out,
-                    "        .vector_inter_slice_reduce::<{}, {}>(InterSliceReduceOp{kind}::Add)",
-                    reduce.slice, reduce.time
+                    "        .vector_inter_slice_reduce::<{}, {time}>(InterSliceReduceOp{kind}::Add)",
+                    reduce.slice
                 )?;
             }
             if !epilogue.is_empty() {
@@ -275,26 +332,18 @@ impl Plan {
             }
             writeln!(out, "        .vector_final()")?;
         }
-        match (parts, is_finished) {
-            (_, true) => self.committed(out)?,
-            (None, _) => writeln!(out, "        .commit_view(sums.view_mut());\n}}\n")?,
-            (Some((Parts { index, of_sums, .. }, count)), _) => writeln!(
+        match (parts, piece, is_finished) {
+            (_, _, true) => self.committed(out),
+            (None, None, _) => writeln!(out, "        .commit_view(sums.view_mut());\n}}\n"),
+            (None, Some(Piece { index, start, len, of_sums, .. }), _) => writeln!(
+                out,
+                "        .commit_view(sums.view_mut().tile::<{index}, {len}, {of_sums}>({start}));\n}}\n"
+            ),
+            (Some((Parts { index, of_sums, .. }, count)), ..) => writeln!(
                 out,
                 "        .commit_view(sums.view_mut().tile::<{index}, 1, {of_sums}>(step % {count}));\n}}\n"
-            )?,
+            ),
         }
-        if let Some(finish) = &layout.finish {
-            self.finish(out, finish)?;
-        }
-
-        if is_kept {
-            return Ok(());
-        }
-        let number = if has_tiles { "step" } else { "_step" };
-        writeln!(out, "/// Stores the sums of a step.")?;
-        writeln!(out, "fn store(ctx: &mut Context, sums: &Sums, y: &mut HbmY, {number}: usize) {{")?;
-        self.stored_tile(out, &layout.stored[2])?;
-        writeln!(out, "}}\n")
     }
 
     /// The end of a pass that makes sums as they are stored.

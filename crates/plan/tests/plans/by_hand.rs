@@ -2,7 +2,7 @@
 //! themselves, beside the kernel by hand.
 
 use core::time::Duration;
-use furiosa_visa_plan::{Problem, Search, search};
+use furiosa_visa_plan::{Fixed, Problem, Search, search};
 use furiosa_visa_rules::scalar::ElementType::{self, Bf16, F8e4m3, I4, I8};
 
 /// A problem, and the cycles of the kernel by hand.
@@ -30,7 +30,7 @@ const fn product(
 
 const MM: &str = "mk,nk->mn";
 
-const KERNELS: [ByHand; 14] = [
+const KERNELS: [ByHand; 15] = [
     product("examples/00_hello.rs", MM, "M=256,N=8,K=32", Bf16, 10_163),
     ByHand {
         layouts: "x: M, K # 96; w: N, K # 96; out: M, N # 16",
@@ -45,6 +45,7 @@ const KERNELS: [ByHand; 14] = [
         windows: "H+Y, W+X",
         ..product("examples/08_convolution.rs", "nhw,fyx->nhwf", "N=512,H=6,W=6,F=8,Y=3,X=3", Bf16, 28_804)
     },
+    product("examples/14_matmul_large.rs", MM, "M=4096,N=4096,K=4096", I8, 3_166_494),
     product("tests/kernels/clock.rs", MM, "M=512,N=8,K=64", I8, 5_138),
     product("tests/kernels/gemm.rs, bf16", MM, "M=64,N=64,K=256", Bf16, 8_778),
     product("tests/kernels/gemm.rs, i8", MM, "M=64,N=64,K=256", I8, 5_238),
@@ -74,4 +75,55 @@ fn no_plan_takes_longer_than_the_kernel_by_hand() {
         let found = outcome.plans.first().map(|plan| plan.cycles);
         assert!(found.is_some_and(|found| found <= cycles), "{place}: {found:?}, by hand {cycles}");
     }
+}
+
+#[path = "../../../../opt-std/examples/decoder/mod.rs"]
+mod decoder;
+
+/// The output projection of attention by hand, which also adds a residual.
+#[allow(dead_code)] // The plain kernel, and the comparison with the host, are the example's.
+mod attention_output {
+    use super::decoder::{Random, Work, compare, exact, product, report, twice};
+    use furiosa_opt_std::prelude::*;
+    use furiosa_opt_std::visa::chip::{Compute, SimOptions};
+    use std::time::Instant;
+
+    axes![O = 3840, I = 4096, C = 2, R = 15, Q = 128];
+    const PART: usize = 256;
+    const FLITS: usize = 16;
+    const PAIRS: usize = 8;
+    const OWN: usize = 240;
+    const TURNS: usize = 5;
+    const TILE: usize = 48;
+    const GROUPS: usize = 6;
+    const ROWS: usize = 128;
+    const FIRST: usize = 112;
+    const LAST: usize = 16;
+    include!("../../../../opt-std/examples/decoder/attention_output.rs");
+
+    /// Cycles of the tuned kernel.
+    pub fn cycles() -> u64 {
+        let options = SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() };
+        let mut ctx = Context::with(options);
+        let w = HbmTensor::<bf16, m![1], tuned::Weights>::new();
+        let (x, before) = (X::new(), HbmTensor::<bf16, m![1], tuned::Outputs>::new());
+        pollster::block_on(launch(tuned::attention_output, (&mut *ctx, &w, &x, &before)));
+        ctx.report().kernels[0].makespan()
+    }
+}
+
+/// A plan has what the kernel by hand has: 16 slices load parts of the token for 15 groups of them, and the weights come in two
+/// pieces, of which the second one is short. The layouts are those of the kernel by hand.
+#[test]
+fn no_plan_of_a_projection_of_one_token_takes_longer_than_by_hand() {
+    let problem = Problem::new("mk,qcrk->mcrq", "M=1,C=2,R=15,Q=128,K=4096", Bf16, Some(Bf16));
+    let problem = problem.unwrap_or_else(|error| panic!("{error}"));
+    // As by hand: the search over all slices takes some seconds.
+    let fixed = Fixed::new(&problem, Some("[R, K / 256] # 256"), None, None);
+    let fixed = fixed.unwrap_or_else(|error| panic!("{error}"));
+    let plan = search(&problem, &Search { fixed: Some(&fixed), ..Search::default() }).plans.remove(0);
+    let by_hand = attention_output::cycles();
+    assert!(plan.cycles <= by_hand, "{} cycles, by hand {by_hand}", plan.cycles);
+    assert!(plan.choice.pieces.is_some_and(|pieces| pieces.sizes[1] < pieces.sizes[0]), "{:?}", plan.choice);
+    assert_eq!(plan.choice.weights_spread.map(|spread| spread.count), Some(16));
 }

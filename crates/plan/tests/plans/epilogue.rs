@@ -109,7 +109,7 @@ fn decoded(element: ElementType, bytes: &[u8]) -> f64 {
 }
 
 /// Runs a plan, and compares values, cycles and bounds.
-fn check(random: &mut Random, plan: &Plan) -> Result<(), String> {
+pub fn check(random: &mut Random, plan: &Plan) -> Result<(), String> {
     let problem = &plan.problem;
     let operands = [0, 1].map(|operand| numbers(random, problem.element, problem.elements(operand)));
     let sums = expected(problem, [&operands[0].0, &operands[1].0]);

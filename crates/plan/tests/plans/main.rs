@@ -11,6 +11,7 @@ mod epilogue;
 mod fixed;
 mod hbm;
 mod parts;
+mod pieces;
 mod problems;
 mod route;
 mod search;
