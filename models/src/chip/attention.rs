@@ -4,6 +4,7 @@
 //! sum over slices. Scores are taken relative to that of the token itself, which every slice knows: no maximum has to be
 //! found, and a greater score would have to be greater by 80 to be cut.
 
+use super::kind::Chosen;
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
@@ -76,24 +77,31 @@ impl<Of: Reach> Tables<Of> {
     }
 }
 
-/// Queries, keys and values of the token, with rotary pairs turned.
+/// Products of the vector with weights of queries, keys and values.
 #[track_caller]
-pub fn queries<Of: Reach>(
+pub fn queries(
     ctx: &mut Context,
     (weights, layer): (&QInDm, usize),
     x: &Gathered<ASlice>,
+) -> Dm<f32, ASlice, m![D % 4]> {
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, E / 8, D % 4, E % 8]>(layer);
+    (ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
+        .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
+        .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(&x.row)
+        .contract::<m![D % 4]>()
+        .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
+        .commit(AUTO)
+}
+
+/// Queries, keys and values over the norm of the vector, with rotary pairs turned.
+#[track_caller]
+pub fn turned<Of: Reach>(
+    ctx: &mut Context,
+    sums: Dm<f32, ASlice, m![D % 4]>,
     norm: &Norm,
     tables: &mut Tables<Of>,
 ) -> Dm<f32, QSlice, m![D % 4]> {
-    let weights = weights.view();
-    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, E / 8, D % 4, E % 8]>(layer);
-    let sums: Dm<f32, ASlice, m![D % 4]> =
-        (ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
-            .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
-            .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(&x.row)
-            .contract::<m![D % 4]>()
-            .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
-            .commit(AUTO);
     let rotary = tables.rotary(ctx);
     let pairs: Dm<f32, RSlice, m![T, P]> = sums.relabel();
     // Of each pair both elements meet both factors.
@@ -262,11 +270,11 @@ fn shares<Of: Reach>(
 }
 
 /// What the heads choose, in every slice of a vector.
-type Chosen = Dm<f32, XSlice, m![K, J = 3, D]>;
+type ChosenInDm = Dm<f32, XSlice, m![K, J = 3, D]>;
 
 /// Values of all slots, weighted by the shares of the queries.
 #[track_caller]
-fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> Chosen {
+fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> ChosenInDm {
     let scores = scores::<Of>(ctx, slots, mask);
     let (shares, sum) = shares::<Of>(ctx, &scores);
     let values = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(4);
@@ -284,36 +292,43 @@ fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mas
         .commit(AUTO)
 }
 
-/// `x` and what the attention adds to it.
+/// What the heads choose, in two bf16, in the register file of every slice of a vector.
 #[track_caller]
 pub fn attention<Of: Reach>(
     ctx: &mut Context,
     slots: &SlotsOfLayer<'_, Of>,
     tables: &mut Tables<Of>,
-    (weights, layer): (&OInDm, usize),
-    x: &Vrf<XSlice, m![X % 8]>,
     half: TrfAddress,
-) -> Vector {
+) -> Chosen {
     let mask = tables.mask(ctx);
     let chosen: Dm<f32, XSlice, m![N]> = chosen::<Of>(ctx, slots, mask).relabel();
     let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![N / 8, H], m![N % 8]>())
         .collect::<m![N / 8, H], m![N % 8]>();
     let chosen: Dm<bf16, XSlice, m![N / 8, H, N % 8]> =
         halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
-    let chosen: Trf<XSlice, m![N / 8, H, N % 8]> =
-        (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
-            .collect::<m![N / 8], m![H, N % 8]>()
-            .to_trf(half);
+    (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
+        .collect::<m![N / 8], m![H, N % 8]>()
+        .to_trf(half)
+}
+
+/// `before` and the output of the attention.
+#[track_caller]
+pub fn output(
+    ctx: &mut Context,
+    (weights, layer): (&OInDm, usize),
+    chosen: &Chosen,
+    before: &Vrf<XSlice, m![X % 8]>,
+) -> Vector {
     let weights = weights.view();
     let weights = weights.tile::<m![L % 2], 1, m![1 # 2, N / 4, X % 8, N % 4]>(layer);
     (ctx.main.begin(weights).fetch::<bf16, m![N / 4], m![X % 8, N % 4]>())
         .collect::<m![N / 4, X / 4 % 2], m![X % 4, N % 4]>()
-        .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(&chosen)
+        .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(chosen)
         .contract::<m![X % 8]>()
         .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_clip(ClipBinaryOpF32::Add, x)
+        .vector_clip(ClipBinaryOpF32::Add, before)
         .vector_final()
         .commit(AUTO)
 }

@@ -2,6 +2,7 @@
 //!
 //! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
 
+use super::kind::HiddenRow;
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
@@ -16,7 +17,7 @@ pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 
 pub type DInDm = Dm<bf16, XSlice, m![L % 2, F / 4, X % 8, F % 4]>;
 
 /// Hidden elements, four in a slice.
-type Hidden = Dm<f32, FSlice, m![F % 4]>;
+pub type Hidden = Dm<f32, FSlice, m![F % 4]>;
 
 /// Sums of gate, 0, or of up, 1.
 macro_rules! sums {
@@ -34,7 +35,12 @@ macro_rules! sums {
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
-fn hidden(ctx: &mut Context, (weights, layer): (&GInDm, usize), x: &Gathered<FSlice>, norm: &Norm) -> Hidden {
+pub fn hidden(
+    ctx: &mut Context,
+    (weights, layer): (&GInDm, usize),
+    x: &Gathered<FSlice>,
+    norm: &Norm,
+) -> Hidden {
     let up: Hidden = sums!(ctx, (weights, layer), x, 1).commit(AUTO);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
@@ -61,33 +67,34 @@ fn hidden(ctx: &mut Context, (weights, layer): (&GInDm, usize), x: &Gathered<FSl
         .commit(AUTO)
 }
 
-/// `x`, and what gate, up and down add to it.
+/// What the hidden elements of each cluster add to the vector.
 #[track_caller]
-pub fn feed_forward(
-    ctx: &mut Context,
-    (gate_up, down, layer): (&GInDm, &DInDm, usize),
-    x: &Gathered<FSlice>,
-    norm: &Norm,
-    before: &Vrf<XSlice, m![X % 8]>,
-    half: TrfAddress,
-) -> Vector {
-    let hidden = hidden(ctx, (gate_up, layer), x, norm);
+pub fn down(ctx: &mut Context, (weights, layer): (&DInDm, usize), hidden: &HiddenRow) -> Vector {
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, F / 4, X % 8, F % 4]>(layer);
+    (ctx.main.begin(weights).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
+        .collect::<m![F / 4, X / 4 % 2], m![X % 4, F % 4]>()
+        .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(hidden)
+        .contract::<m![X % 8]>()
+        .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
+        .commit(AUTO)
+}
+
+/// Sends the hidden elements of a cluster round its slices, in two bf16.
+#[track_caller]
+pub fn share(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenRow {
     let stream =
         (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
     let hidden: Dm<bf16, FSlice, m![H, F % 4]> = halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO);
-    let hidden: Trf<XSlice, m![F / 96, F / 4 % 24 # 32, [H, F % 4] # 16]> =
-        (ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
-            .switch_to::<XSlice, FSlice>()
-            .collect::<FSlice, m![[H, F % 4] # 16]>()
-            .to_trf(half);
-    let down = down.view();
-    let down = down.tile::<m![L % 2], 1, m![1 # 2, F / 4, X % 8, F % 4]>(layer);
-    let part: Vector = (ctx.main.begin(down).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
-        .collect::<m![F / 4, X / 4 % 2], m![X % 4, F % 4]>()
-        .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(&hidden)
-        .contract::<m![X % 8]>()
-        .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
-        .commit(AUTO);
+    (ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
+        .switch_to::<XSlice, FSlice>()
+        .collect::<FSlice, m![[H, F % 4] # 16]>()
+        .to_trf(half)
+}
+
+/// `before`, and what both clusters add to it.
+#[track_caller]
+pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
     let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0]);
     (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
         .fetch::<f32, m![I], m![X % 8]>()

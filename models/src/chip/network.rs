@@ -3,6 +3,7 @@
 use super::attention::Page;
 use super::layout::*;
 use super::prepare;
+use super::rounded::Rounded;
 use super::token::{Answer, Network, launch_token};
 use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
@@ -17,9 +18,9 @@ use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
 /// The network on a simulated chip, with the pages of its tokens.
-pub struct ChipModel {
+pub struct ChipModel<Weights = Rounded> {
     ctx: RefCell<ContextGuard>,
-    network: Network,
+    network: Network<Weights>,
     pages: Vec<Page>,
     position: usize,
     choice: Hbm<f32, m![I]>,
@@ -42,7 +43,11 @@ impl ChipModel {
     pub fn new(weights: &Weights, shapes_only: bool) -> Self {
         let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
-        let network = pollster::block_on(prepare::network(&mut ctx, weights));
+        let layers = weights.layers.len();
+        let network = pollster::block_on(async {
+            let weights = prepare::rounded(&mut ctx, weights).await;
+            prepare::network(&mut ctx, weights, layers).await
+        });
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
         let computes = !shapes_only;

@@ -6,6 +6,8 @@ use furiosa_visa_std::prelude::*;
 
 /// The vector of the token in DM.
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
+/// The same in two bf16.
+pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
 ///
 /// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
@@ -38,18 +40,14 @@ pub(super) use halves;
 
 /// `x` in two bf16.
 #[track_caller]
-pub fn split(ctx: &mut Context, x: &Vector) -> Dm<bf16, XSlice, m![H, X % 8]> {
+pub fn split(ctx: &mut Context, x: &Vector) -> Halves {
     let stream = (ctx.main.begin(x.view()).fetch::<f32, m![H], m![X % 8]>()).collect::<m![H], m![X % 8]>();
     halves!(stream).cast::<bf16, m![X % 8 # 16]>().commit(AUTO)
 }
 
 /// Sends the parts of a vector round all slices, into the register file of each.
 #[track_caller]
-pub fn gather<Slice: M>(
-    ctx: &mut Context,
-    x: Dm<bf16, XSlice, m![H, X % 8]>,
-    half: TrfAddress,
-) -> Gathered<Slice> {
+pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
     let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
     let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
