@@ -40,6 +40,11 @@ pub trait Kind: Sized {
     /// Small parts of the weights of the vocabulary, which are brought beside layers.
     const SMALL_PARTS: usize;
 
+    /// Bytes of weights of layers.
+    fn layer_bytes(weights: usize) -> usize;
+    /// Bytes of weights of the vocabulary.
+    fn vocabulary_bytes(weights: usize) -> usize;
+
     /// Brings what all layers need.
     fn common(&self, ctx: &mut Context) -> Self::Common;
     /// Brings weights of queries, keys and values.
@@ -76,7 +81,8 @@ pub trait Kind: Sized {
         chosen: &Chosen,
         before: &Vrf<XSlice, m![X % 8]>,
     ) -> Vector;
-    /// `silu(gate) · up` of a vector that is not yet divided by its norm.
+    /// `silu(gate) · up` of a vector that is not yet divided by its norm. A kind may leave the division of `up` to
+    /// [`down`](Self::down), which gets the norm, too.
     fn hidden(
         ctx: &mut Context,
         common: &Self::Common,
@@ -90,6 +96,7 @@ pub trait Kind: Sized {
         common: &Self::Common,
         weights: (&Self::FeedForward, usize),
         hidden: &HiddenRow,
+        norm: &Norm,
     ) -> Vector;
     /// Logits of a vector that is not yet divided by its norm.
     fn logits(

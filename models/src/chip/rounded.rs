@@ -39,6 +39,14 @@ impl Kind for Rounded {
 
     const SMALL_PARTS: usize = vocabulary::SMALL_PARTS;
 
+    fn layer_bytes(weights: usize) -> usize {
+        2 * weights
+    }
+
+    fn vocabulary_bytes(weights: usize) -> usize {
+        2 * weights
+    }
+
     fn common(&self, _: &mut Context) {}
 
     #[track_caller]
@@ -125,6 +133,7 @@ impl Kind for Rounded {
         (): &(),
         ((_, weights), layer): (&(GInDm, DInDm), usize),
         hidden: &HiddenRow,
+        _: &Norm,
     ) -> Vector {
         feed_forward::down(ctx, (weights, layer), hidden)
     }

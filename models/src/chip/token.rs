@@ -70,7 +70,7 @@ fn layer<Weights: Kind, Of: Reach>(
     let before = vector::operand(ctx, &x);
     let hidden = Weights::hidden(ctx, common, (rest, which), &gathered, &norm);
     let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
-    let part = Weights::down(ctx, common, (rest, which), &hidden);
+    let part = Weights::down(ctx, common, (rest, which), &hidden, &norm);
     let x = feed_forward::both(ctx, &part, &before);
     attention::keep::<Of>(ctx, &slots, number, kept);
     x
