@@ -4,7 +4,6 @@
 //! sum over slices. Scores are taken relative to that of the token itself, which every slice knows: no maximum has to be
 //! found, and a greater score would have to be greater by 80 to be cut.
 
-use super::kind::Chosen;
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
@@ -200,7 +199,7 @@ fn mask<Of: Reach>(ctx: &mut Context, positions: &Dm<f32, m![S], m![W, I]>, posi
 /// Numbers of each slot and head of the queries.
 type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, K, J = 3, 1 # 2]>;
 /// An operand of each head, in every slice.
-type OfHeads = Vrf<m![Y], m![K, J = 3]>;
+pub type OfHeads<Heads> = Vrf<m![Y], Heads>;
 
 /// Scores of all slots, relative to that of the token itself.
 fn scores<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> PerHead<Of> {
@@ -235,10 +234,10 @@ fn scores<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mas
 }
 
 /// `e^score` of each slot and head, and the sum of them over all slots of all slices.
-fn shares<Of: Reach>(
+fn shares<Of: Reach, Heads: M>(
     ctx: &mut Context,
     scores: &PerHead<Of>,
-) -> (Vrf<m![S], m![{ Of::Slots }, K, J = 3]>, OfHeads) {
+) -> (Vrf<m![S], m![{ Of::Slots }, K, J = 3]>, OfHeads<Heads>) {
     let shares: PerHead<Of> =
         (ctx.main.begin(scores.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
             .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
@@ -263,52 +262,87 @@ fn shares<Of: Reach>(
     let own = (ctx.sub.begin(shares.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
         .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
         .to_vrf(AUTO);
-    let sum = (ctx.sub.begin(sum.view()).fetch::<f32, m![K, J = 3], m![1 # 2]>())
-        .collect::<m![K, J = 3], m![1 # 8]>()
+    let sum: Dm<f32, m![Y], m![{ Heads }, 1 # 2]> = sum.relabel();
+    let sum = (ctx.sub.begin(sum.view()).fetch::<f32, Heads, m![1 # 2]>())
+        .collect::<Heads, m![1 # 8]>()
         .to_vrf(AUTO);
     (own, sum)
 }
 
-/// What the heads choose, in every slice of a vector.
-type ChosenInDm = Dm<f32, XSlice, m![K, J = 3, D]>;
-
-/// Values of all slots, weighted by the shares of the queries.
-#[track_caller]
-fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> ChosenInDm {
-    let scores = scores::<Of>(ctx, slots, mask);
-    let (shares, sum) = shares::<Of>(ctx, &scores);
-    let values = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(4);
-    (ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>())
-        .collect::<m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![K, J = 3, D / 8, { Of::Slots }, D / 4 % 2], m![D % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &shares)
-        .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &sum)
-        .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
-        .vector_inter_slice_reduce::<XSlice, m![K, J = 3, D / 8]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO)
+/// Values of all slots, weighted by the shares of the queries, in slices `Slice`. `Steps` and 8 lanes are what a slice gets.
+macro_rules! weighted {
+    ($ctx:ident, $slots:ident, $shares:ident, $slice:ty, $steps:ty $(, over $sum:expr)?) => {{
+        let values = $slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(4);
+        ($ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>())
+            .collect::<m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![K, J = 3, D / 8, { Of::Slots }, D / 4 % 2], m![D % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$shares)
+            .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
+            $(.vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), $sum))?
+            .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
+            .vector_inter_slice_reduce::<$slice, $steps>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO)
+    }};
 }
 
-/// What the heads choose, in two bf16, in the register file of every slice of a vector.
+/// What the heads choose, in two bf16, in the register file.
+pub type Row<Slice, Steps> = Trf<Slice, m![{ Steps }, H, N % 8]>;
+
+/// What the heads choose, brought to the register file.
 #[track_caller]
-pub fn attention<Of: Reach>(
+fn row<Slice: M, Steps: M>(
+    ctx: &mut Context,
+    chosen: &Dm<f32, Slice, m![{ Steps }, N % 8]>,
+    half: TrfAddress,
+) -> Row<Slice, Steps> {
+    let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![{ Steps }, H], m![N % 8]>())
+        .collect::<m![{ Steps }, H], m![N % 8]>();
+    let chosen: Dm<bf16, Slice, m![{ Steps }, H, N % 8]> =
+        halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
+    (ctx.main.begin(chosen.view()).fetch::<bf16, Steps, m![H, N % 8]>())
+        .collect::<Steps, m![H, N % 8]>()
+        .to_trf(half)
+}
+
+/// What the heads choose, in every slice of a vector.
+pub type Chosen = Row<XSlice, m![N / 8]>;
+
+/// What the heads choose, in every slice of a vector.
+#[track_caller]
+pub fn chosen<Of: Reach>(
     ctx: &mut Context,
     slots: &SlotsOfLayer<'_, Of>,
     tables: &mut Tables<Of>,
     half: TrfAddress,
 ) -> Chosen {
     let mask = tables.mask(ctx);
-    let chosen: Dm<f32, XSlice, m![N]> = chosen::<Of>(ctx, slots, mask).relabel();
-    let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![N / 8, H], m![N % 8]>())
-        .collect::<m![N / 8, H], m![N % 8]>();
-    let chosen: Dm<bf16, XSlice, m![N / 8, H, N % 8]> =
-        halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
-    (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
-        .collect::<m![N / 8], m![H, N % 8]>()
-        .to_trf(half)
+    let scores = scores::<Of>(ctx, slots, mask);
+    let (shares, sum) = shares::<Of, m![K, J = 3]>(ctx, &scores);
+    let chosen: Dm<f32, XSlice, m![K, J = 3, D / 8, D % 8]> =
+        weighted!(ctx, slots, shares, XSlice, m![K, J = 3, D / 8], over &sum);
+    row(ctx, &chosen.relabel(), half)
+}
+
+/// A half of what the heads choose.
+pub type ChosenHalf = Row<OSlice, m![N / 64, N / 8 % 4]>;
+
+/// What the heads choose, half of it in each slice, and sums that are yet to divide it.
+#[track_caller]
+pub fn chosen_halves<Of: Reach>(
+    ctx: &mut Context,
+    slots: &SlotsOfLayer<'_, Of>,
+    tables: &mut Tables<Of>,
+    half: TrfAddress,
+) -> (ChosenHalf, OfHeads<m![N / 64]>) {
+    let mask = tables.mask(ctx);
+    let scores = scores::<Of>(ctx, slots, mask);
+    let (shares, sum) = shares::<Of, m![N / 64]>(ctx, &scores);
+    let chosen: Dm<f32, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4, D % 8]> =
+        weighted!(ctx, slots, shares, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4]);
+    (row(ctx, &chosen.relabel(), half), sum)
 }
 
 /// `before` and the output of the attention.

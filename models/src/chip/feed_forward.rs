@@ -2,7 +2,6 @@
 //!
 //! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
 
-use super::kind::HiddenRow;
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
@@ -80,31 +79,82 @@ pub fn down(ctx: &mut Context, (weights, layer): (&DInDm, usize), hidden: &Hidde
         .commit(AUTO)
 }
 
+/// Hidden elements in two bf16.
+#[track_caller]
+fn split(ctx: &mut Context, hidden: &Hidden) -> Dm<bf16, FSlice, m![H, F % 4]> {
+    let stream =
+        (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
+    halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO)
+}
+
+/// Hidden elements in two bf16, in the register file: those in slices `Sent`, in each slice of `Slice`.
+pub type Row<Slice, Sent> = Trf<Slice, m![{ Sent }, [H, F % 4] # 16]>;
+
+/// All hidden elements of a cluster, in every slice of a vector.
+pub type HiddenRow = Row<XSlice, FSlice>;
+
+/// Slices that have the same half of the hidden elements of a cluster.
+type HalfOfSlices = m![F / 48 % 8, F / 4 % 12 # 16];
+
+/// Half of the hidden elements of a cluster.
+pub type HiddenHalf = Row<DSlice, HalfOfSlices>;
+
+/// Sends hidden elements round slices, in two bf16.
+macro_rules! send {
+    ($ctx:ident, $hidden:ident, $half:ident, $slice:ty, $sent:ty) => {{
+        let hidden = split($ctx, $hidden);
+        ($ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
+            .switch_to::<$slice, $sent>()
+            .collect::<$sent, m![[H, F % 4] # 16]>()
+            .to_trf($half)
+    }};
+}
+
 /// Sends the hidden elements of a cluster round its slices, in two bf16.
 #[track_caller]
 pub fn share(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenRow {
-    let stream =
-        (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
-    let hidden: Dm<bf16, FSlice, m![H, F % 4]> = halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO);
-    (ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
-        .switch_to::<XSlice, FSlice>()
-        .collect::<FSlice, m![[H, F % 4] # 16]>()
-        .to_trf(half)
+    send!(ctx, hidden, half, XSlice, FSlice)
+}
+
+/// Sends the hidden elements of a cluster round its slices, half of them to each, in two bf16.
+#[track_caller]
+pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenHalf {
+    send!(ctx, hidden, half, DSlice, HalfOfSlices)
 }
 
 /// `before`, and what both clusters add to it.
 #[track_caller]
 pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
+    both_and(ctx, part, before, None)
+}
+
+/// `before`, what both clusters add to it, and a change that both have.
+#[track_caller]
+pub fn both_and(
+    ctx: &mut Context,
+    part: &Vector,
+    before: &Vrf<XSlice, m![X % 8]>,
+    change: Option<&Vrf<XSlice, m![X % 8]>>,
+) -> Vector {
     let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0]);
-    (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
+    let parts = (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
         .fetch::<f32, m![I], m![X % 8]>()
         .collect::<m![I], m![X % 8]>()
         .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![I, X / 4 % 2], m![X % 4]>()
-        .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_concat::<m![1], m![X % 8]>()
-        .vector_clip(ClipBinaryOpF32::Add, before)
-        .vector_final()
-        .commit(AUTO)
+        .vector_intra_slice_branch(BranchMode::AxisToggle { axis: I::NAME })
+        .vector_split::<m![I, X / 4 % 2], m![X % 4]>();
+    macro_rules! sum {
+        ($parts:expr) => {
+            $parts
+                .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
+                .vector_concat::<m![1], m![X % 8]>()
+                .vector_clip(ClipBinaryOpF32::Add, before)
+                .vector_final()
+                .commit(AUTO)
+        };
+    }
+    match change {
+        None => sum!(parts),
+        Some(change) => sum!(parts.vector_fp_binary(FpBinaryOp::AddF, (change, GroupId::Zero))),
+    }
 }

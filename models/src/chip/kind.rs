@@ -2,27 +2,11 @@
 //!
 //! Everything else of a token is the same for all kinds: see [`token`](super::token).
 
-use super::feed_forward::Hidden;
+use super::attention::{SlotsOfLayer, Tables};
 use super::layout::*;
-use super::vector::{Gathered, Halves, Norm, Vector};
+use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
-
-/// A part of the network in front of which a norm stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Behind {
-    /// The attention of a layer.
-    Attention(usize),
-    /// Gate and up of a layer.
-    FeedForward(usize),
-    /// The product over the vocabulary.
-    LastLayer,
-}
-
-/// What the heads choose, in two bf16, in the register file of every slice of a vector.
-pub type Chosen = Trf<XSlice, m![N / 8, H, N % 8]>;
-/// All hidden elements of a cluster, in two bf16, in the register file of every slice of a vector.
-pub type HiddenRow = Trf<XSlice, m![F / 96, F / 4 % 24 # 32, [H, F % 4] # 16]>;
 
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
 pub trait Kind: Sized {
@@ -36,6 +20,8 @@ pub trait Kind: Sized {
     type FeedForward;
     /// Weights of the vocabulary, in DM.
     type Rows;
+    /// The vector behind the attention of a layer.
+    type Middle;
 
     /// Small parts of the weights of the vocabulary, which are brought beside layers.
     const SMALL_PARTS: usize;
@@ -64,46 +50,30 @@ pub trait Kind: Sized {
 
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
-    /// The vector times the factors of a norm, in two bf16. A kind whose weights have them already leaves them out.
-    fn input(ctx: &mut Context, common: &Self::Common, x: &Vector, behind: Behind) -> Halves;
-    /// Queries, keys and values of a vector that is not yet divided by its norm.
-    fn queries(
+    /// Queries, keys and values of a vector in a layer, with rotary pairs turned.
+    fn queries<Of: Reach>(
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::Queries, usize),
-        x: &Gathered<ASlice>,
-    ) -> Dm<f32, ASlice, m![D % 4]>;
-    /// `before`, and the output of the attention.
-    fn output(
+        x: &Vector,
+        tables: &mut Tables<Of>,
+    ) -> Dm<f32, QSlice, m![D % 4]>;
+    /// `before`, and what the attention of a layer adds to it.
+    fn attention<Of: Reach>(
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::Output, usize),
-        chosen: &Chosen,
-        before: &Vrf<XSlice, m![X % 8]>,
-    ) -> Vector;
-    /// `silu(gate) · up` of a vector that is not yet divided by its norm. A kind may leave the division of `up` to
-    /// [`down`](Self::down), which gets the norm, too.
-    fn hidden(
+        slots: &SlotsOfLayer<'_, Of>,
+        tables: &mut Tables<Of>,
+        before: Vrf<XSlice, m![X % 8]>,
+    ) -> Self::Middle;
+    /// The vector, and what gate, up and down of a layer add to it.
+    fn feed_forward(
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::FeedForward, usize),
-        x: &Gathered<FSlice>,
-        norm: &Norm,
-    ) -> Hidden;
-    /// What the hidden elements of each cluster add to the vector.
-    fn down(
-        ctx: &mut Context,
-        common: &Self::Common,
-        weights: (&Self::FeedForward, usize),
-        hidden: &HiddenRow,
-        norm: &Norm,
+        x: Self::Middle,
     ) -> Vector;
-    /// Logits of a vector that is not yet divided by its norm.
-    fn logits(
-        ctx: &mut Context,
-        common: &Self::Common,
-        rows: &Self::Rows,
-        x: &Gathered<VSlice>,
-        norm: &Norm,
-    ) -> Logits;
+    /// Logits of a vector.
+    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector) -> Logits;
 }

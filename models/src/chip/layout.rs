@@ -3,7 +3,8 @@
 //! ```text
 //!   cluster   C      both clusters have a copy of the token's vector, and make the attention of it; of the hidden
 //!                    elements between gate and down, each has half, and of the vocabulary
-//!   slice     of a vector of 576: 72 slices have 8 elements each, 9 of the 32 of each Data Memory Network
+//!   slice     of a vector of 576: 72 slices have 8 elements each, 9 of the 32 of each Data Memory Network; the slice behind
+//!             each of them is free, so that two can share a sum
 //!             of queries, keys, values: 240 slices, 16 for each of 15 heads
 //!             of hidden elements: 192 slices, 24 of each network
 //!             of a page of the cache: 256 slices, a position each
@@ -58,9 +59,13 @@ axes![
 /// Both clusters.
 pub type Cluster = m![C];
 /// Slices of a vector.
-pub type XSlice = m![X / 72, X / 8 % 9 # 32];
+pub type XSlice = m![X / 72, X / 8 % 9 # 16, 1 # 2];
 /// The same slices, where the vector is summed over.
-pub type ESlice = m![E / 72, E / 8 % 9 # 32];
+pub type ESlice = m![E / 72, E / 8 % 9 # 16, 1 # 2];
+/// Two slices for each of a vector, with half of the blocks of each head.
+pub type OSlice = m![X / 72, X / 8 % 9 # 16, N / 32 % 2];
+/// Two slices for each of a vector, with half of the hidden elements of a cluster.
+pub type DSlice = m![X / 72, X / 8 % 9 # 16, F / 384];
 /// Slices of queries, keys and values.
 pub type ASlice = m![A # 16, D / 4];
 /// The same slices, with heads by their groups.
@@ -68,7 +73,7 @@ pub type QSlice = m![[J, K] # 16, D / 4];
 /// The same slices, while rotary pairs turn.
 pub type RSlice = m![[J, K] # 16, O];
 /// Slices of hidden elements.
-pub type FSlice = m![F / 96, F / 4 % 24 # 32];
+pub type FSlice = m![F / 48 % 8, F / 4 % 12 # 16, F / 384];
 /// Slices of logits.
 pub type VSlice = m![V / 96];
 

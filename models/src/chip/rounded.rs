@@ -1,10 +1,10 @@
 //! Weights that are rounded to bf16, with the factors of the norms in front of them.
 
-use super::attention::{self, OInDm, OWeights, QInDm, QWeights};
-use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights, Hidden};
-use super::kind::{Behind, Chosen, HiddenRow, Kind};
+use super::attention::{self, OInDm, OWeights, QInDm, QWeights, SlotsOfLayer, Tables};
+use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
+use super::kind::Kind;
 use super::layout::*;
-use super::vector::{self, Gathered, Halves, Norm, Vector};
+use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
 
@@ -36,6 +36,7 @@ impl Kind for Rounded {
     type Output = OInDm;
     type FeedForward = (GInDm, DInDm);
     type Rows = VInDm;
+    type Middle = Vector;
 
     const SMALL_PARTS: usize = vocabulary::SMALL_PARTS;
 
@@ -91,55 +92,57 @@ impl Kind for Rounded {
     }
 
     #[track_caller]
-    fn input(ctx: &mut Context, (): &(), x: &Vector, _: Behind) -> Halves {
-        vector::split(ctx, x)
+    fn queries<Of: Reach>(
+        ctx: &mut Context,
+        (): &(),
+        (weights, number): (&QInDm, usize),
+        x: &Vector,
+        tables: &mut Tables<Of>,
+    ) -> Dm<f32, QSlice, m![D % 4]> {
+        let (row, norm) = input(ctx, x);
+        let sums = attention::queries(ctx, (weights, number % 2), &row);
+        attention::turned(ctx, sums, &norm, tables)
     }
 
     #[track_caller]
-    fn queries(
+    fn attention<Of: Reach>(
         ctx: &mut Context,
         (): &(),
-        weights: (&QInDm, usize),
-        x: &Gathered<ASlice>,
-    ) -> Dm<f32, ASlice, m![D % 4]> {
-        attention::queries(ctx, weights, x)
-    }
-
-    #[track_caller]
-    fn output(
-        ctx: &mut Context,
-        (): &(),
-        weights: (&OInDm, usize),
-        chosen: &Chosen,
-        before: &Vrf<XSlice, m![X % 8]>,
+        (weights, number): (&OInDm, usize),
+        slots: &SlotsOfLayer<'_, Of>,
+        tables: &mut Tables<Of>,
+        before: Vrf<XSlice, m![X % 8]>,
     ) -> Vector {
-        attention::output(ctx, weights, chosen, before)
+        let chosen = attention::chosen::<Of>(ctx, slots, tables, TrfAddress::SecondHalf);
+        attention::output(ctx, (weights, number % 2), &chosen, &before)
     }
 
     #[track_caller]
-    fn hidden(
+    fn feed_forward(
         ctx: &mut Context,
         (): &(),
-        ((weights, _), layer): (&(GInDm, DInDm), usize),
-        x: &Gathered<FSlice>,
-        norm: &Norm,
-    ) -> Hidden {
-        feed_forward::hidden(ctx, (weights, layer), x, norm)
-    }
-
-    #[track_caller]
-    fn down(
-        ctx: &mut Context,
-        (): &(),
-        ((_, weights), layer): (&(GInDm, DInDm), usize),
-        hidden: &HiddenRow,
-        _: &Norm,
+        ((gate_up, down), number): (&(GInDm, DInDm), usize),
+        x: Vector,
     ) -> Vector {
-        feed_forward::down(ctx, (weights, layer), hidden)
+        let (row, norm) = input(ctx, &x);
+        let before = vector::operand(ctx, &x);
+        let hidden = feed_forward::hidden(ctx, (gate_up, number % 2), &row, &norm);
+        let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
+        let part = feed_forward::down(ctx, (down, number % 2), &hidden);
+        feed_forward::both(ctx, &part, &before)
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-        vocabulary::logits(ctx, rows, x, norm)
+    fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
+        let (row, norm) = input(ctx, x);
+        vocabulary::logits(ctx, rows, &row, &norm)
     }
+}
+
+/// The vector in the register file of all slices, and its norm.
+#[track_caller]
+fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
+    let halves = vector::split(ctx, x);
+    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+    (row, vector::norm(ctx, x))
 }

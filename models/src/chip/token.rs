@@ -1,8 +1,7 @@
 //! The kernel: one token through all layers.
 
 use super::attention::{self, Kept, Page, Positions, Rotary, Slots, Tables};
-use super::feed_forward;
-use super::kind::{Behind, Kind};
+use super::kind::Kind;
 use super::layout::*;
 use super::vector::{self, Vector};
 use super::vocabulary::{self, Logits, Numbers};
@@ -53,25 +52,12 @@ fn layer<Weights: Kind, Of: Reach>(
     (tables, kept): (&mut Tables<Of>, &mut Kept),
     x: &Vector,
 ) -> Vector {
-    let which = number % 2;
-    let halves = Weights::input(ctx, common, x, Behind::Attention(number));
-    let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let norm = vector::norm(ctx, x);
-    let sums = Weights::queries(ctx, common, (&own.q, which), &gathered);
-    let queries = attention::turned(ctx, sums, &norm, tables);
+    let queries = Weights::queries(ctx, common, (&own.q, number), x, tables);
     let before = vector::operand(ctx, x);
-    attention::share::<Of>(ctx, &queries, (&mut own.slots, which));
-    let slots = attention::of_layer::<Of>(&own.slots, which);
-    let chosen = attention::attention::<Of>(ctx, &slots, tables, TrfAddress::SecondHalf);
-    let x = Weights::output(ctx, common, (&own.o, which), &chosen, &before);
-    let halves = Weights::input(ctx, common, &x, Behind::FeedForward(number));
-    let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let norm = vector::norm(ctx, &x);
-    let before = vector::operand(ctx, &x);
-    let hidden = Weights::hidden(ctx, common, (rest, which), &gathered, &norm);
-    let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
-    let part = Weights::down(ctx, common, (rest, which), &hidden, &norm);
-    let x = feed_forward::both(ctx, &part, &before);
+    attention::share::<Of>(ctx, &queries, (&mut own.slots, number % 2));
+    let slots = attention::of_layer::<Of>(&own.slots, number % 2);
+    let x = Weights::attention(ctx, common, (&own.o, number), &slots, tables, before);
+    let x = Weights::feed_forward(ctx, common, (rest, number), x);
     attention::keep::<Of>(ctx, &slots, number, kept);
     x
 }
@@ -150,10 +136,7 @@ fn token<Weights: Kind, Of: Reach>(
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     weights.load_rest(ctx, &mut rows);
     attention::store(ctx, &kept, last, position);
-    let halves = Weights::input(ctx, &common, &x, Behind::LastLayer);
-    let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let norm = vector::norm(ctx, &x);
-    let logits = Weights::logits(ctx, &common, &rows, &gathered, &norm);
+    let logits = Weights::logits(ctx, &common, &rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

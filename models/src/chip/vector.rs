@@ -13,7 +13,7 @@ pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
 pub struct Gathered<Slice: M> {
     /// The register file.
-    pub row: Trf<Slice, m![E / 72, E / 8 % 9 # 32, H, E % 8]>,
+    pub row: Trf<Slice, m![{ ESlice }, H, E % 8]>,
     _sent: Dm<bf16, ESlice, m![H, E % 8]>,
 }
 
@@ -68,18 +68,32 @@ pub struct Norm {
 /// `1 / √(mean of x² + ε)`, in every slice.
 #[track_caller]
 pub fn norm(ctx: &mut Context, x: &Vector) -> Norm {
-    let mean: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
+    norm_of_sum(ctx, x, None)
+}
+
+/// The same of `x + before`.
+#[track_caller]
+pub fn norm_of_sum(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]>>) -> Norm {
+    let x = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-        .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
-        .vector_pad_way8::<m![1 # 8]>()
-        .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO);
+        .vector_split::<m![X / 4 % 2], m![X % 4]>();
+    macro_rules! mean {
+        ($x:expr) => {
+            $x.vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+                .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+                .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
+                .vector_pad_way8::<m![1 # 8]>()
+                .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
+                .vector_final()
+                .commit(AUTO)
+        };
+    }
+    let mean: Dm<f32, m![Y], m![1 # 2]> = match before {
+        None => mean!(x),
+        Some(before) => mean!(x.vector_fp_binary(FpBinaryOp::AddF, before)),
+    };
     let root: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()

@@ -11,10 +11,11 @@ pub mod prepare;
 pub mod product;
 pub mod vocabulary;
 
-use super::feed_forward::Hidden;
-use super::kind::{Behind, Chosen, HiddenRow, Kind};
+use super::attention::{self, SlotsOfLayer, Tables};
+use super::feed_forward;
+use super::kind::Kind;
 use super::layout::*;
-use super::vector::{self, Gathered, Halves, Norm, Vector};
+use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
@@ -26,11 +27,17 @@ pub struct Pair {
     /// Of queries, keys and values.
     pub q: (Hbm<i4, m![A, D / 4, { QCodes }]>, Hbm<f16, m![A, D / 4, { QScales }]>),
     /// Of the output of the attention.
-    pub o: (Hbm<i4, m![X / 72, X / 8 % 9, { OCodes }]>, Hbm<f16, m![X / 72, X / 8 % 9, { OScales }]>),
+    pub o: (
+        Hbm<i4, m![X / 72, X / 8 % 9, N / 32 % 2, { OCodes }]>,
+        Hbm<f16, m![X / 72, X / 8 % 9, N / 32 % 2, { OScales }]>,
+    ),
     /// Of gate and up.
     pub g: (Hbm<i4, m![C, F / 4, { GCodes }]>, Hbm<f16, m![C, F / 4, { GScales }]>),
     /// Of down.
-    pub d: (Hbm<i4, m![C, X / 72, X / 8 % 9, { DCodes }]>, Hbm<f16, m![C, X / 72, X / 8 % 9, { DScales }]>),
+    pub d: (
+        Hbm<i4, m![C, X / 72, X / 8 % 9, F / 384, { DCodes }]>,
+        Hbm<f16, m![C, X / 72, X / 8 % 9, F / 384, { DScales }]>,
+    ),
 }
 
 /// All weights.
@@ -50,22 +57,29 @@ pub struct Quantised {
 /// What all layers need, in DM: ones as codes, and the factors of the norms.
 pub struct Common {
     q: Dm<i4, ASlice, QCodes>,
-    o: Dm<i4, XSlice, OCodes>,
+    o: Dm<i4, OSlice, OCodes>,
     g: Dm<i4, FSlice, GCodes>,
-    d: Dm<i4, XSlice, DCodes>,
+    d: Dm<i4, DSlice, DCodes>,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
     last_norm: Dm<f32, XSlice, m![X % 8]>,
 }
 
+/// The vector behind the attention, as a sum.
+pub struct Middle {
+    before: Vrf<XSlice, m![X % 8]>,
+    change: Vector,
+}
+
 /// Gate and up, and down.
-type FeedForward = (Blocks<FSlice, GCodes, GScales>, Blocks<XSlice, DCodes, DScales>);
+type FeedForward = (Blocks<FSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
 
 impl Kind for Quantised {
     type Common = Common;
     type Queries = Blocks<ASlice, QCodes, QScales>;
-    type Output = Blocks<XSlice, OCodes, OScales>;
+    type Output = Blocks<OSlice, OCodes, OScales>;
     type FeedForward = FeedForward;
     type Rows = Rows;
+    type Middle = Middle;
 
     const SMALL_PARTS: usize = vocabulary::PARTS;
 
@@ -139,80 +153,120 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn input(ctx: &mut Context, common: &Common, x: &Vector, behind: Behind) -> Halves {
-        let norms = common.norms.view();
-        let of_layer = |layer: usize, which: usize| {
-            let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
-            norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which)
-        };
+    fn queries<Of: Reach>(
+        ctx: &mut Context,
+        common: &Common,
+        (weights, number): (&Self::Queries, usize),
+        x: &Vector,
+        tables: &mut Tables<Of>,
+    ) -> Dm<f32, QSlice, m![D % 4]> {
+        // Operands are loaded first, so that nothing waits for them.
+        let factors = common.factors(ctx, Behind::Attention(number));
+        let operands = product::queries_operands(ctx, (weights, number % 2));
+        let (row, norm) = input(ctx, x, None, &factors);
+        let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
+        attention::turned(ctx, sums, &norm, tables)
+    }
+
+    #[track_caller]
+    fn attention<Of: Reach>(
+        ctx: &mut Context,
+        common: &Common,
+        (weights, number): (&Self::Output, usize),
+        slots: &SlotsOfLayer<'_, Of>,
+        tables: &mut Tables<Of>,
+        before: Vrf<XSlice, m![X % 8]>,
+    ) -> Middle {
+        let chosen = attention::chosen_halves::<Of>(ctx, slots, tables, TrfAddress::SecondHalf);
+        let operands = product::output_operands(ctx, (weights, number % 2));
+        Middle { change: product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen), before }
+    }
+
+    #[track_caller]
+    fn feed_forward(
+        ctx: &mut Context,
+        common: &Common,
+        ((gate_up, down), number): (&FeedForward, usize),
+        Middle { before, change }: Middle,
+    ) -> Vector {
+        let layer = number % 2;
+        let factors = common.factors(ctx, Behind::FeedForward(number));
+        let operands = product::gate_up_operands(ctx, (gate_up, layer));
+        let (row, norm) = input(ctx, &change, Some(&before), &factors);
+        let down_operands = product::down_operands(ctx, (down, layer));
+        let changed = vector::operand(ctx, &change);
+        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
+        let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
+        let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
+        feed_forward::both_and(ctx, &part, &before, Some(&changed))
+    }
+
+    #[track_caller]
+    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Vector) -> Logits {
+        let factors = common.factors(ctx, Behind::LastLayer);
+        let (row, norm) = input(ctx, x, None, &factors);
+        vocabulary::logits(ctx, rows, &row, &norm)
+    }
+}
+
+/// A part of the network in front of which a norm stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    /// The attention of a layer.
+    Attention(usize),
+    /// Gate and up of a layer.
+    FeedForward(usize),
+    /// The product over the vocabulary.
+    LastLayer,
+}
+
+impl Common {
+    /// The factors of a norm, as an operand.
+    #[track_caller]
+    fn factors(&self, ctx: &mut Context, behind: Behind) -> Vrf<XSlice, m![X % 8]> {
+        let norms = self.norms.view();
         macro_rules! operand {
             ($factors:expr) => {
                 (ctx.sub.begin($factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
                     .to_vrf(AUTO)
             };
         }
-        let factors: Vrf<XSlice, m![X % 8]> = match behind {
-            Behind::Attention(layer) => operand!(of_layer(layer, 0)),
-            Behind::FeedForward(layer) => operand!(of_layer(layer, 1)),
-            Behind::LastLayer => operand!(common.last_norm.view()),
+        let (layer, which) = match behind {
+            Behind::Attention(layer) => (layer, 0),
+            Behind::FeedForward(layer) => (layer, 1),
+            Behind::LastLayer => return operand!(self.last_norm.view()),
         };
-        let x: Vector = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
-            .collect::<m![1], m![X % 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_split::<m![X / 4 % 2], m![X % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &factors)
-            .vector_concat::<m![1], m![X % 8]>()
-            .vector_final()
-            .commit(AUTO);
-        vector::split(ctx, &x)
+        let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
+        operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which))
     }
+}
 
-    #[track_caller]
-    fn queries(
-        ctx: &mut Context,
-        common: &Common,
-        (weights, layer): (&Self::Queries, usize),
-        x: &Gathered<ASlice>,
-    ) -> Dm<f32, ASlice, m![D % 4]> {
-        product::queries(ctx, (weights, &common.q, layer), x)
+/// The vector, times the factors of a norm, in the register file of all slices, and its norm.
+#[track_caller]
+fn input<Slice: M>(
+    ctx: &mut Context,
+    x: &Vector,
+    before: Option<&Vrf<XSlice, m![X % 8]>>,
+    factors: &Vrf<XSlice, m![X % 8]>,
+) -> (Gathered<Slice>, Norm) {
+    let stream = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
+        .collect::<m![1], m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![X / 4 % 2], m![X % 4]>();
+    macro_rules! scaled {
+        ($x:expr) => {
+            $x.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
+                .vector_concat::<m![1], m![X % 8]>()
+                .vector_final()
+                .commit(AUTO)
+        };
     }
-
-    #[track_caller]
-    fn output(
-        ctx: &mut Context,
-        common: &Common,
-        (weights, layer): (&Self::Output, usize),
-        chosen: &Chosen,
-        before: &Vrf<XSlice, m![X % 8]>,
-    ) -> Vector {
-        product::output(ctx, (weights, &common.o, layer), chosen, before)
-    }
-
-    #[track_caller]
-    fn hidden(
-        ctx: &mut Context,
-        common: &Common,
-        ((weights, _), layer): (&FeedForward, usize),
-        x: &Gathered<FSlice>,
-        norm: &Norm,
-    ) -> Hidden {
-        product::hidden(ctx, (weights, &common.g, layer), x, norm)
-    }
-
-    #[track_caller]
-    fn down(
-        ctx: &mut Context,
-        common: &Common,
-        ((_, weights), layer): (&FeedForward, usize),
-        hidden: &HiddenRow,
-        norm: &Norm,
-    ) -> Vector {
-        product::down(ctx, (weights, &common.d, layer), hidden, norm)
-    }
-
-    #[track_caller]
-    fn logits(ctx: &mut Context, _: &Common, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-        vocabulary::logits(ctx, rows, x, norm)
-    }
+    let scaled: Vector = match before {
+        None => scaled!(stream),
+        Some(before) => scaled!(stream.vector_fp_binary(FpBinaryOp::AddF, before)),
+    };
+    let halves = vector::split(ctx, &scaled);
+    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+    (row, vector::norm_of_sum(ctx, x, before))
 }

@@ -99,13 +99,17 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
     );
     let o = upload!(
         i4,
-        m![X / 72, X / 8 % 9, { OCodes }],
-        tensor([72, 2, 144, 8, 4], |[x, l, n, x0, n0]| code(l, 3, 8 * x + x0, 4 * n + n0))
+        m![X / 72, X / 8 % 9, N / 32 % 2, { OCodes }],
+        tensor([72, 2, 2, 9, 8, 8, 4], |[x, part, l, head, n, x0, n0]| {
+            code(l, 3, 8 * x + x0, 64 * head + 32 * part + 4 * n + n0)
+        })
     );
     let o_scales = upload!(
         f16,
-        m![X / 72, X / 8 % 9, { OScales }],
-        tensor([72, 2, 2, 18, 8], |[x, l, which, block, x0]| scale(l, which, 3, 8 * x + x0, block))
+        m![X / 72, X / 8 % 9, N / 32 % 2, { OScales }],
+        tensor([72, 2, 2, 2, 9, 8], |[x, part, l, which, head, x0]| {
+            scale(l, which, 3, 8 * x + x0, 2 * head + part)
+        })
     );
     let g = upload!(
         i4,
@@ -123,16 +127,16 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
     );
     let d = upload!(
         i4,
-        m![C, X / 72, X / 8 % 9, { DCodes }],
-        tensor([2, 72, 2, 192, 8, 4], |[c, x, l, f, x0, f0]| {
-            code(l, 6, 8 * x + x0, GATE / 2 * c + 4 * f + f0)
+        m![C, X / 72, X / 8 % 9, F / 384, { DCodes }],
+        tensor([2, 72, 2, 2, 96, 8, 4], |[c, x, part, l, f, x0, f0]| {
+            code(l, 6, 8 * x + x0, GATE / 2 * c + GATE / 4 * part + 4 * f + f0)
         })
     );
     let d_scales = upload!(
         f16,
-        m![C, X / 72, X / 8 % 9, { DScales }],
-        tensor([2, 72, 2, 2, 24, 8], |[c, x, l, which, block, x0]| {
-            scale(l, which, 6, 8 * x + x0, GATE / 2 / BLOCK * c + block)
+        m![C, X / 72, X / 8 % 9, F / 384, { DScales }],
+        tensor([2, 72, 2, 2, 2, 12, 8], |[c, x, part, l, which, block, x0]| {
+            scale(l, which, 6, 8 * x + x0, (GATE / 2 * c + GATE / 4 * part) / BLOCK + block)
         })
     );
     Pair { q: (q, q_scales), o: (o, o_scales), g: (g, g_scales), d: (d, d_scales) }

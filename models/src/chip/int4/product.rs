@@ -8,8 +8,8 @@
 //! Codes are exact in bf16, and so is a one. Beside the codes, the stream has as many ones: what they make of `x` is the sum of
 //! it in a block, which the minimum multiplies. So a pass is exact but for the additions of f32.
 
-use super::super::feed_forward::Hidden;
-use super::super::kind::{Chosen, HiddenRow};
+use super::super::attention::{ChosenHalf, OfHeads};
+use super::super::feed_forward::{Hidden, HiddenHalf};
 use super::super::layout::*;
 use super::super::vector::{Gathered, Norm, Vector};
 use furiosa_visa_std::prelude::*;
@@ -19,17 +19,17 @@ pub type QCodes = m![L % 2, E / 8, D % 4, E % 8];
 /// Their scales and minima.
 pub type QScales = m![L % 2, I, E / 32, D % 4];
 /// Codes of the output of the attention of two layers.
-pub type OCodes = m![L % 2, N / 4, X % 8, N % 4];
+pub type OCodes = m![L % 2, N / 64, N / 4 % 8, X % 8, N % 4];
 /// Their scales and minima.
-pub type OScales = m![L % 2, I, N / 32, X % 8];
+pub type OScales = m![L % 2, I, N / 64, X % 8];
 /// Codes of gate and up of two layers.
 pub type GCodes = m![L % 2, E / 4, G, F % 4, E % 4];
 /// Their scales and minima.
 pub type GScales = m![L % 2, I, E / 32, G, F % 4];
 /// Codes of down of two layers.
-pub type DCodes = m![L % 2, F / 4, X % 8, F % 4];
+pub type DCodes = m![L % 2, F / 4 % 96, X % 8, F % 4];
 /// Their scales and minima.
-pub type DScales = m![L % 2, I, F / 32, X % 8];
+pub type DScales = m![L % 2, I, F / 32 % 12, X % 8];
 
 /// Quantised weights of two layers, in DM.
 pub struct Blocks<Slice: M, Codes: M, Scales: M> {
@@ -44,7 +44,13 @@ pub fn values() -> LookupTable<i4, bf16> {
     LookupTable::<i4, bf16>::new(core::array::from_fn::<_, 16, _>(|code| bf16::from_f32(code as f32)))
 }
 
-/// The operand of a layer: scales, 0, or minima, 1.
+/// Scales and minima of a layer, as operands.
+pub struct Operands<Slice: M, Element: M> {
+    scales: Vrf<Slice, Element>,
+    minima: Vrf<Slice, Element>,
+}
+
+/// Scales, 0, or minima, 1, of a layer, as an operand.
 macro_rules! operand {
     ($ctx:ident, $weights:ident, $layer:ident, $which:literal, $blocks:ty, $lanes:ty, $flit:ty) => {{
         let scales = $weights.scales.view();
@@ -56,15 +62,45 @@ macro_rules! operand {
     }};
 }
 
+/// Declares the load of both operands of a layer.
+macro_rules! operands {
+    ($(#[$doc:meta])* $name:ident, $slice:ty, $codes:ty, $scales:ty, $blocks:ty, $lanes:ty, $flit:ty) => {
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name(
+            ctx: &mut Context,
+            (weights, layer): (&Blocks<$slice, $codes, $scales>, usize),
+        ) -> Operands<$slice, m![{ $blocks }, { $lanes }]> {
+            let scales = operand!(ctx, weights, layer, 0, $blocks, $lanes, $flit);
+            Operands { scales, minima: operand!(ctx, weights, layer, 1, $blocks, $lanes, $flit) }
+        }
+    };
+}
+
+operands! {
+    /// Operands of queries, keys and values.
+    queries_operands, ASlice, QCodes, QScales, m![E / 32], m![D % 4], m![D % 4 # 8]
+}
+operands! {
+    /// Operands of the output of the attention.
+    output_operands, OSlice, OCodes, OScales, m![N / 64], m![X % 8], m![X % 8]
+}
+operands! {
+    /// Operands of gate and up.
+    gate_up_operands, FSlice, GCodes, GScales, m![E / 32], m![G, F % 4], m![G, F % 4]
+}
+operands! {
+    /// Operands of down.
+    down_operands, DSlice, DCodes, DScales, m![F / 32 % 12], m![X % 8], m![X % 8]
+}
+
 /// A pass, up to the sums: of a layer's codes, and of the ones at the place of the first layer.
 macro_rules! sums {
     (
-        $ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $row:expr, axis $axis:ident, $steps:ty, $packet:ty,
-        blocks $blocks:ty, collected ($rest:ty, $flit:ty), lanes $lanes:ty, padded $padded:ty,
-        split ($halves:ty, $narrow:ty) $(, times $factor:expr)?
+        $ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $operands:expr, $row:expr, axis $axis:ident,
+        $steps:ty, $packet:ty, blocks $blocks:ty, collected ($rest:ty, $flit:ty), lanes $lanes:ty, padded $padded:ty,
+        split ($halves:ty, $narrow:ty) $(, $op:ident $factor:expr)?
     ) => {{
-        let scales = operand!($ctx, $weights, $layer, 0, $blocks, $lanes, $padded);
-        let minima = operand!($ctx, $weights, $layer, 1, $blocks, $lanes, $padded);
         let codes = $weights.codes.view();
         let codes = codes.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>($layer);
         let ones = $ones.view();
@@ -78,11 +114,13 @@ macro_rules! sums {
             .vector_init()
             .vector_intra_slice_unzip::<I, m![{ $blocks }, 1 # 2], $blocks>()
             .vector_split::<m![{ $blocks }, { $halves }], $narrow>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales, &minima)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$operands.scales, &$operands.minima)
             .vector_fp_zip(FpBinaryOp::AddF)
-            $(.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), $factor))?
+            $(.vector_fp_binary(sums!(@$op), $factor))?
             .vector_intra_slice_reduce::<$axis, $halves, $narrow>(IntraSliceReduceOpF32::Add)
     }};
+    (@times) => { FpBinaryOp::MulF(FpMulAlu::Mul1) };
+    (@over) => { FpBinaryOp::DivF };
 }
 
 /// Queries, keys and values.
@@ -90,10 +128,11 @@ macro_rules! sums {
 pub fn queries(
     ctx: &mut Context,
     (weights, ones, layer): (&Blocks<ASlice, QCodes, QScales>, &Dm<i4, ASlice, QCodes>, usize),
+    operands: &Operands<ASlice, m![E / 32, D % 4]>,
     x: &Gathered<ASlice>,
 ) -> Dm<f32, ASlice, m![D % 4]> {
     sums!(
-        ctx, (weights, ones, layer), &x.row, axis E, m![E / 8], m![D % 4, E % 8],
+        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 8], m![D % 4, E % 8],
         blocks m![E / 32], collected (m![D / 2 % 2], m![D % 2, E % 8]), lanes m![D % 4], padded m![D % 4 # 8],
         split (m![1 # 2], m![D % 4])
     )
@@ -102,21 +141,21 @@ pub fn queries(
     .commit(AUTO)
 }
 
-/// `before`, and the output of the attention.
+/// The output of the attention. `sums` divide what each head chooses.
 #[track_caller]
 pub fn output(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<XSlice, OCodes, OScales>, &Dm<i4, XSlice, OCodes>, usize),
-    chosen: &Chosen,
-    before: &Vrf<XSlice, m![X % 8]>,
+    (weights, ones, layer): (&Blocks<OSlice, OCodes, OScales>, &Dm<i4, OSlice, OCodes>, usize),
+    operands: &Operands<OSlice, m![N / 64, X % 8]>,
+    (chosen, sums): &(ChosenHalf, OfHeads<m![N / 64]>),
 ) -> Vector {
     sums!(
-        ctx, (weights, ones, layer), chosen, axis N, m![N / 4], m![X % 8, N % 4],
-        blocks m![N / 32], collected (m![X / 4 % 2], m![X % 4, N % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4])
+        ctx, (weights, ones, layer), operands, chosen, axis N, m![N / 64, N / 4 % 8], m![X % 8, N % 4],
+        blocks m![N / 64], collected (m![X / 4 % 2], m![X % 4, N % 4]), lanes m![X % 8], padded m![X % 8],
+        split (m![X / 4 % 2], m![X % 4]), over sums
     )
     .vector_concat::<m![1], m![X % 8]>()
-    .vector_clip(ClipBinaryOpF32::Add, before)
+    .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)
     .vector_final()
     .commit(AUTO)
 }
@@ -126,11 +165,12 @@ pub fn output(
 pub fn hidden(
     ctx: &mut Context,
     (weights, ones, layer): (&Blocks<FSlice, GCodes, GScales>, &Dm<i4, FSlice, GCodes>, usize),
+    operands: &Operands<FSlice, m![E / 32, G, F % 4]>,
     x: &Gathered<FSlice>,
     norm: &Norm,
 ) -> Hidden {
     let sums: Dm<f32, FSlice, m![G, F % 4]> = sums!(
-        ctx, (weights, ones, layer), &x.row, axis E, m![E / 4], m![G, F % 4, E % 4],
+        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![G, F % 4, E % 4],
         blocks m![E / 32], collected (m![G], m![F % 4, E % 4]), lanes m![G, F % 4], padded m![G, F % 4],
         split (m![G], m![F % 4])
     )
@@ -160,16 +200,18 @@ pub fn hidden(
 #[track_caller]
 pub fn down(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<XSlice, DCodes, DScales>, &Dm<i4, XSlice, DCodes>, usize),
-    hidden: &HiddenRow,
+    (weights, ones, layer): (&Blocks<DSlice, DCodes, DScales>, &Dm<i4, DSlice, DCodes>, usize),
+    operands: &Operands<DSlice, m![F / 32 % 12, X % 8]>,
+    hidden: &HiddenHalf,
     norm: &Norm,
 ) -> Vector {
     sums!(
-        ctx, (weights, ones, layer), hidden, axis F, m![F / 4], m![X % 8, F % 4],
-        blocks m![F / 32], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
+        ctx, (weights, ones, layer), operands, hidden, axis F, m![F / 4 % 96], m![X % 8, F % 4],
+        blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
         split (m![X / 4 % 2], m![X % 4]), times &norm.reciprocal
     )
     .vector_concat::<m![1], m![X % 8]>()
+    .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)
     .vector_final()
     .commit(AUTO)
 }
