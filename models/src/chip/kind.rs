@@ -2,7 +2,7 @@
 //!
 //! Everything else of a token is the same for all kinds: see [`token`](super::token).
 
-use super::attention::{SlotsOfLayer, Tables};
+use super::attention::{Seen, Tables};
 use super::layout::*;
 use super::vector::Vector;
 use super::vocabulary::Logits;
@@ -63,7 +63,7 @@ pub trait Kind: Sized {
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::Output, usize),
-        slots: &SlotsOfLayer<'_, Of>,
+        seen: &Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XSlice, m![X % 8]>,
     ) -> Self::Middle;

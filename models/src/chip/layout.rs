@@ -43,9 +43,9 @@ axes![
     G = 2,
     // All 256 slices, where each gets the same.
     Y = 256,
-    // Positions of a page of the cache, a slice each; the token itself and pages; positions that have rotary factors.
+    // Positions of a page of the cache, a slice each; pages; positions that have rotary factors.
     S = 256,
-    W = 9,
+    W = 8,
     R = 2048,
     // Two tensors that a pass reads in turns.
     I = 2,
@@ -90,14 +90,14 @@ pub type Hbm<S, Element> = HbmTensor<S, m![1], Element>;
 pub trait Reach {
     /// Number of pages.
     const PAGES: usize;
-    /// The token itself, and the pages.
-    type Slots: M;
+    /// The pages.
+    type Held: M;
     /// One of them, as a tile.
-    type Slot: M;
-    /// The first ones of all slots.
+    type Page: M;
+    /// The first ones of all pages.
     type First: M;
 
-    /// The tile of the first slots.
+    /// The tile of the first pages.
     fn first<'l>(
         all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
     ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]>;
@@ -107,23 +107,23 @@ pub trait Reach {
 pub struct Pages<const PAGES: usize>;
 
 macro_rules! reach {
-    ($($pages:literal $slots:literal),*) => {
+    ($($pages:literal),*) => {
         $(
             impl Reach for Pages<$pages> {
                 const PAGES: usize = $pages;
-                type Slots = m![W = $slots];
-                type Slot = m![1 # $slots];
-                type First = m![W = $slots # 9];
+                type Held = m![W = $pages];
+                type Page = m![1 # $pages];
+                type First = m![W = $pages # 8];
 
                 #[track_caller]
                 fn first<'l>(
                     all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
                 ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]> {
-                    all.tile::<m![W], $slots, m![{ Self::First }, 1 # 2]>(0)
+                    all.tile::<m![W], $pages, m![{ Self::First }, 1 # 2]>(0)
                 }
             }
         )*
     };
 }
 
-reach!(1 2, 2 3, 4 5, 8 9);
+reach!(1, 2, 4, 8);

@@ -110,11 +110,7 @@ fn rotary() -> Vec<f32> {
 
 /// Numbers of positions: see [`Positions`](super::attention::Positions).
 fn positions() -> Vec<f32> {
-    tensor([256, 9, 2], |[slice, slot, _]| match (slot, slice) {
-        (0, 0) => -1.0,
-        (0, _) => 1e6,
-        _ => (256 * (slot - 1) + slice) as f32,
-    })
+    tensor([256, 8, 2], |[slice, page, _]| (256 * page + slice) as f32)
 }
 
 /// Uploads rounded weights.

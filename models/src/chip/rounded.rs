@@ -1,6 +1,6 @@
 //! Weights that are rounded to bf16, with the factors of the norms in front of them.
 
-use super::attention::{self, OInDm, OWeights, QInDm, QWeights, SlotsOfLayer, Tables};
+use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
 use super::kind::Kind;
 use super::layout::*;
@@ -109,11 +109,11 @@ impl Kind for Rounded {
         ctx: &mut Context,
         (): &(),
         (weights, number): (&OInDm, usize),
-        slots: &SlotsOfLayer<'_, Of>,
+        seen: &Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XSlice, m![X % 8]>,
     ) -> Vector {
-        let chosen = attention::chosen::<Of>(ctx, slots, tables, TrfAddress::SecondHalf);
+        let chosen = attention::chosen::<Of>(ctx, seen, tables, TrfAddress::SecondHalf);
         attention::output(ctx, (weights, number % 2), &chosen, &before)
     }
 
@@ -144,5 +144,6 @@ impl Kind for Rounded {
 fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
     let halves = vector::split(ctx, x);
     let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    (row, vector::norm(ctx, x))
+    let mean = vector::mean(ctx, x, None);
+    (row, vector::norm(ctx, &mean))
 }

@@ -1,6 +1,6 @@
 //! The kernel: one token through all layers.
 
-use super::attention::{self, Kept, Page, Positions, Rotary, Slots, Tables};
+use super::attention::{self, Kept, Page, Positions, Rotary, Seen, Slots, Tables};
 use super::kind::Kind;
 use super::layout::*;
 use super::vector::{self, Vector};
@@ -47,18 +47,18 @@ fn load_attention<Weights: Kind, Of: Reach>(
 fn layer<Weights: Kind, Of: Reach>(
     ctx: &mut Context,
     common: &Weights::Common,
-    (own, rest): (&mut AttentionInDm<Weights, Of>, &Weights::FeedForward),
+    (own, rest): (&AttentionInDm<Weights, Of>, &Weights::FeedForward),
     number: usize,
     (tables, kept): (&mut Tables<Of>, &mut Kept),
     x: &Vector,
 ) -> Vector {
     let queries = Weights::queries(ctx, common, (&own.q, number), x, tables);
     let before = vector::operand(ctx, x);
-    attention::share::<Of>(ctx, &queries, (&mut own.slots, number % 2));
-    let slots = attention::of_layer::<Of>(&own.slots, number % 2);
-    let x = Weights::attention(ctx, common, (&own.o, number), &slots, tables, before);
+    let token = attention::share(ctx, &queries);
+    let seen = Seen::new(&token, &own.slots, number % 2);
+    let x = Weights::attention(ctx, common, (&own.o, number), &seen, tables, before);
     let x = Weights::feed_forward(ctx, common, (rest, number), x);
-    attention::keep::<Of>(ctx, &slots, number, kept);
+    attention::keep(ctx, &token, number, kept);
     x
 }
 
@@ -124,7 +124,7 @@ fn token<Weights: Kind, Of: Reach>(
             }
         }
         let rest = rest.as_ref().expect("it was loaded");
-        x = layer::<Weights, Of>(ctx, &common, (&mut own, rest), number, (&mut tables, &mut kept), &x);
+        x = layer::<Weights, Of>(ctx, &common, (&own, rest), number, (&mut tables, &mut kept), &x);
         if let Some(next) = next {
             own = next;
         }

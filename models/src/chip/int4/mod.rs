@@ -11,11 +11,11 @@ pub mod prepare;
 pub mod product;
 pub mod vocabulary;
 
-use super::attention::{self, SlotsOfLayer, Tables};
+use super::attention::{self, Seen, Tables};
 use super::feed_forward;
 use super::kind::Kind;
 use super::layout::*;
-use super::vector::{self, Gathered, Norm, Vector};
+use super::vector::{self, Gathered, Mean, Vector};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
@@ -163,7 +163,8 @@ impl Kind for Quantised {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let (row, norm) = input(ctx, x, None, &factors);
+        let (row, mean) = input(ctx, x, None, &factors);
+        let norm = vector::norm(ctx, &mean);
         let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
         attention::turned(ctx, sums, &norm, tables)
     }
@@ -173,11 +174,11 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Output, usize),
-        slots: &SlotsOfLayer<'_, Of>,
+        seen: &Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XSlice, m![X % 8]>,
     ) -> Middle {
-        let chosen = attention::chosen_halves::<Of>(ctx, slots, tables, TrfAddress::SecondHalf);
+        let chosen = attention::chosen_halves::<Of>(ctx, seen, tables, TrfAddress::SecondHalf);
         let operands = product::output_operands(ctx, (weights, number % 2));
         Middle { change: product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen), before }
     }
@@ -192,10 +193,10 @@ impl Kind for Quantised {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
-        let (row, norm) = input(ctx, &change, Some(&before), &factors);
         let down_operands = product::down_operands(ctx, (down, layer));
+        let (row, mean) = input(ctx, &change, Some(&before), &factors);
         let changed = vector::operand(ctx, &change);
-        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
+        let (hidden, norm) = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &mean);
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
         feed_forward::both_and(ctx, &part, &before, Some(&changed))
@@ -204,7 +205,8 @@ impl Kind for Quantised {
     #[track_caller]
     fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Vector) -> Logits {
         let factors = common.factors(ctx, Behind::LastLayer);
-        let (row, norm) = input(ctx, x, None, &factors);
+        let (row, mean) = input(ctx, x, None, &factors);
+        let norm = vector::norm(ctx, &mean);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }
@@ -226,29 +228,29 @@ impl Common {
     fn factors(&self, ctx: &mut Context, behind: Behind) -> Vrf<XSlice, m![X % 8]> {
         let norms = self.norms.view();
         macro_rules! operand {
-            ($factors:expr) => {
+            ($factors:expr, $address:expr) => {
                 (ctx.sub.begin($factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
-                    .to_vrf(AUTO)
+                    .to_vrf($address)
             };
         }
         let (layer, which) = match behind {
             Behind::Attention(layer) => (layer, 0),
             Behind::FeedForward(layer) => (layer, 1),
-            Behind::LastLayer => return operand!(self.last_norm.view()),
+            Behind::LastLayer => return operand!(self.last_norm.view(), 0),
         };
         let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
-        operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which))
+        operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which), 32 * which as u64)
     }
 }
 
-/// The vector, times the factors of a norm, in the register file of all slices, and its norm.
+/// The vector, times the factors of a norm, in the register file of all slices, and its mean of squares.
 #[track_caller]
 fn input<Slice: M>(
     ctx: &mut Context,
     x: &Vector,
     before: Option<&Vrf<XSlice, m![X % 8]>>,
     factors: &Vrf<XSlice, m![X % 8]>,
-) -> (Gathered<Slice>, Norm) {
+) -> (Gathered<Slice>, Mean) {
     let stream = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
@@ -268,5 +270,5 @@ fn input<Slice: M>(
     };
     let halves = vector::split(ctx, &scaled);
     let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    (row, vector::norm_of_sum(ctx, x, before))
+    (row, vector::mean(ctx, x, before))
 }

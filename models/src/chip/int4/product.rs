@@ -11,7 +11,7 @@
 use super::super::attention::{ChosenHalf, OfHeads};
 use super::super::feed_forward::{Hidden, HiddenHalf};
 use super::super::layout::*;
-use super::super::vector::{Gathered, Norm, Vector};
+use super::super::vector::{self, Gathered, Mean, Norm, Vector};
 use furiosa_visa_std::prelude::*;
 
 /// Codes of queries, keys and values of two layers.
@@ -52,46 +52,48 @@ pub struct Operands<Slice: M, Element: M> {
 
 /// Scales, 0, or minima, 1, of a layer, as an operand.
 macro_rules! operand {
-    ($ctx:ident, $weights:ident, $layer:ident, $which:literal, $blocks:ty, $lanes:ty, $flit:ty) => {{
+    ($ctx:ident, $weights:ident, $layer:ident, $which:literal, $blocks:ty, $lanes:ty, $flit:ty, $address:expr) => {{
         let scales = $weights.scales.view();
         let scales = scales.tile::<m![L % 2], 1, m![1 # 2, I, { $blocks }, { $lanes }]>($layer);
         let scales = scales.tile::<m![I], 1, m![1 # 2, 1 # 2, { $blocks }, { $lanes }]>($which);
         ($ctx.sub.begin(scales).fetch::<f32, $blocks, $lanes>())
             .collect::<$blocks, $flit>()
-            .to_vrf::<m![{ $blocks }, { $lanes }]>(AUTO)
+            .to_vrf::<m![{ $blocks }, { $lanes }]>($address)
     }};
 }
 
-/// Declares the load of both operands of a layer.
+/// Declares the load of both operands of a layer. They have addresses of their own, so that no load has to wait until another
+/// operand is used.
 macro_rules! operands {
-    ($(#[$doc:meta])* $name:ident, $slice:ty, $codes:ty, $scales:ty, $blocks:ty, $lanes:ty, $flit:ty) => {
+    ($(#[$doc:meta])* $name:ident, $slice:ty, $codes:ty, $scales:ty, $blocks:ty, $lanes:ty, $flit:ty, $address:expr) => {
         $(#[$doc])*
         #[track_caller]
         pub fn $name(
             ctx: &mut Context,
             (weights, layer): (&Blocks<$slice, $codes, $scales>, usize),
         ) -> Operands<$slice, m![{ $blocks }, { $lanes }]> {
-            let scales = operand!(ctx, weights, layer, 0, $blocks, $lanes, $flit);
-            Operands { scales, minima: operand!(ctx, weights, layer, 1, $blocks, $lanes, $flit) }
+            let behind = $address + (<m![{ $blocks }, { $lanes }]>::SIZE * size_of::<f32>()) as u64;
+            let scales = operand!(ctx, weights, layer, 0, $blocks, $lanes, $flit, $address);
+            Operands { scales, minima: operand!(ctx, weights, layer, 1, $blocks, $lanes, $flit, behind) }
         }
     };
 }
 
 operands! {
     /// Operands of queries, keys and values.
-    queries_operands, ASlice, QCodes, QScales, m![E / 32], m![D % 4], m![D % 4 # 8]
+    queries_operands, ASlice, QCodes, QScales, m![E / 32], m![D % 4], m![D % 4 # 8], 64
 }
 operands! {
     /// Operands of the output of the attention.
-    output_operands, OSlice, OCodes, OScales, m![N / 64], m![X % 8], m![X % 8]
+    output_operands, OSlice, OCodes, OScales, m![N / 64], m![X % 8], m![X % 8], 640
 }
 operands! {
     /// Operands of gate and up.
-    gate_up_operands, FSlice, GCodes, GScales, m![E / 32], m![G, F % 4], m![G, F % 4]
+    gate_up_operands, FSlice, GCodes, GScales, m![E / 32], m![G, F % 4], m![G, F % 4], 1216
 }
 operands! {
     /// Operands of down.
-    down_operands, DSlice, DCodes, DScales, m![F / 32 % 12], m![X % 8], m![X % 8]
+    down_operands, DSlice, DCodes, DScales, m![F / 32 % 12], m![X % 8], m![X % 8], 2368
 }
 
 /// A pass, up to the sums: of a layer's codes, and of the ones at the place of the first layer.
@@ -167,8 +169,8 @@ pub fn hidden(
     (weights, ones, layer): (&Blocks<FSlice, GCodes, GScales>, &Dm<i4, FSlice, GCodes>, usize),
     operands: &Operands<FSlice, m![E / 32, G, F % 4]>,
     x: &Gathered<FSlice>,
-    norm: &Norm,
-) -> Hidden {
+    mean: &Mean,
+) -> (Hidden, Norm) {
     let sums: Dm<f32, FSlice, m![G, F % 4]> = sums!(
         ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![G, F % 4, E % 4],
         blocks m![E / 32], collected (m![G], m![F % 4, E % 4]), lanes m![G, F % 4], padded m![G, F % 4],
@@ -181,19 +183,22 @@ pub fn hidden(
     let up = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(1);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>()).to_vrf(AUTO);
+    // While `up` is loaded.
+    let norm = vector::norm(ctx, mean);
     let gate = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(0);
-    (ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
+    let hidden = (ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![F % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm)
         .vector_stash()
         .vector_fp_unary(FpUnaryOp::Sigmoid)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Fma), &up)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
-        .commit(AUTO)
+        .commit(AUTO);
+    (hidden, norm)
 }
 
 /// What the hidden elements of each cluster add to the vector, with the norm that they lack.
@@ -208,7 +213,7 @@ pub fn down(
     sums!(
         ctx, (weights, ones, layer), operands, hidden, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4]), times &norm.reciprocal
+        split (m![X / 4 % 2], m![X % 4]), times norm
     )
     .vector_concat::<m![1], m![X % 8]>()
     .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)
