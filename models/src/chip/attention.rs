@@ -123,7 +123,7 @@ pub fn turned<Of: Reach>(
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![U, P]>()
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), rotary)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
         .vector_intra_slice_reduce::<T, m![1], m![U, P]>(IntraSliceReduceOpF32::Add)
         .vector_pad_way8::<m![[U, P] # 8]>()
         .vector_final()
@@ -306,7 +306,7 @@ macro_rules! weighted {
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$shares.shares)
             .vector_fp_binary(FpBinaryOp::AddF, &$value)
             .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-            $(.vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), $sum))?
+            $(.vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &$sum))?
             .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
             .vector_inter_slice_reduce::<$slice, $steps>(InterSliceReduceOpF32::Add)
             .vector_final()
@@ -348,7 +348,7 @@ pub fn chosen<Of: Reach>(
     let (scores, value) = scores::<Of>(ctx, seen, mask);
     let shares = shares::<Of, m![K, J = 3]>(ctx, &scores);
     let chosen: Dm<f32, XSlice, m![K, J = 3, D / 8, D % 8]> =
-        weighted!(ctx, seen, shares, value, XSlice, m![K, J = 3, D / 8], over & shares.sum);
+        weighted!(ctx, seen, shares, value, XSlice, m![K, J = 3, D / 8], over shares.sum);
     row(ctx, &chosen.relabel(), half)
 }
 

@@ -58,8 +58,14 @@ pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathe
 
 /// The mean of a vector's squares, in every slice.
 pub type Mean = Dm<f32, m![Y], m![1 # 2]>;
-/// The reciprocal of a vector's norm, `1 / √(mean of x² + ε)`, in every slice.
-pub type Norm = Vrf<m![Y], m![1]>;
+/// The reciprocal of a vector's norm, in every slice.
+///
+/// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
+pub struct Norm {
+    /// `1 / √(mean of x² + ε)`.
+    pub reciprocal: Vrf<m![Y], m![1]>,
+    _loaded: Dm<f32, m![Y], m![1 # 2]>,
+}
 
 /// The mean of squares of `x`, or of `x + before`.
 #[track_caller]
@@ -89,7 +95,7 @@ pub fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]
 /// The reciprocal of the norm.
 #[track_caller]
 pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
-    (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
+    let loaded: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
@@ -99,7 +105,9 @@ pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
         .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), 1.0)
         .vector_pad_way8::<m![1 # 8]>()
         .vector_final()
-        .to_vrf(AUTO)
+        .commit(AUTO);
+    let stream = ctx.sub.begin(loaded.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
+    Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
 }
 
 /// `x` as an operand, to be added to what a part of the layer makes of it.

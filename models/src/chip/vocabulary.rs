@@ -82,7 +82,7 @@ macro_rules! blocks {
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_trim_way4::<m![V % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), $norm)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$norm.reciprocal)
             .vector_pad_way8::<m![V % 4 # 8]>()
             .vector_final()
             .commit_view(logits);

@@ -15,7 +15,7 @@ use super::attention::{self, Seen, Tables};
 use super::feed_forward;
 use super::kind::Kind;
 use super::layout::*;
-use super::vector::{self, Gathered, Mean, Vector};
+use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
@@ -49,7 +49,7 @@ pub struct Quantised {
     /// Of the logits.
     pub vocabulary: Vocabulary,
     /// Factors of the norms in front of attention and gate of each layer.
-    pub norms: Hbm<f32, m![L, I, X]>,
+    pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
     /// Factors of the last norm.
     pub last_norm: Hbm<f32, m![X]>,
 }
@@ -163,8 +163,7 @@ impl Kind for Quantised {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let (row, mean) = input(ctx, x, None, &factors);
-        let norm = vector::norm(ctx, &mean);
+        let (row, norm) = input(ctx, x, None, &factors);
         let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
         attention::turned(ctx, sums, &norm, tables)
     }
@@ -194,9 +193,9 @@ impl Kind for Quantised {
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
         let down_operands = product::down_operands(ctx, (down, layer));
-        let (row, mean) = input(ctx, &change, Some(&before), &factors);
+        let (row, norm) = input(ctx, &change, Some(&before), &factors);
         let changed = vector::operand(ctx, &change);
-        let (hidden, norm) = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &mean);
+        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
         feed_forward::both_and(ctx, &part, &before, Some(&changed))
@@ -205,8 +204,7 @@ impl Kind for Quantised {
     #[track_caller]
     fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Vector) -> Logits {
         let factors = common.factors(ctx, Behind::LastLayer);
-        let (row, mean) = input(ctx, x, None, &factors);
-        let norm = vector::norm(ctx, &mean);
+        let (row, norm) = input(ctx, x, None, &factors);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }
@@ -243,14 +241,14 @@ impl Common {
     }
 }
 
-/// The vector, times the factors of a norm, in the register file of all slices, and its mean of squares.
+/// The vector, times the factors of a norm, in the register file of all slices, and its norm.
 #[track_caller]
 fn input<Slice: M>(
     ctx: &mut Context,
     x: &Vector,
     before: Option<&Vrf<XSlice, m![X % 8]>>,
     factors: &Vrf<XSlice, m![X % 8]>,
-) -> (Gathered<Slice>, Mean) {
+) -> (Gathered<Slice>, Norm) {
     let stream = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
@@ -270,5 +268,6 @@ fn input<Slice: M>(
     };
     let halves = vector::split(ctx, &scaled);
     let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    (row, vector::mean(ctx, x, before))
+    let mean = vector::mean(ctx, x, before);
+    (row, vector::norm(ctx, &mean))
 }

@@ -177,10 +177,12 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
     let scales = HostTensor::<f16, m![C, V / 8, E / 32, V % 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
     let vocabulary = Vocabulary { codes, scales };
-    let norms = tensor([LAYERS, 2, HIDDEN], |[layer, which, x]| {
-        weights.layers.get(layer).map_or(0.0, |layer| [&layer.attn_norm, &layer.ffn_norm][which][x])
+    let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
+        let factors = |layer: &Layer| [&layer.attn_norm, &layer.ffn_norm][which][8 * x + x0];
+        weights.layers.get(layer).map_or(0.0, factors)
     });
-    let norms = HostTensor::<f32, m![L, I, X]>::from_slice(&norms).to_hbm(dma, AUTO).await;
+    let norms =
+        HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
     let last_norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
     Ok(Quantised { embedding, pairs, vocabulary, norms, last_norm })
 }

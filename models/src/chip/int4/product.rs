@@ -11,7 +11,7 @@
 use super::super::attention::{ChosenHalf, OfHeads};
 use super::super::feed_forward::{Hidden, HiddenHalf};
 use super::super::layout::*;
-use super::super::vector::{self, Gathered, Mean, Norm, Vector};
+use super::super::vector::{Gathered, Norm, Vector};
 use furiosa_visa_std::prelude::*;
 
 /// Codes of queries, keys and values of two layers.
@@ -169,8 +169,8 @@ pub fn hidden(
     (weights, ones, layer): (&Blocks<FSlice, GCodes, GScales>, &Dm<i4, FSlice, GCodes>, usize),
     operands: &Operands<FSlice, m![E / 32, G, F % 4]>,
     x: &Gathered<FSlice>,
-    mean: &Mean,
-) -> (Hidden, Norm) {
+    norm: &Norm,
+) -> Hidden {
     let sums: Dm<f32, FSlice, m![G, F % 4]> = sums!(
         ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![G, F % 4, E % 4],
         blocks m![E / 32], collected (m![G], m![F % 4, E % 4]), lanes m![G, F % 4], padded m![G, F % 4],
@@ -183,22 +183,19 @@ pub fn hidden(
     let up = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(1);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>()).to_vrf(AUTO);
-    // While `up` is loaded.
-    let norm = vector::norm(ctx, mean);
     let gate = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(0);
-    let hidden = (ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
+    (ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_trim_way4::<m![F % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
         .vector_stash()
         .vector_fp_unary(FpUnaryOp::Sigmoid)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Fma), &up)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
-        .commit(AUTO);
-    (hidden, norm)
+        .commit(AUTO)
 }
 
 /// What the hidden elements of each cluster add to the vector, with the norm that they lack.
@@ -213,7 +210,7 @@ pub fn down(
     sums!(
         ctx, (weights, ones, layer), operands, hidden, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4]), times norm
+        split (m![X / 4 % 2], m![X % 4]), times &norm.reciprocal
     )
     .vector_concat::<m![1], m![X % 8]>()
     .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)

@@ -92,6 +92,8 @@ pub fn logits(ctx: &mut Context, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm)
     let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
     let scales = rows.scales.as_ref().expect("they were brought");
     let mut logits = Logits::new(ctx);
+    // At the place of the last part's scales, the next ones would have to wait until they are used.
+    let mut last = None;
     for part in 0..3 {
         type Time = m![V / 8 % 4];
         let scales = scales.view();
@@ -113,11 +115,12 @@ pub fn logits(ctx: &mut Context, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm)
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), norm)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
             .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
             .vector_concat::<Time, m![V % 8]>()
             .vector_final()
             .commit_view(logits);
+        last.replace(scales);
     }
     logits
 }
