@@ -186,3 +186,46 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let last_norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
     Ok(Quantised { embedding, pairs, vocabulary, norms, last_norm })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T>(result: Result<T, Refusal>) -> String {
+        result.err().map_or_else(|| "accepted".into(), |refusal| refusal.0)
+    }
+
+    #[test]
+    fn matrices_of_other_blocks_are_refused_by_name() {
+        let mut weights = Weights::synthetic(2, 3);
+        assert!(matrices(&weights.layers).is_ok() && rows(&weights).is_ok());
+        let rows_of_four_bits = weights.layers[0].q.storage.clone();
+        let Storage::Q8_0(eight) = &weights.embedding.storage else { panic!("the embedding has 8 bits") };
+        weights.layers[1].up.storage = Storage::Q8_0(eight[..GATE * HIDDEN / BLOCK].to_vec());
+        let found = message(matrices(&weights.layers));
+        let expected =
+            "--weights: `int4` is given, but `blk.1.ffn_up.weight` is not of Q4_1; leave `--weights` out";
+        assert!(found.starts_with(expected), "{found}");
+        weights.embedding.storage = rows_of_four_bits;
+        let found = message(rows(&weights));
+        assert!(found.contains("`token_embd.weight` is not of Q8_0"), "{found}");
+    }
+
+    /// Each weight of a matrix is found where its block says.
+    #[test]
+    fn codes_scales_and_minima_are_those_of_the_values() {
+        let weights = Weights::synthetic(1, 4);
+        let layer = &weights.layers[0];
+        let all = matrices(&weights.layers).unwrap_or_else(|refusal| panic!("{}", refusal.0));
+        for (number, matrix) in [(0, &layer.q), (6, &layer.down)] {
+            let codes = &all[0].0[number];
+            let row = matrix.row(7);
+            for (column, value) in row.into_iter().enumerate() {
+                // Codes above 7 are negative as 4 bits with a sign; the table reads their bits.
+                let code = codes.code(7, column).to_i32().rem_euclid(16) as f32;
+                let [scale, minimum] = [0, 1].map(|which| codes.scale(which, 7, column / BLOCK).to_f32());
+                assert_eq!(scale * code + minimum, value, "matrix {number}, column {column}");
+            }
+        }
+    }
+}
