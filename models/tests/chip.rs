@@ -14,8 +14,9 @@ const TOKENS: [u32; 3] = [5, 49_151, 300];
 /// reference's are not. Measured: 0.023 to 0.027 with seed 7.
 const ROUNDED: f32 = 0.05;
 
-/// The same with weights as they are. What is left is the rounding of f32 and of two bf16. Measured: see the test.
-const EXACT: f32 = 0.001;
+/// The same with weights as they are. What is left is the rounding of f32 and of two bf16. Measured: 0.000 05 to 0.000 08 with
+/// seed 7.
+const EXACT: f32 = 0.000_2;
 
 /// Cycles of a choice: those of all its launches.
 fn cycles(chip: &impl Model) -> u64 {

@@ -141,7 +141,7 @@ pub fn both_and(
         .fetch::<f32, m![I], m![X % 8]>()
         .collect::<m![I], m![X % 8]>()
         .vector_init()
-        .vector_intra_slice_branch(BranchMode::AxisToggle { axis: I::NAME })
+        .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_split::<m![I, X / 4 % 2], m![X % 4]>();
     macro_rules! sum {
         ($parts:expr) => {
@@ -155,6 +155,9 @@ pub fn both_and(
     }
     match change {
         None => sum!(parts),
-        Some(change) => sum!(parts.vector_fp_binary(FpBinaryOp::AddF, (change, GroupId::Zero))),
+        // Half of it to each part: the clusters add their parts in two orders, and have the same sum.
+        Some(change) => {
+            sum!(parts.vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode120, (change, 0.5)))
+        }
     }
 }
