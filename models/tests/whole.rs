@@ -7,6 +7,7 @@
 //! Expected texts and scores were computed once with numpy from the same file, by a program that has nothing in common with this
 //! one.
 
+use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
 use furiosa_visa_models::generate::{Sampler, Text, log_probability};
 use furiosa_visa_models::gguf::Gguf;
@@ -98,19 +99,34 @@ fn scores_are_those_of_numpy() {
     }
 }
 
-#[test]
-fn the_chip_continues_as_numpy_and_scores_as_the_host() {
-    let Some((weights, tokenizer)) = file() else { return };
-    let mut chip = ChipModel::new(&weights, false);
+/// Compares a chip's continuations with numpy's, and its scores with the host's: the mean and the greatest difference.
+fn continues_and_scores<Stored: Kind>(
+    mut chip: ChipModel<Stored>,
+    file: &(Weights, Tokenizer),
+    most: (f64, f64),
+) {
+    let (weights, tokenizer) = file;
     for (prompt, expected) in CONTINUATIONS {
-        assert_eq!(continued(&mut chip, &tokenizer, prompt), expected, "{prompt}");
+        assert_eq!(continued(&mut chip, tokenizer, prompt), expected, "{prompt}");
     }
     chip.clear();
     let tokens = tokenizer.encode(SCORED).unwrap();
     let found = scores(&mut chip, &tokens);
-    let (mean, most) = apart(&found, &scores(&mut Reference::new(&weights), &tokens));
-    assert!(mean <= 0.05 && most <= 0.5, "{mean} in the mean, {most} at most");
+    let apart = apart(&found, &scores(&mut Reference::new(weights), &tokens));
+    assert!(apart.0 <= most.0 && apart.1 <= most.1, "{apart:?} in the mean and at most");
     assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+}
+
+#[test]
+fn the_chip_continues_as_numpy_and_scores_as_the_host() {
+    let Some(file) = file() else { return };
+    continues_and_scores(ChipModel::new(&file.0, false), &file, (0.05, 0.5));
+}
+
+#[test]
+fn weights_of_4_bits_continue_as_numpy_and_score_as_the_host() {
+    let Some(file) = file() else { return };
+    continues_and_scores(ChipModel::quantised(&file.0, false).unwrap(), &file, (0.001, 0.01));
 }
 
 /// Texts longer than a page of the cache, and than two: other kernels read them.
@@ -120,10 +136,13 @@ fn the_chip_reads_all_pages() {
     weights.layers.truncate(1);
     let tokens = tokenizer.encode(&SCORED.repeat(3)).unwrap();
     assert!(tokens.len() > 520);
-    let found = scores(&mut ChipModel::new(&weights, false), &tokens[..520]);
     let expected = scores(&mut Reference::new(&weights), &tokens[..520]);
+    let rounded = scores(&mut ChipModel::new(&weights, false), &tokens[..520]);
+    let exact = scores(&mut ChipModel::quantised(&weights, false).unwrap(), &tokens[..520]);
     for part in [0..250, 250..262, 262..506, 506..519] {
-        let (mean, most) = apart(&found[part.clone()], &expected[part.clone()]);
-        assert!(mean <= 0.05 && most <= 0.5, "{part:?}: {mean} in the mean, {most} at most");
+        for (found, most) in [(&rounded, (0.05, 0.5)), (&exact, (0.001, 0.01))] {
+            let apart = apart(&found[part.clone()], &expected[part.clone()]);
+            assert!(apart.0 <= most.0 && apart.1 <= most.1, "{part:?}: {apart:?} in the mean and at most");
+        }
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! A slice has the keys and values of one position of each page. So scores need no exchange, and what they choose is a
 //! sum over slices. Scores are taken relative to that of the token itself, which every slice knows: no maximum has to be
-//! found, and a greater score would have to be greater by 80 to be cut.
+//! found, and a greater score would have to be greater by 70 to be cut.
+//!
+//! The token's own share is 1 in this way, and its value is added without a product: every slot of every slice adds it once, and
+//! all other shares are that many times as large.
 
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves};
@@ -22,22 +25,32 @@ pub type OInDm = Dm<bf16, XSlice, m![L % 2, N / 4, X % 8, N % 4]>;
 pub type Rotary = Hbm<f32, m![R, J, K, O, T, U, P]>;
 /// Rotary factors of the token.
 pub type RotaryOfToken = Vrf<RSlice, m![T, U, P]>;
-/// Keys and values of two layers, of positions, a slice each: of the token itself, and of pages. Beside the token's lie its
-/// queries.
-pub type Slots<Of> = Dm<f32, m![S], m![L % 2, { <Of as Reach>::Slots }, [J, K] # 16, D]>;
+/// Queries, keys and values of the token, in every slice.
+pub type Own = Dm<f32, m![S], m![[J, K] # 16, D]>;
+/// Keys and values of two layers, of the positions of pages, a slice each.
+pub type Slots<Of> = Dm<f32, m![S], m![L % 2, { <Of as Reach>::Held }, J = 2, K, D]>;
 /// Those of a layer.
-pub type SlotsOfLayer<'l, Of> =
-    DmTensorView<'l, f32, m![1], Cluster, m![S], m![1 # 2, { <Of as Reach>::Slots }, [J, K] # 16, D]>;
+type SlotsOfLayer<'l, Of> =
+    DmTensorView<'l, f32, m![1], Cluster, m![S], m![1 # 2, { <Of as Reach>::Held }, J = 2, K, D]>;
 
-/// The slots of a layer: 0 or 1 of the two.
-pub fn of_layer<Of: Reach>(slots: &Slots<Of>, layer: usize) -> SlotsOfLayer<'_, Of> {
-    slots.view().tile::<m![L % 2], 1, m![1 # 2, { Of::Slots }, [J, K] # 16, D]>(layer)
+/// What a token attends to in a layer.
+pub struct Seen<'l, Of: Reach> {
+    own: &'l Own,
+    held: SlotsOfLayer<'l, Of>,
+}
+
+impl<'l, Of: Reach> Seen<'l, Of> {
+    /// The token itself, and the slots of a layer: 0 or 1 of the two.
+    pub fn new(own: &'l Own, slots: &'l Slots<Of>, layer: usize) -> Self {
+        let held = slots.view();
+        Self { own, held: held.tile::<m![L % 2], 1, m![1 # 2, { Of::Held }, J = 2, K, D]>(layer) }
+    }
 }
 /// Keys and values of all layers, of a page of positions.
 pub type Page = Hbm<f32, m![L, S, J = 2, K, D]>;
 
 /// The greatest score, relative to that of the token itself.
-const GREATEST: f32 = 80.0;
+const GREATEST: f32 = 70.0;
 
 /// Rotary factors of the token and the numbers of positions, and the operands that they become: when the first layer asks
 /// for them, so that nothing waits for these before.
@@ -76,24 +89,31 @@ impl<Of: Reach> Tables<Of> {
     }
 }
 
-/// Queries, keys and values of the token, with rotary pairs turned.
+/// Products of the vector with weights of queries, keys and values.
 #[track_caller]
-pub fn queries<Of: Reach>(
+pub fn queries(
     ctx: &mut Context,
     (weights, layer): (&QInDm, usize),
     x: &Gathered<ASlice>,
+) -> Dm<f32, ASlice, m![D % 4]> {
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, E / 8, D % 4, E % 8]>(layer);
+    (ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
+        .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
+        .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(&x.row)
+        .contract::<m![D % 4]>()
+        .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
+        .commit(AUTO)
+}
+
+/// Queries, keys and values over the norm of the vector, with rotary pairs turned.
+#[track_caller]
+pub fn turned<Of: Reach>(
+    ctx: &mut Context,
+    sums: Dm<f32, ASlice, m![D % 4]>,
     norm: &Norm,
     tables: &mut Tables<Of>,
 ) -> Dm<f32, QSlice, m![D % 4]> {
-    let weights = weights.view();
-    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, E / 8, D % 4, E % 8]>(layer);
-    let sums: Dm<f32, ASlice, m![D % 4]> =
-        (ctx.main.begin(weights).fetch::<bf16, m![E / 8], m![D % 4, E % 8]>())
-            .collect::<m![E / 8, D / 2 % 2], m![D % 2, E % 8]>()
-            .align::<m![E / 8, H], m![D % 4, E % 8], _, _>(&x.row)
-            .contract::<m![D % 4]>()
-            .accumulate::<m![1], m![D % 4 # 8]>(AccumulationKind::Sequential)
-            .commit(AUTO);
     let rotary = tables.rotary(ctx);
     let pairs: Dm<f32, RSlice, m![T, P]> = sums.relabel();
     // Of each pair both elements meet both factors.
@@ -113,18 +133,11 @@ pub fn queries<Of: Reach>(
 
 /// Sends queries, keys and values round all slices.
 #[track_caller]
-pub fn share<Of: Reach>(
-    ctx: &mut Context,
-    queries: &Dm<f32, QSlice, m![D % 4]>,
-    (slots, layer): (&mut Slots<Of>, usize),
-) {
-    let mut slots = slots.view_mut();
-    let mut slots = slots.tile::<m![L % 2], 1, m![1 # 2, { Of::Slots }, [J, K] # 16, D]>(layer);
-    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
+pub fn share(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>) -> Own {
     (ctx.main.begin(queries.view()).fetch::<f32, m![1], m![D % 4]>())
         .switch_to::<m![S], QSlice>()
         .collect::<QSlice, m![D % 4 # 8]>()
-        .commit_view(own);
+        .commit(AUTO)
 }
 
 /// Brings the keys and values of pages, of layers `2 · pair` and the next one.
@@ -134,17 +147,16 @@ pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], pair: usize, 
         let page = page.view();
         let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, S, J = 2, K, D]>(pair);
         let mut slots = slots.view_mut();
-        let mut slot = slots.tile::<Of::Slots, 1, m![L % 2, { Of::Slot }, [J, K] # 16, D]>(1 + number);
-        let slot = slot.tile::<m![J], 2, m![L % 2, { Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+        let slot = slots.tile::<Of::Held, 1, m![L % 2, { Of::Page }, J = 2, K, D]>(number);
         page.to_dm_view(&mut ctx.tdma, slot);
     }
 }
 
 /// Keeps the keys and values of the token, until they go to their page together.
 #[track_caller]
-pub fn keep<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, layer: usize, kept: &mut Kept) {
-    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
-    let own = own.tile::<m![J], 2, m![1 # 2, { Of::Slot }, [J = 2 # 5, K] # 16, D]>(3);
+pub fn keep(ctx: &mut Context, own: &Own, layer: usize, kept: &mut Kept) {
+    let own = own.view();
+    let own = own.tile::<m![J], 2, m![[J = 2 # 5, K] # 16, D]>(3);
     let mut kept = kept.view_mut();
     (ctx.sub.begin(own).fetch::<f32, m![J = 2, K, D / 8], m![D % 8]>())
         .collect::<m![J = 2, K, D / 8], m![D % 8]>()
@@ -162,20 +174,20 @@ pub fn store(ctx: &mut Context, kept: &Kept, page: &mut Page, position: usize) {
     kept.to_hbm_view(&mut ctx.tdma, place);
 }
 
-/// The numbers of positions, from which the mask follows: -1 for the token itself in the first slice, and more than any
-/// position in the others.
+/// The numbers of positions, from which the mask follows.
 pub type Positions = Hbm<f32, m![S, W, I]>;
-/// What is added to scores: 0, or a large negative number where there is no position before the token.
-pub type Mask<Of> = Vrf<m![S], <Of as Reach>::Slots>;
+/// What is added to scores: the logarithm of the number of slots, or a large negative number where there is no position
+/// before the token.
+pub type Mask<Of> = Vrf<m![S], <Of as Reach>::Held>;
 
 /// The mask of a token.
 #[track_caller]
 fn mask<Of: Reach>(ctx: &mut Context, positions: &Dm<f32, m![S], m![W, I]>, position: usize) -> Mask<Of> {
     let positions = positions.view();
     let positions = positions.tile::<m![I], 1, m![W, 1 # 2]>(0);
-    let mask: Dm<f32, m![S], m![{ Of::Slots }, 1 # 2]> =
-        (ctx.main.begin(Of::first(&positions)).fetch::<f32, Of::Slots, m![1 # 2]>())
-            .collect::<Of::Slots, m![1 # 8]>()
+    let mask: Dm<f32, m![S], m![{ Of::Held }, 1 # 2]> =
+        (ctx.main.begin(Of::first(&positions)).fetch::<f32, Of::Held, m![1 # 2]>())
+            .collect::<Of::Held, m![1 # 8]>()
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_trim_way4::<m![1 # 4]>()
@@ -183,57 +195,76 @@ fn mask<Of: Reach>(ctx: &mut Context, positions: &Dm<f32, m![S], m![W, I]>, posi
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 1e9)
             .vector_pad_way8::<m![1 # 8]>()
             .vector_clip(ClipBinaryOpF32::Min, 0.0)
+            .vector_clip(ClipBinaryOpF32::Add, ((S::SIZE * Of::PAGES) as f32).ln())
             .vector_final()
             .commit(AUTO);
-    (ctx.sub.begin(mask.view()).fetch::<f32, Of::Slots, m![1 # 2]>().collect::<Of::Slots, m![1 # 8]>())
+    (ctx.sub.begin(mask.view()).fetch::<f32, Of::Held, m![1 # 2]>().collect::<Of::Held, m![1 # 8]>())
         .to_vrf(AUTO)
 }
 
 /// Numbers of each slot and head of the queries.
-type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Slots }, K, J = 3, 1 # 2]>;
+type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Held }, K, J = 3, 1 # 2]>;
 /// An operand of each head, in every slice.
-type OfHeads = Vrf<m![Y], m![K, J = 3]>;
+pub type OfHeads<Heads> = Vrf<m![Y], Heads>;
 
-/// Scores of all slots, relative to that of the token itself.
-fn scores<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> PerHead<Of> {
-    let own = slots.tile::<Of::Slots, 1, m![1 # 2, { Of::Slot }, [J, K] # 16, D]>(0);
-    // Both at the same time, by the two contexts.
-    let key: Vrf<m![S], m![K, D]> = {
-        let key = own.tile::<m![J], 1, m![1 # 2, { Of::Slot }, [1 # 5, K] # 16, D]>(3);
-        (ctx.sub.begin(key).fetch::<f32, m![K, D / 8], m![D % 8]>())
+/// The key, 0, or the value, 1, of the token, as an operand.
+macro_rules! own {
+    ($ctx:ident, $seen:ident, $which:literal) => {{
+        let own = $seen.own.view();
+        let own = own.tile::<m![J], 1, m![[1 # 5, K] # 16, D]>(3 + $which);
+        ($ctx.sub.begin(own).fetch::<f32, m![K, D / 8], m![D % 8]>())
             .collect::<m![K, D / 8], m![D % 8]>()
             .to_vrf(AUTO)
-    };
+    }};
+}
+
+/// The value of the token, as an operand.
+type Value = Vrf<m![S], m![K, D]>;
+
+/// Scores of all slots, relative to that of the token itself, and the value of the token.
+fn scores<Of: Reach>(ctx: &mut Context, seen: &Seen<'_, Of>, mask: &Mask<Of>) -> (PerHead<Of>, Value) {
+    // Both at the same time, by the two contexts.
+    let key: Vrf<m![S], m![K, D]> = own!(ctx, seen, 0);
     let queries: Vrf<m![S], m![J = 3, K, D]> = {
-        let queries = own.tile::<m![J], 3, m![1 # 2, { Of::Slot }, [J = 3 # 5, K] # 16, D]>(0);
+        let queries = seen.own.view();
+        let queries = queries.tile::<m![J], 3, m![[J = 3 # 5, K] # 16, D]>(0);
         (ctx.main.begin(queries).fetch::<f32, m![J = 3, K, D / 8], m![D % 8]>())
             .collect::<m![J = 3, K, D / 8], m![D % 8]>()
             .to_vrf(AUTO)
     };
-    let keys = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(3);
-    (ctx.main.begin(keys).fetch::<f32, m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>())
-        .collect::<m![{ Of::Slots }, K, J = 3, D / 8], m![D % 8]>()
+    let value = own!(ctx, seen, 1);
+    let keys = seen.held.tile::<m![J = 2], 1, m![1 # 2, { Of::Held }, 1 # 2, K, D]>(0);
+    let scores = (ctx.main.begin(keys).fetch::<f32, m![{ Of::Held }, K, J = 3, D / 8], m![D % 8]>())
+        .collect::<m![{ Of::Held }, K, J = 3, D / 8], m![D % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![{ Of::Slots }, K, J = 3, D / 4], m![D % 4]>()
+        .vector_split::<m![{ Of::Held }, K, J = 3, D / 4], m![D % 4]>()
         .vector_fp_binary(FpBinaryOp::SubF, &key)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &queries)
-        .vector_intra_slice_reduce::<D, m![{ Of::Slots }, K, J = 3], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_intra_slice_reduce::<D, m![{ Of::Held }, K, J = 3], m![1 # 4]>(IntraSliceReduceOpF32::Add)
         .vector_pad_way8::<m![1 # 8]>()
         .vector_clip(ClipBinaryOpF32::Min, GREATEST)
         .vector_clip(ClipBinaryOpF32::Add, mask)
         .vector_final()
-        .commit(AUTO)
+        .commit(AUTO);
+    (scores, value)
+}
+
+/// What each slot of each slice adds for each head.
+struct Shares<Of: Reach, Heads: M> {
+    /// `e^score`, times the number of slots.
+    shares: Vrf<m![S], m![{ Of::Held }, K, J = 3]>,
+    /// The sum of all of them, and of 1 in each slot for the token itself.
+    sum: Vrf<m![Y], Heads>,
+    /// The tensor that the sum was loaded from. At its place, another one would have to wait for the load.
+    _loaded: Dm<f32, m![Y], m![{ Heads }, 1 # 2]>,
 }
 
 /// `e^score` of each slot and head, and the sum of them over all slots of all slices.
-fn shares<Of: Reach>(
-    ctx: &mut Context,
-    scores: &PerHead<Of>,
-) -> (Vrf<m![S], m![{ Of::Slots }, K, J = 3]>, OfHeads) {
+fn shares<Of: Reach, Heads: M>(ctx: &mut Context, scores: &PerHead<Of>) -> Shares<Of, Heads> {
     let shares: PerHead<Of> =
-        (ctx.main.begin(scores.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
-            .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
+        (ctx.main.begin(scores.view()).fetch::<f32, m![{ Of::Held }, K, J = 3], m![1 # 2]>())
+            .collect::<m![{ Of::Held }, K, J = 3], m![1 # 8]>()
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_trim_way4::<m![1 # 4]>()
@@ -242,78 +273,122 @@ fn shares<Of: Reach>(
             .vector_final()
             .commit(AUTO);
     let sum: Dm<f32, m![Y], m![K, J = 3, 1 # 2]> =
-        (ctx.main.begin(shares.view()).fetch::<f32, m![K, J = 3, { Of::Slots }], m![1 # 2]>())
-            .collect::<m![K, J = 3, { Of::Slots }], m![1 # 8]>()
+        (ctx.main.begin(shares.view()).fetch::<f32, m![K, J = 3, { Of::Held }], m![1 # 2]>())
+            .collect::<m![K, J = 3, { Of::Held }], m![1 # 8]>()
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_trim_way4::<m![1 # 4]>()
+            .vector_fp_binary(FpBinaryOp::AddF, 1.0)
             .vector_intra_slice_reduce::<W, m![K, J = 3], m![1 # 4]>(IntraSliceReduceOpF32::Add)
             .vector_pad_way8::<m![1 # 8]>()
             .vector_inter_slice_reduce::<m![Y], m![K, J = 3]>(InterSliceReduceOpF32::Add)
             .vector_final()
             .commit(AUTO);
-    let own = (ctx.sub.begin(shares.view()).fetch::<f32, m![{ Of::Slots }, K, J = 3], m![1 # 2]>())
-        .collect::<m![{ Of::Slots }, K, J = 3], m![1 # 8]>()
+    let shares = (ctx.sub.begin(shares.view()).fetch::<f32, m![{ Of::Held }, K, J = 3], m![1 # 2]>())
+        .collect::<m![{ Of::Held }, K, J = 3], m![1 # 8]>()
         .to_vrf(AUTO);
-    let sum = (ctx.sub.begin(sum.view()).fetch::<f32, m![K, J = 3], m![1 # 2]>())
-        .collect::<m![K, J = 3], m![1 # 8]>()
+    let loaded: Dm<f32, m![Y], m![{ Heads }, 1 # 2]> = sum.relabel();
+    let sum = (ctx.sub.begin(loaded.view()).fetch::<f32, Heads, m![1 # 2]>())
+        .collect::<Heads, m![1 # 8]>()
         .to_vrf(AUTO);
-    (own, sum)
+    Shares { shares, sum, _loaded: loaded }
+}
+
+/// Values of all slots, weighted by the shares of the queries, in slices `Slice`. `Steps` and 8 lanes are what a slice gets.
+macro_rules! weighted {
+    ($ctx:ident, $seen:ident, $shares:ident, $value:ident, $slice:ty, $steps:ty $(, over $sum:expr)?) => {{
+        let values = $seen.held.tile::<m![J = 2], 1, m![1 # 2, { Of::Held }, 1 # 2, K, D]>(1);
+        ($ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Held }], m![D % 8]>())
+            .collect::<m![K, J = 3, D / 8, { Of::Held }], m![D % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![K, J = 3, D / 8, { Of::Held }, D / 4 % 2], m![D % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$shares.shares)
+            .vector_fp_binary(FpBinaryOp::AddF, &$value)
+            .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
+            $(.vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &$sum))?
+            .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
+            .vector_inter_slice_reduce::<$slice, $steps>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO)
+    }};
+}
+
+/// What the heads choose, in two bf16, in the register file.
+pub type Row<Slice, Steps> = Trf<Slice, m![{ Steps }, H, N % 8]>;
+
+/// What the heads choose, brought to the register file.
+#[track_caller]
+fn row<Slice: M, Steps: M>(
+    ctx: &mut Context,
+    chosen: &Dm<f32, Slice, m![{ Steps }, N % 8]>,
+    half: TrfAddress,
+) -> Row<Slice, Steps> {
+    let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![{ Steps }, H], m![N % 8]>())
+        .collect::<m![{ Steps }, H], m![N % 8]>();
+    let chosen: Dm<bf16, Slice, m![{ Steps }, H, N % 8]> =
+        halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
+    (ctx.main.begin(chosen.view()).fetch::<bf16, Steps, m![H, N % 8]>())
+        .collect::<Steps, m![H, N % 8]>()
+        .to_trf(half)
 }
 
 /// What the heads choose, in every slice of a vector.
-type Chosen = Dm<f32, XSlice, m![K, J = 3, D]>;
+pub type Chosen = Row<XSlice, m![N / 8]>;
 
-/// Values of all slots, weighted by the shares of the queries.
+/// What the heads choose, in every slice of a vector.
 #[track_caller]
-fn chosen<Of: Reach>(ctx: &mut Context, slots: &SlotsOfLayer<'_, Of>, mask: &Mask<Of>) -> Chosen {
-    let scores = scores::<Of>(ctx, slots, mask);
-    let (shares, sum) = shares::<Of>(ctx, &scores);
-    let values = slots.tile::<m![J], 1, m![1 # 2, { Of::Slots }, [1 # 5, K] # 16, D]>(4);
-    (ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>())
-        .collect::<m![K, J = 3, D / 8, { Of::Slots }], m![D % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![K, J = 3, D / 8, { Of::Slots }, D / 4 % 2], m![D % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &shares)
-        .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &sum)
-        .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
-        .vector_inter_slice_reduce::<XSlice, m![K, J = 3, D / 8]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO)
+pub fn chosen<Of: Reach>(
+    ctx: &mut Context,
+    seen: &Seen<'_, Of>,
+    tables: &mut Tables<Of>,
+    half: TrfAddress,
+) -> Chosen {
+    let mask = tables.mask(ctx);
+    let (scores, value) = scores::<Of>(ctx, seen, mask);
+    let shares = shares::<Of, m![K, J = 3]>(ctx, &scores);
+    let chosen: Dm<f32, XSlice, m![K, J = 3, D / 8, D % 8]> =
+        weighted!(ctx, seen, shares, value, XSlice, m![K, J = 3, D / 8], over shares.sum);
+    row(ctx, &chosen.relabel(), half)
 }
 
-/// `x` and what the attention adds to it.
+/// A half of what the heads choose.
+pub type ChosenHalf = Row<OSlice, m![N / 64, N / 8 % 4]>;
+
+/// What the heads choose, half of it in each slice, and sums that are yet to divide it.
 #[track_caller]
-pub fn attention<Of: Reach>(
+pub fn chosen_halves<Of: Reach>(
     ctx: &mut Context,
-    slots: &SlotsOfLayer<'_, Of>,
+    seen: &Seen<'_, Of>,
     tables: &mut Tables<Of>,
-    (weights, layer): (&OInDm, usize),
-    x: &Vrf<XSlice, m![X % 8]>,
     half: TrfAddress,
-) -> Vector {
+) -> (ChosenHalf, OfHeads<m![N / 64]>) {
     let mask = tables.mask(ctx);
-    let chosen: Dm<f32, XSlice, m![N]> = chosen::<Of>(ctx, slots, mask).relabel();
-    let stream = (ctx.main.begin(chosen.view()).fetch::<f32, m![N / 8, H], m![N % 8]>())
-        .collect::<m![N / 8, H], m![N % 8]>();
-    let chosen: Dm<bf16, XSlice, m![N / 8, H, N % 8]> =
-        halves!(stream).cast::<bf16, m![N % 8 # 16]>().commit(AUTO);
-    let chosen: Trf<XSlice, m![N / 8, H, N % 8]> =
-        (ctx.main.begin(chosen.view()).fetch::<bf16, m![N / 8], m![H, N % 8]>())
-            .collect::<m![N / 8], m![H, N % 8]>()
-            .to_trf(half);
+    let (scores, value) = scores::<Of>(ctx, seen, mask);
+    let shares = shares::<Of, m![N / 64]>(ctx, &scores);
+    let chosen: Dm<f32, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4, D % 8]> =
+        weighted!(ctx, seen, shares, value, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4]);
+    (row(ctx, &chosen.relabel(), half), shares.sum)
+}
+
+/// `before` and the output of the attention.
+#[track_caller]
+pub fn output(
+    ctx: &mut Context,
+    (weights, layer): (&OInDm, usize),
+    chosen: &Chosen,
+    before: &Vrf<XSlice, m![X % 8]>,
+) -> Vector {
     let weights = weights.view();
     let weights = weights.tile::<m![L % 2], 1, m![1 # 2, N / 4, X % 8, N % 4]>(layer);
     (ctx.main.begin(weights).fetch::<bf16, m![N / 4], m![X % 8, N % 4]>())
         .collect::<m![N / 4, X / 4 % 2], m![X % 4, N % 4]>()
-        .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(&chosen)
+        .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(chosen)
         .contract::<m![X % 8]>()
         .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_clip(ClipBinaryOpF32::Add, x)
+        .vector_clip(ClipBinaryOpF32::Add, before)
         .vector_final()
         .commit(AUTO)
 }

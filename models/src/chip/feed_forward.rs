@@ -16,7 +16,7 @@ pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 
 pub type DInDm = Dm<bf16, XSlice, m![L % 2, F / 4, X % 8, F % 4]>;
 
 /// Hidden elements, four in a slice.
-type Hidden = Dm<f32, FSlice, m![F % 4]>;
+pub type Hidden = Dm<f32, FSlice, m![F % 4]>;
 
 /// Sums of gate, 0, or of up, 1.
 macro_rules! sums {
@@ -34,7 +34,12 @@ macro_rules! sums {
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
-fn hidden(ctx: &mut Context, (weights, layer): (&GInDm, usize), x: &Gathered<FSlice>, norm: &Norm) -> Hidden {
+pub fn hidden(
+    ctx: &mut Context,
+    (weights, layer): (&GInDm, usize),
+    x: &Gathered<FSlice>,
+    norm: &Norm,
+) -> Hidden {
     let up: Hidden = sums!(ctx, (weights, layer), x, 1).commit(AUTO);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
@@ -61,43 +66,98 @@ fn hidden(ctx: &mut Context, (weights, layer): (&GInDm, usize), x: &Gathered<FSl
         .commit(AUTO)
 }
 
-/// `x`, and what gate, up and down add to it.
+/// What the hidden elements of each cluster add to the vector.
 #[track_caller]
-pub fn feed_forward(
-    ctx: &mut Context,
-    (gate_up, down, layer): (&GInDm, &DInDm, usize),
-    x: &Gathered<FSlice>,
-    norm: &Norm,
-    before: &Vrf<XSlice, m![X % 8]>,
-    half: TrfAddress,
-) -> Vector {
-    let hidden = hidden(ctx, (gate_up, layer), x, norm);
-    let stream =
-        (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
-    let hidden: Dm<bf16, FSlice, m![H, F % 4]> = halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO);
-    let hidden: Trf<XSlice, m![F / 96, F / 4 % 24 # 32, [H, F % 4] # 16]> =
-        (ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
-            .switch_to::<XSlice, FSlice>()
-            .collect::<FSlice, m![[H, F % 4] # 16]>()
-            .to_trf(half);
-    let down = down.view();
-    let down = down.tile::<m![L % 2], 1, m![1 # 2, F / 4, X % 8, F % 4]>(layer);
-    let part: Vector = (ctx.main.begin(down).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
+pub fn down(ctx: &mut Context, (weights, layer): (&DInDm, usize), hidden: &HiddenRow) -> Vector {
+    let weights = weights.view();
+    let weights = weights.tile::<m![L % 2], 1, m![1 # 2, F / 4, X % 8, F % 4]>(layer);
+    (ctx.main.begin(weights).fetch::<bf16, m![F / 4], m![X % 8, F % 4]>())
         .collect::<m![F / 4, X / 4 % 2], m![X % 4, F % 4]>()
-        .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(&hidden)
+        .align::<m![F / 4, H], m![X % 8, F % 4], _, _>(hidden)
         .contract::<m![X % 8]>()
         .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
-        .commit(AUTO);
+        .commit(AUTO)
+}
+
+/// Hidden elements in two bf16.
+#[track_caller]
+fn split(ctx: &mut Context, hidden: &Hidden) -> Dm<bf16, FSlice, m![H, F % 4]> {
+    let stream =
+        (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
+    halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO)
+}
+
+/// Hidden elements in two bf16, in the register file: those in slices `Sent`, in each slice of `Slice`.
+pub type Row<Slice, Sent> = Trf<Slice, m![{ Sent }, [H, F % 4] # 16]>;
+
+/// All hidden elements of a cluster, in every slice of a vector.
+pub type HiddenRow = Row<XSlice, FSlice>;
+
+/// Slices that have the same half of the hidden elements of a cluster.
+type HalfOfSlices = m![F / 48 % 8, F / 4 % 12 # 16];
+
+/// Half of the hidden elements of a cluster.
+pub type HiddenHalf = Row<DSlice, HalfOfSlices>;
+
+/// Sends hidden elements round slices, in two bf16.
+macro_rules! send {
+    ($ctx:ident, $hidden:ident, $half:ident, $slice:ty, $sent:ty) => {{
+        let hidden = split($ctx, $hidden);
+        ($ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
+            .switch_to::<$slice, $sent>()
+            .collect::<$sent, m![[H, F % 4] # 16]>()
+            .to_trf($half)
+    }};
+}
+
+/// Sends the hidden elements of a cluster round its slices, in two bf16.
+#[track_caller]
+pub fn share(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenRow {
+    send!(ctx, hidden, half, XSlice, FSlice)
+}
+
+/// Sends the hidden elements of a cluster round its slices, half of them to each, in two bf16.
+#[track_caller]
+pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenHalf {
+    send!(ctx, hidden, half, DSlice, HalfOfSlices)
+}
+
+/// `before`, and what both clusters add to it.
+#[track_caller]
+pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
+    both_and(ctx, part, before, None)
+}
+
+/// `before`, what both clusters add to it, and a change that both have.
+#[track_caller]
+pub fn both_and(
+    ctx: &mut Context,
+    part: &Vector,
+    before: &Vrf<XSlice, m![X % 8]>,
+    change: Option<&Vrf<XSlice, m![X % 8]>>,
+) -> Vector {
     let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0]);
-    (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
+    let parts = (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
         .fetch::<f32, m![I], m![X % 8]>()
         .collect::<m![I], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![I, X / 4 % 2], m![X % 4]>()
-        .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_concat::<m![1], m![X % 8]>()
-        .vector_clip(ClipBinaryOpF32::Add, before)
-        .vector_final()
-        .commit(AUTO)
+        .vector_split::<m![I, X / 4 % 2], m![X % 4]>();
+    macro_rules! sum {
+        ($parts:expr) => {
+            $parts
+                .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
+                .vector_concat::<m![1], m![X % 8]>()
+                .vector_clip(ClipBinaryOpF32::Add, before)
+                .vector_final()
+                .commit(AUTO)
+        };
+    }
+    match change {
+        None => sum!(parts),
+        // Half of it to each part: the clusters add their parts in two orders, and have the same sum.
+        Some(change) => {
+            sum!(parts.vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode120, (change, 0.5)))
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //!   cluster   C      both clusters have a copy of the token's vector, and make the attention of it; of the hidden
 //!                    elements between gate and down, each has half, and of the vocabulary
-//!   slice     of a vector of 576: 72 slices have 8 elements each, 9 of the 32 of each Data Memory Network
+//!   slice     of a vector of 576: 72 slices have 8 elements each, 9 of the 32 of each Data Memory Network; the slice behind
+//!             each of them is free, so that two can share a sum
 //!             of queries, keys, values: 240 slices, 16 for each of 15 heads
 //!             of hidden elements: 192 slices, 24 of each network
 //!             of a page of the cache: 256 slices, a position each
@@ -42,9 +43,9 @@ axes![
     G = 2,
     // All 256 slices, where each gets the same.
     Y = 256,
-    // Positions of a page of the cache, a slice each; the token itself and pages; positions that have rotary factors.
+    // Positions of a page of the cache, a slice each; pages; positions that have rotary factors.
     S = 256,
-    W = 9,
+    W = 8,
     R = 2048,
     // Two tensors that a pass reads in turns.
     I = 2,
@@ -58,9 +59,13 @@ axes![
 /// Both clusters.
 pub type Cluster = m![C];
 /// Slices of a vector.
-pub type XSlice = m![X / 72, X / 8 % 9 # 32];
+pub type XSlice = m![X / 72, X / 8 % 9 # 16, 1 # 2];
 /// The same slices, where the vector is summed over.
-pub type ESlice = m![E / 72, E / 8 % 9 # 32];
+pub type ESlice = m![E / 72, E / 8 % 9 # 16, 1 # 2];
+/// Two slices for each of a vector, with half of the blocks of each head.
+pub type OSlice = m![X / 72, X / 8 % 9 # 16, N / 32 % 2];
+/// Two slices for each of a vector, with half of the hidden elements of a cluster.
+pub type DSlice = m![X / 72, X / 8 % 9 # 16, F / 384];
 /// Slices of queries, keys and values.
 pub type ASlice = m![A # 16, D / 4];
 /// The same slices, with heads by their groups.
@@ -68,7 +73,7 @@ pub type QSlice = m![[J, K] # 16, D / 4];
 /// The same slices, while rotary pairs turn.
 pub type RSlice = m![[J, K] # 16, O];
 /// Slices of hidden elements.
-pub type FSlice = m![F / 96, F / 4 % 24 # 32];
+pub type FSlice = m![F / 48 % 8, F / 4 % 12 # 16, F / 384];
 /// Slices of logits.
 pub type VSlice = m![V / 96];
 
@@ -85,14 +90,14 @@ pub type Hbm<S, Element> = HbmTensor<S, m![1], Element>;
 pub trait Reach {
     /// Number of pages.
     const PAGES: usize;
-    /// The token itself, and the pages.
-    type Slots: M;
+    /// The pages.
+    type Held: M;
     /// One of them, as a tile.
-    type Slot: M;
-    /// The first ones of all slots.
+    type Page: M;
+    /// The first ones of all pages.
     type First: M;
 
-    /// The tile of the first slots.
+    /// The tile of the first pages.
     fn first<'l>(
         all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
     ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]>;
@@ -102,23 +107,23 @@ pub trait Reach {
 pub struct Pages<const PAGES: usize>;
 
 macro_rules! reach {
-    ($($pages:literal $slots:literal),*) => {
+    ($($pages:literal),*) => {
         $(
             impl Reach for Pages<$pages> {
                 const PAGES: usize = $pages;
-                type Slots = m![W = $slots];
-                type Slot = m![1 # $slots];
-                type First = m![W = $slots # 9];
+                type Held = m![W = $pages];
+                type Page = m![1 # $pages];
+                type First = m![W = $pages # 8];
 
                 #[track_caller]
                 fn first<'l>(
                     all: &DmTensorView<'l, f32, m![1], Cluster, m![S], m![W, 1 # 2]>,
                 ) -> DmTensorView<'l, f32, m![1], Cluster, m![S], m![{ Self::First }, 1 # 2]> {
-                    all.tile::<m![W], $slots, m![{ Self::First }, 1 # 2]>(0)
+                    all.tile::<m![W], $pages, m![{ Self::First }, 1 # 2]>(0)
                 }
             }
         )*
     };
 }
 
-reach!(1 2, 2 3, 4 5, 8 9);
+reach!(1, 2, 4, 8);

@@ -7,15 +7,19 @@
 //! | [`attention`] | queries, keys and values, scores, and what they choose |
 //! | [`feed_forward`] | gate, up and down |
 //! | [`vocabulary`] | a token's row of the embedding, and the logits |
+//! | [`kind`], [`rounded`], [`int4`] | kinds of weights: rounded to bf16, and as the file has them |
 //! | [`token`] | the kernel: one token through all layers |
 //! | [`prepare`] | weights and tables, uploaded |
 //! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 
 pub mod attention;
 pub mod feed_forward;
+pub mod int4;
+pub mod kind;
 pub mod layout;
 pub mod network;
 pub mod prepare;
+pub mod rounded;
 pub mod token;
 pub mod vector;
 pub mod vocabulary;

@@ -1,8 +1,11 @@
 //! The chip's network as a [`Model`].
 
 use super::attention::Page;
+use super::int4::{self, Quantised};
+use super::kind::Kind;
 use super::layout::*;
 use super::prepare;
+use super::rounded::Rounded;
 use super::token::{Answer, Network, launch_token};
 use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
@@ -17,9 +20,9 @@ use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
 /// The network on a simulated chip, with the pages of its tokens.
-pub struct ChipModel {
+pub struct ChipModel<Stored = Rounded> {
     ctx: RefCell<ContextGuard>,
-    network: Network,
+    network: Network<Stored>,
     pages: Vec<Page>,
     position: usize,
     choice: Hbm<f32, m![I]>,
@@ -32,20 +35,47 @@ impl ChipModel {
     ///
     /// # Errors
     ///
-    /// If weights are not bf16, if there are several chips, or if there are more tokens than positions.
+    /// If there are several chips, if there are more tokens than positions, or as [`ChipModel::quantised`].
     pub fn open(weights: &Weights, settings: Settings) -> Result<Box<dyn Model>, Refusal> {
         served(settings)?;
-        Ok(Box::new(Self::new(weights, settings.shapes_only)))
+        Ok(match settings.weights {
+            WeightType::Bf16 => Box::new(Self::new(weights, settings.shapes_only)),
+            WeightType::Int4 => Box::new(ChipModel::quantised(weights, settings.shapes_only)?),
+        })
     }
 
-    /// Loads weights into the HBM of a chip.
+    /// Loads weights into the HBM of a chip, rounded to bf16.
     pub fn new(weights: &Weights, shapes_only: bool) -> Self {
-        let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
-        let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
-        let network = pollster::block_on(prepare::network(&mut ctx, weights));
+        let mut ctx = context(shapes_only);
+        let rounded = pollster::block_on(prepare::rounded(&mut ctx, weights));
+        Self::of(ctx, rounded, weights.layers.len(), !shapes_only)
+    }
+}
+
+impl ChipModel<Quantised> {
+    /// Loads weights into the HBM of a chip, as they are.
+    ///
+    /// # Errors
+    ///
+    /// If a matrix is of another kind of blocks than the kernels decode: with its name.
+    pub fn quantised(weights: &Weights, shapes_only: bool) -> Result<Self, Refusal> {
+        let mut ctx = context(shapes_only);
+        let quantised = pollster::block_on(int4::prepare::quantised(&mut ctx, weights))?;
+        Ok(Self::of(ctx, quantised, weights.layers.len(), !shapes_only))
+    }
+}
+
+/// A chip.
+fn context(shapes_only: bool) -> ContextGuard {
+    let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
+    Context::with(SimOptions { compute, ..SimOptions::default() })
+}
+
+impl<Stored: Kind> ChipModel<Stored> {
+    fn of(mut ctx: ContextGuard, weights: Stored, layers: usize, computes: bool) -> Self {
+        let network = pollster::block_on(prepare::network(&mut ctx, weights, layers));
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
-        let computes = !shapes_only;
         let ctx = RefCell::new(ctx);
         Self { ctx, network, pages: Vec::new(), position: 0, choice, needed_bytes: 0, computes }
     }
@@ -87,7 +117,7 @@ impl ChipModel {
                 }
             }
         });
-        self.needed_bytes += needed_bytes(self.network.layers, self.position, want);
+        self.needed_bytes += needed_bytes::<Stored>(self.network.layers, self.position, want);
         self.position += 1;
         next
     }
@@ -95,10 +125,6 @@ impl ChipModel {
 
 /// Refuses settings that no kernel is made for.
 fn served(settings: Settings) -> Result<(), Refusal> {
-    if settings.weights == WeightType::Int4 {
-        let message = "--weights: `int4` is given; the kernels read bf16 only; leave `--weights` out";
-        return Err(message.into());
-    }
     if settings.chips != 1 {
         let chips = settings.chips;
         let message =
@@ -117,14 +143,14 @@ fn served(settings: Settings) -> Result<(), Refusal> {
 }
 
 /// Bytes of HBM that a token needs: all weights, and the keys and values of the tokens before it.
-fn needed_bytes(layers: usize, position: usize, want: Want) -> u64 {
+fn needed_bytes<Stored: Kind>(layers: usize, position: usize, want: Want) -> u64 {
     let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
-    let layer = 2 * weights + 4 * 2 * KEY_VALUE * position;
-    let vocabulary = if want == Want::Nothing { 0 } else { 2 * VOCABULARY * HIDDEN };
+    let layer = Stored::layer_bytes(weights) + 4 * 2 * KEY_VALUE * position;
+    let vocabulary = if want == Want::Nothing { 0 } else { Stored::vocabulary_bytes(VOCABULARY * HIDDEN) };
     (layers * layer + vocabulary) as u64
 }
 
-impl Model for ChipModel {
+impl<Stored: Kind> Model for ChipModel<Stored> {
     fn position(&self) -> usize {
         self.position
     }
@@ -173,8 +199,14 @@ mod tests {
     #[test]
     fn a_token_needs_each_weight_once() {
         // 30 layers of 3 538 944 weights, and 49 152 rows of 576.
-        assert_eq!(needed_bytes(30, 0, Want::Token), 2 * (30 * 3_538_944 + 49_152 * 576));
+        assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token), 2 * (30 * 3_538_944 + 49_152 * 576));
+        // Of 32 weights, 16 bytes of codes, a scale and a minimum; of 32 of the embedding, 32 bytes and a scale.
+        let expected = 30 * 110_592 * (16 + 4) + 49_152 * 18 * (32 + 2);
+        assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token), expected);
         // Ten tokens before it: keys and values of 192 f32 in each layer.
-        assert_eq!(needed_bytes(30, 10, Want::Nothing), 2 * 30 * 3_538_944 + 10 * 30 * 2 * 192 * 4);
+        assert_eq!(
+            needed_bytes::<Rounded>(30, 10, Want::Nothing),
+            2 * 30 * 3_538_944 + 10 * 30 * 2 * 192 * 4
+        );
     }
 }

@@ -1,14 +1,15 @@
 //! Weights and tables as the chip wants them.
 
 use super::layout::*;
-use super::token::{Network, Pair};
+use super::rounded::{Pair, Rounded};
+use super::token::Network;
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::Matrix;
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 
 /// Values of a tensor, from the function of its coordinates, outermost first.
-fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
+pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
     let count = sizes.iter().product();
     let mut all = Vec::with_capacity(count);
     let mut at = [0; N];
@@ -28,7 +29,7 @@ fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T)
 /// The row of `q`, `k` or `v` that is element `d` of head `a`: 0 to 2 of them, and the number of its row.
 ///
 /// Heads are in the order `J, K`. In a head the even elements of two rotary pairs stand before their odd ones.
-fn row(a: usize, d: usize) -> (usize, usize) {
+pub(super) fn row(a: usize, d: usize) -> (usize, usize) {
     let (j, k) = (a / K::SIZE, a % K::SIZE);
     let turned = d / 4 * 4 + d % 2 * 2 + d / 2 % 2;
     match j {
@@ -109,15 +110,11 @@ fn rotary() -> Vec<f32> {
 
 /// Numbers of positions: see [`Positions`](super::attention::Positions).
 fn positions() -> Vec<f32> {
-    tensor([256, 9, 2], |[slice, slot, _]| match (slot, slice) {
-        (0, 0) => -1.0,
-        (0, _) => 1e6,
-        _ => (256 * (slot - 1) + slice) as f32,
-    })
+    tensor([256, 8, 2], |[slice, page, _]| (256 * page + slice) as f32)
 }
 
-/// Uploads the network.
-pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
+/// Uploads rounded weights.
+pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let mut pairs = Vec::new();
     for layers in weights.layers.chunks(2) {
         pairs.push(pair(ctx, layers).await);
@@ -128,19 +125,17 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> Network {
     let values =
         tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
     let vocabulary = HostTensor::<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>::from_slice(&values);
+    Rounded { embedding, pairs, vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await }
+}
+
+/// Uploads tables, and makes a network of them and of weights for `layers` layers.
+pub async fn network<Kind>(ctx: &mut Context, weights: Kind, layers: usize) -> Network<Kind> {
     let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
     // The second place of each number is padding.
     let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
     let positions: Hbm<f32, m![S, W, I]> = positions.to_hbm(&mut ctx.pdma, AUTO).await;
     let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
     let numbers = HostTensor::<f32, m![C, V]>::from_slice(&numbers);
-    Network {
-        embedding,
-        layers: weights.layers.len(),
-        pairs,
-        vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await,
-        rotary: rotary.to_hbm(&mut ctx.pdma, AUTO).await,
-        positions,
-        numbers: numbers.to_hbm(&mut ctx.pdma, AUTO).await,
-    }
+    let rotary = rotary.to_hbm(&mut ctx.pdma, AUTO).await;
+    Network { weights, layers, rotary, positions, numbers: numbers.to_hbm(&mut ctx.pdma, AUTO).await }
 }

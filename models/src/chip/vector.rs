@@ -6,12 +6,14 @@ use furiosa_visa_std::prelude::*;
 
 /// The vector of the token in DM.
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
+/// The same in two bf16.
+pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
 ///
 /// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
 pub struct Gathered<Slice: M> {
     /// The register file.
-    pub row: Trf<Slice, m![E / 72, E / 8 % 9 # 32, H, E % 8]>,
+    pub row: Trf<Slice, m![{ ESlice }, H, E % 8]>,
     _sent: Dm<bf16, ESlice, m![H, E % 8]>,
 }
 
@@ -38,18 +40,14 @@ pub(super) use halves;
 
 /// `x` in two bf16.
 #[track_caller]
-pub fn split(ctx: &mut Context, x: &Vector) -> Dm<bf16, XSlice, m![H, X % 8]> {
+pub fn split(ctx: &mut Context, x: &Vector) -> Halves {
     let stream = (ctx.main.begin(x.view()).fetch::<f32, m![H], m![X % 8]>()).collect::<m![H], m![X % 8]>();
     halves!(stream).cast::<bf16, m![X % 8 # 16]>().commit(AUTO)
 }
 
 /// Sends the parts of a vector round all slices, into the register file of each.
 #[track_caller]
-pub fn gather<Slice: M>(
-    ctx: &mut Context,
-    x: Dm<bf16, XSlice, m![H, X % 8]>,
-    half: TrfAddress,
-) -> Gathered<Slice> {
+pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
     let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
     let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
@@ -58,6 +56,8 @@ pub fn gather<Slice: M>(
     Gathered { row, _sent: sent }
 }
 
+/// The mean of a vector's squares, in every slice.
+pub type Mean = Dm<f32, m![Y], m![1 # 2]>;
 /// The reciprocal of a vector's norm, in every slice.
 ///
 /// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
@@ -67,22 +67,35 @@ pub struct Norm {
     _loaded: Dm<f32, m![Y], m![1 # 2]>,
 }
 
-/// `1 / √(mean of x² + ε)`, in every slice.
+/// The mean of squares of `x`, or of `x + before`.
 #[track_caller]
-pub fn norm(ctx: &mut Context, x: &Vector) -> Norm {
-    let mean: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
+pub fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]>>) -> Mean {
+    let x = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-        .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
-        .vector_pad_way8::<m![1 # 8]>()
-        .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO);
-    let root: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
+        .vector_split::<m![X / 4 % 2], m![X % 4]>();
+    macro_rules! mean {
+        ($x:expr) => {
+            $x.vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+                .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+                .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
+                .vector_pad_way8::<m![1 # 8]>()
+                .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
+                .vector_final()
+                .commit(AUTO)
+        };
+    }
+    match before {
+        None => mean!(x),
+        Some(before) => mean!(x.vector_fp_binary(FpBinaryOp::AddF, before)),
+    }
+}
+
+/// The reciprocal of the norm.
+#[track_caller]
+pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
+    let loaded: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
@@ -93,7 +106,6 @@ pub fn norm(ctx: &mut Context, x: &Vector) -> Norm {
         .vector_pad_way8::<m![1 # 8]>()
         .vector_final()
         .commit(AUTO);
-    let loaded = root;
     let stream = ctx.sub.begin(loaded.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
     Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
 }

@@ -1,0 +1,79 @@
+//! Kinds of weights: how they lie in HBM and in DM, and the products of a token's vector with them.
+//!
+//! Everything else of a token is the same for all kinds: see [`token`](super::token).
+
+use super::attention::{Seen, Tables};
+use super::layout::*;
+use super::vector::Vector;
+use super::vocabulary::Logits;
+use furiosa_visa_std::prelude::*;
+
+/// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
+pub trait Kind: Sized {
+    /// What all layers need, in DM.
+    type Common;
+    /// Weights of queries, keys and values of two layers, in DM.
+    type Queries;
+    /// Weights of the output of the attention of two layers, in DM.
+    type Output;
+    /// Weights of gate, up and down of two layers, in DM.
+    type FeedForward;
+    /// Weights of the vocabulary, in DM.
+    type Rows;
+    /// The vector behind the attention of a layer.
+    type Middle;
+
+    /// Small parts of the weights of the vocabulary, which are brought beside layers.
+    const SMALL_PARTS: usize;
+
+    /// Bytes of weights of layers.
+    fn layer_bytes(weights: usize) -> usize;
+    /// Bytes of weights of the vocabulary.
+    fn vocabulary_bytes(weights: usize) -> usize;
+
+    /// Brings what all layers need.
+    fn common(&self, ctx: &mut Context) -> Self::Common;
+    /// Brings weights of queries, keys and values.
+    fn queries_to_dm(&self, ctx: &mut Context, pair: usize) -> Self::Queries;
+    /// Brings weights of the output of the attention.
+    fn output_to_dm(&self, ctx: &mut Context, pair: usize) -> Self::Output;
+    /// Brings weights of gate, up and down.
+    fn feed_forward_to_dm(&self, ctx: &mut Context, pair: usize) -> Self::FeedForward;
+    /// A place for the weights of the vocabulary.
+    fn rows(ctx: &mut Context) -> Self::Rows;
+    /// Brings a small part of the weights of the vocabulary.
+    fn load_small(&self, ctx: &mut Context, part: usize, rows: &mut Self::Rows);
+    /// Brings what is behind the small parts, as much as the last layer has time for.
+    fn load_beside_the_last_layer(&self, ctx: &mut Context, rows: &mut Self::Rows);
+    /// Brings all that is left of the weights of the vocabulary.
+    fn load_rest(&self, ctx: &mut Context, rows: &mut Self::Rows);
+
+    /// The row of a token.
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
+    /// Queries, keys and values of a vector in a layer, with rotary pairs turned.
+    fn queries<Of: Reach>(
+        ctx: &mut Context,
+        common: &Self::Common,
+        weights: (&Self::Queries, usize),
+        x: &Vector,
+        tables: &mut Tables<Of>,
+    ) -> Dm<f32, QSlice, m![D % 4]>;
+    /// `before`, and what the attention of a layer adds to it.
+    fn attention<Of: Reach>(
+        ctx: &mut Context,
+        common: &Self::Common,
+        weights: (&Self::Output, usize),
+        seen: &Seen<'_, Of>,
+        tables: &mut Tables<Of>,
+        before: Vrf<XSlice, m![X % 8]>,
+    ) -> Self::Middle;
+    /// The vector, and what gate, up and down of a layer add to it.
+    fn feed_forward(
+        ctx: &mut Context,
+        common: &Self::Common,
+        weights: (&Self::FeedForward, usize),
+        x: Self::Middle,
+    ) -> Vector;
+    /// Logits of a vector.
+    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector) -> Logits;
+}

@@ -1,0 +1,149 @@
+//! Weights that are rounded to bf16, with the factors of the norms in front of them.
+
+use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
+use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
+use super::kind::Kind;
+use super::layout::*;
+use super::vector::{self, Gathered, Norm, Vector};
+use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
+use furiosa_visa_std::prelude::*;
+
+/// Weights of two layers.
+pub struct Pair {
+    /// Of queries, keys and values.
+    pub q: QWeights,
+    /// Of the output of the attention.
+    pub o: OWeights,
+    /// Of gate and up.
+    pub g: GWeights,
+    /// Of down.
+    pub d: DWeights,
+}
+
+/// All weights.
+pub struct Rounded {
+    /// Rows of tokens.
+    pub embedding: Embedding,
+    /// The layers, two by two.
+    pub pairs: Vec<Pair>,
+    /// Of the logits.
+    pub vocabulary: VWeights,
+}
+
+impl Kind for Rounded {
+    type Common = ();
+    type Queries = QInDm;
+    type Output = OInDm;
+    type FeedForward = (GInDm, DInDm);
+    type Rows = VInDm;
+    type Middle = Vector;
+
+    const SMALL_PARTS: usize = vocabulary::SMALL_PARTS;
+
+    fn layer_bytes(weights: usize) -> usize {
+        2 * weights
+    }
+
+    fn vocabulary_bytes(weights: usize) -> usize {
+        2 * weights
+    }
+
+    fn common(&self, _: &mut Context) {}
+
+    #[track_caller]
+    fn queries_to_dm(&self, ctx: &mut Context, pair: usize) -> QInDm {
+        self.pairs[pair].q.to_dm(&mut ctx.tdma, AUTO)
+    }
+
+    #[track_caller]
+    fn output_to_dm(&self, ctx: &mut Context, pair: usize) -> OInDm {
+        self.pairs[pair].o.to_dm(&mut ctx.tdma, AUTO)
+    }
+
+    #[track_caller]
+    fn feed_forward_to_dm(&self, ctx: &mut Context, pair: usize) -> (GInDm, DInDm) {
+        let Pair { g, d, .. } = &self.pairs[pair];
+        let g = g.to_dm(&mut ctx.tdma, AUTO);
+        (g, d.to_dm(&mut ctx.tdma, AUTO))
+    }
+
+    fn rows(ctx: &mut Context) -> VInDm {
+        VInDm::new(ctx)
+    }
+
+    #[track_caller]
+    fn load_small(&self, ctx: &mut Context, part: usize, rows: &mut VInDm) {
+        vocabulary::load(ctx, &self.vocabulary, part, rows);
+    }
+
+    #[track_caller]
+    fn load_beside_the_last_layer(&self, ctx: &mut Context, rows: &mut VInDm) {
+        vocabulary::load_rest(ctx, &self.vocabulary, Rest::BesideTheLastLayer, rows);
+    }
+
+    #[track_caller]
+    fn load_rest(&self, ctx: &mut Context, rows: &mut VInDm) {
+        vocabulary::load_rest(ctx, &self.vocabulary, Rest::Behind, rows);
+    }
+
+    #[track_caller]
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector {
+        vocabulary::embedded(ctx, &self.embedding, token)
+    }
+
+    #[track_caller]
+    fn queries<Of: Reach>(
+        ctx: &mut Context,
+        (): &(),
+        (weights, number): (&QInDm, usize),
+        x: &Vector,
+        tables: &mut Tables<Of>,
+    ) -> Dm<f32, QSlice, m![D % 4]> {
+        let (row, norm) = input(ctx, x);
+        let sums = attention::queries(ctx, (weights, number % 2), &row);
+        attention::turned(ctx, sums, &norm, tables)
+    }
+
+    #[track_caller]
+    fn attention<Of: Reach>(
+        ctx: &mut Context,
+        (): &(),
+        (weights, number): (&OInDm, usize),
+        seen: &Seen<'_, Of>,
+        tables: &mut Tables<Of>,
+        before: Vrf<XSlice, m![X % 8]>,
+    ) -> Vector {
+        let chosen = attention::chosen::<Of>(ctx, seen, tables, TrfAddress::SecondHalf);
+        attention::output(ctx, (weights, number % 2), &chosen, &before)
+    }
+
+    #[track_caller]
+    fn feed_forward(
+        ctx: &mut Context,
+        (): &(),
+        ((gate_up, down), number): (&(GInDm, DInDm), usize),
+        x: Vector,
+    ) -> Vector {
+        let (row, norm) = input(ctx, &x);
+        let before = vector::operand(ctx, &x);
+        let hidden = feed_forward::hidden(ctx, (gate_up, number % 2), &row, &norm);
+        let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
+        let part = feed_forward::down(ctx, (down, number % 2), &hidden);
+        feed_forward::both(ctx, &part, &before)
+    }
+
+    #[track_caller]
+    fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
+        let (row, norm) = input(ctx, x);
+        vocabulary::logits(ctx, rows, &row, &norm)
+    }
+}
+
+/// The vector in the register file of all slices, and its norm.
+#[track_caller]
+fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
+    let halves = vector::split(ctx, x);
+    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+    let mean = vector::mean(ctx, x, None);
+    (row, vector::norm(ctx, &mean))
+}
