@@ -12,6 +12,7 @@
 //! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 
 pub mod attention;
+pub mod block;
 pub mod feed_forward;
 pub mod layout;
 pub mod network;

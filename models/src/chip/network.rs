@@ -1,6 +1,7 @@
 //! The chip's network as a [`Model`].
 
 use super::attention::Page;
+use super::block::{self, kernel::BlockNetwork};
 use super::layout::*;
 use super::prepare;
 use super::token::{Answer, Network, launch_token};
@@ -20,6 +21,7 @@ use std::cell::RefCell;
 pub struct ChipModel {
     ctx: RefCell<ContextGuard>,
     network: Network,
+    blocks: BlockNetwork,
     pages: Vec<Page>,
     position: usize,
     choice: Hbm<f32, m![I]>,
@@ -43,11 +45,12 @@ impl ChipModel {
         let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
         let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
         let network = pollster::block_on(prepare::network(&mut ctx, weights));
+        let blocks = pollster::block_on(block::prepare::network(&mut ctx, weights));
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
         let computes = !shapes_only;
         let ctx = RefCell::new(ctx);
-        Self { ctx, network, pages: Vec::new(), position: 0, choice, needed_bytes: 0, computes }
+        Self { ctx, network, blocks, pages: Vec::new(), position: 0, choice, needed_bytes: 0, computes }
     }
 
     /// The report of everything that the chip did.
@@ -93,6 +96,51 @@ impl ChipModel {
     }
 }
 
+impl ChipModel {
+    /// Appends tokens from the first position of a page on, at most as many as a page has.
+    fn append_block(&mut self, tokens: &[u32], want: Want) -> Next {
+        let last = tokens.len() - 1;
+        let Self { ctx, network, blocks, pages, position, choice, computes, .. } = self;
+        assert!(*position % S::SIZE == 0 && last < S::SIZE, "{} tokens at {position}", last + 1);
+        let ctx = ctx.get_mut();
+        let next = pollster::block_on(async {
+            let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
+            let page: Page = page.to_hbm(&mut ctx.pdma, AUTO).await;
+            let numbers: Vec<i32> = (0..S::SIZE).map(|place| tokens[place.min(last)] as i32).collect();
+            let (before, mut own, next) = block::launch(
+                ctx,
+                network,
+                blocks,
+                (&numbers, last),
+                std::mem::take(pages),
+                page,
+                choice,
+                want,
+            )
+            .await;
+            let _ = &mut own;
+            *pages = before;
+            pages.push(own);
+            match next {
+                block::Stored::Nothing => Next::Nothing,
+                block::Stored::Choice => {
+                    let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
+                    match number {
+                        Opt::Init(number) if *computes => Next::Token(number as u32),
+                        _ => Next::Nothing,
+                    }
+                }
+                block::Stored::Logits(logits) => {
+                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
+                    if *computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
+                }
+            }
+        });
+        self.position += tokens.len();
+        next
+    }
+}
+
 /// Refuses settings that no kernel is made for.
 fn served(settings: Settings) -> Result<(), Refusal> {
     if settings.weights == WeightType::Int4 {
@@ -134,6 +182,9 @@ impl Model for ChipModel {
     }
 
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
+        if self.position == 0 && tokens.len() >= 8 && tokens.len() <= 256 {
+            return self.append_block(tokens, want);
+        }
         let (last, before) = tokens.split_last().expect("at least one token");
         for token in before {
             self.append(*token, Want::Nothing);

@@ -8,7 +8,7 @@ use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 
 /// Values of a tensor, from the function of its coordinates, outermost first.
-fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
+pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
     let count = sizes.iter().product();
     let mut all = Vec::with_capacity(count);
     let mut at = [0; N];
@@ -28,7 +28,7 @@ fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T)
 /// The row of `q`, `k` or `v` that is element `d` of head `a`: 0 to 2 of them, and the number of its row.
 ///
 /// Heads are in the order `J, K`. In a head the even elements of two rotary pairs stand before their odd ones.
-fn row(a: usize, d: usize) -> (usize, usize) {
+pub(super) fn row(a: usize, d: usize) -> (usize, usize) {
     let (j, k) = (a / K::SIZE, a % K::SIZE);
     let turned = d / 4 * 4 + d % 2 * 2 + d / 2 % 2;
     match j {
@@ -39,7 +39,7 @@ fn row(a: usize, d: usize) -> (usize, usize) {
 }
 
 /// A matrix whose columns are multiplied by the factors of the norm in front of it.
-fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
+pub(super) fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
     let values = matrix.to_f32();
     values.iter().enumerate().map(|(k, value)| bf16::from_f32(value * norm[k % norm.len()])).collect()
 }

@@ -1,0 +1,88 @@
+//! Gate, up and down of a block.
+
+use super::layout::*;
+use furiosa_visa_std::prelude::*;
+
+/// Weights of gate and up, for both groups of tokens of a cluster.
+pub type GWeights = Hbm<bf16, m![V, F / 12, I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// The same in DM.
+pub type GInDm = Dm<bf16, FSlice, m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// The same in the register file.
+pub type GInTrf = Trf<FSlice, m![I, F % 4], m![F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// Weights of down, for both groups of tokens of a cluster.
+pub type DWeights = Hbm<bf16, m![V, F / 12, X % 8, X / 8, F / 4 % 3, F % 4]>;
+/// The same in DM.
+pub type DInDm = Dm<bf16, FSlice, m![X % 8, X / 8, F / 4 % 3, F % 4]>;
+/// The same in the register file.
+pub type DInTrf = Trf<FSlice, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>;
+
+/// Sums of gate and of up.
+type Sums = Dm<f32, FSlice, m![W, R / 2, R % 2, F / 4 % 3, I, F % 4]>;
+/// Hidden elements.
+pub type Hidden = Dm<bf16, FSlice, m![W, R / 8, F / 4 % 3, R % 8, F % 4]>;
+
+/// Weights of gate and up to the register file.
+#[track_caller]
+pub fn load_gate_up(ctx: &mut Context, weights: &GInDm) -> GInTrf {
+    (ctx.sub.begin(weights.view()))
+        .fetch::<bf16, m![I, F % 4, F / 4 % 3], m![E / 16 % 9, E / 144, E % 16]>()
+        .collect::<m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144], m![E % 16]>()
+        .to_trf(TrfAddress::FirstHalf)
+}
+
+/// Weights of down to the register file.
+#[track_caller]
+pub fn load_down(ctx: &mut Context, weights: &DInDm) -> DInTrf {
+    (ctx.sub.begin(weights.view()))
+        .fetch::<bf16, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>()
+        .collect_flits()
+        .to_trf(TrfAddress::SecondHalf)
+}
+
+/// `silu(gate) · up`.
+#[track_caller]
+pub fn hidden(ctx: &mut Context, x: &Stream, weights: &GInTrf) -> Hidden {
+    let sums: Sums = (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
+        .switch_to::<FSlice, m![R % 2, E / 16 % 9, W, R / 2, E / 144]>()
+        .collect::<m![R % 2, E / 16 % 9, W, R / 2, E / 144], m![E % 16]>()
+        .align::<m![R % 2, E / 16 % 9, W, R / 2, E / 288, F / 4 % 3], m![E / 144 % 2, E % 16], _, _>(weights)
+        .contract::<m![1]>()
+        .accumulate::<m![R % 2, W, R / 2, F / 4 % 3], m![I, F % 4]>(AccumulationKind::Interleaved)
+        .commit(AUTO);
+    let sums = sums.view();
+    let up = sums.tile::<m![I], 1, m![W, R / 2, R % 2, F / 4 % 3, 1 # 2, F % 4]>(1);
+    let up: Vrf<FSlice, m![W, R / 2, F / 4 % 3, R % 2, F % 4]> =
+        (ctx.sub.begin(up).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())
+            .collect::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+            .to_vrf(AUTO);
+    let gate = sums.tile::<m![I], 1, m![W, R / 2, R % 2, F / 4 % 3, 1 # 2, F % 4]>(0);
+    (ctx.main.begin(gate).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())
+        .collect::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![W, R / 2, F / 4 % 3, R % 2], m![F % 4]>()
+        .vector_stash()
+        .vector_fp_unary(FpUnaryOp::Sigmoid)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), Stash)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &up)
+        .vector_concat::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+        .vector_final()
+        .cast::<bf16, m![[R % 2, F % 4] # 16]>()
+        .commit(AUTO)
+}
+
+/// `x`, and what down adds to it. A slice has products of its hidden elements, which are added over slices.
+#[track_caller]
+pub fn down(ctx: &mut Context, hidden: &Hidden, weights: &DInTrf, x: &Operand) -> Vectors {
+    (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4]>())
+        .collect::<m![X / 8, W, R / 8, F / 4 % 3, R / 4 % 2], m![R % 4, F % 4]>()
+        .align::<m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4], _, _>(weights)
+        .contract::<m![R % 8]>()
+        .accumulate::<m![X / 8, W, R], m![X % 8]>(AccumulationKind::Interleaved)
+        .vector_init()
+        .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_clip(ClipBinaryOpF32::Add, x)
+        .vector_final()
+        .commit(AUTO)
+}

@@ -1,0 +1,71 @@
+//! The vectors of a block: from the embedding, their norm, and as an operand.
+
+use super::layout::*;
+use crate::chip::vocabulary::Embedding;
+use crate::config::EPSILON;
+use furiosa_visa_std::prelude::*;
+
+/// Numbers of the tokens.
+pub type Numbers = Hbm<i32, m![C, V, W, R]>;
+
+/// The rows of tokens.
+#[track_caller]
+pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> Vectors {
+    let rows: Dm<bf16, XSlice, m![R % 2, X % 144]> = embedding.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    (ctx.main.begin(rows.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+        .commit(AUTO)
+}
+
+/// Vectors over their root mean square, rounded to bf16.
+#[track_caller]
+pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
+    let mean: Dm<f32, YSlice, m![R % 2, 1 # 2]> =
+        (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+            .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![R % 2, X / 4 % 36], m![X % 4]>()
+            .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+            .vector_intra_slice_reduce::<X, m![R % 2], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_inter_slice_reduce::<YSlice, m![R % 2]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO);
+    let root: Dm<f32, YSlice, m![R % 2, 1 # 2]> =
+        (ctx.main.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>())
+            .collect::<m![R % 2], m![1 # 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_trim_way4::<m![1 # 4]>()
+            .vector_fp_binary(FpBinaryOp::AddF, EPSILON)
+            .vector_fp_unary(FpUnaryOp::Sqrt)
+            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), 1.0)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_final()
+            .commit(AUTO);
+    let root: Vrf<YSlice, m![R % 2]> =
+        (ctx.sub.begin(root.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
+            .to_vrf(AUTO);
+    let normed: Dm<bf16, XSlice, m![R % 2, X % 144]> =
+        (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+            .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![R % 2, X / 4 % 36], m![X % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &root)
+            .vector_concat::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_final()
+            .cast::<bf16, m![X % 8 # 16]>()
+            .commit(AUTO);
+    normed.relabel()
+}
+
+/// Vectors as an operand, to be added to what a part of the layer makes of them.
+#[track_caller]
+pub fn operand(ctx: &mut Context, x: &Vectors) -> Operand {
+    (ctx.sub.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+        .to_vrf(AUTO)
+}
