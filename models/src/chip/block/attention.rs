@@ -36,7 +36,7 @@ pub type Keys = Dm<f32, KSlice, m![S / 8 % 2, S % 8, D % 32]>;
 /// Values of a half of a page, as rings pass them on.
 pub type Values = Dm<f32, VSlice, m![S % 8, D]>;
 /// Keys of a page in the register file.
-type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32, D % 16]>;
+pub type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32, D % 16]>;
 /// Values of a page in the register file.
 type VInTrf = Trf<ASlice, m![D % 8], m![D / 8, N]>;
 
@@ -50,28 +50,29 @@ pub fn spread_queries(ctx: &mut Context, parts: &QParts) -> QInDm {
 
 /// Weights of queries, keys and values to the register file.
 #[track_caller]
-pub fn load_queries(ctx: &mut Context, weights: &QInDm) -> QInTrf {
-    (ctx.sub.begin(weights.view()))
+pub fn load_queries(ctx: &mut Context, weights: &QInDm, half: TrfAddress) -> QInTrf {
+    (ctx.main.begin(weights.view()))
         .fetch::<bf16, m![D % 8, D / 8 % 2], m![E / 16 % 9, E / 144, E % 16]>()
         .collect::<m![D % 8, D / 8 % 2, E / 16 % 9, E / 144], m![E % 16]>()
-        .to_trf(TrfAddress::FirstHalf)
+        .to_trf(half)
 }
 
-/// Weights of the output to all slices.
+/// One of four parts of the weights of the output to all slices.
 #[track_caller]
-pub fn spread_output(ctx: &mut Context, parts: &OParts) -> OInDm {
-    let mut all = OInDm::new(ctx);
-    parts.to_dm_pcopy(&mut ctx.sub, &mut all);
-    all
+pub fn spread_output(ctx: &mut Context, parts: &OParts, which: usize, all: &mut OInDm) {
+    let part = parts.view().slice_tile::<m![X / 2 % 4], 1, m![1 # 4, G = 3 # 4, B = 3 # 4, D / 16]>(which);
+    let mut all = all.view_mut();
+    let all = all.tile::<m![X / 2 % 4], 1, m![1 # 4, X % 2, X / 8, D % 16]>(which);
+    part.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
 /// Weights of the output to the register file.
 #[track_caller]
-pub fn load_output(ctx: &mut Context, weights: &OInDm) -> OInTrf {
-    (ctx.sub.begin(weights.view()))
+pub fn load_output(ctx: &mut Context, weights: &OInDm, half: TrfAddress) -> OInTrf {
+    (ctx.main.begin(weights.view()))
         .fetch::<bf16, m![X % 8, X / 8], m![D % 16]>()
         .collect::<m![X % 8, X / 8], m![D % 16]>()
-        .to_trf(TrfAddress::SecondHalf)
+        .to_trf(half)
 }
 
 /// Queries, keys and values of the tokens.
@@ -124,36 +125,74 @@ pub type Written = Hbm<f32, m![L, C, V, W, R, I, G = 3, D]>;
 /// Keys and values of all layers, of a page that a block reads.
 pub type Read = Hbm<f32, m![L, Z, S, I, G = 3, D]>;
 
-/// Keys and values of the block itself. They are stored to its page.
+/// Keys of the tokens of a cluster.
+type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
+/// Values of the tokens of a cluster.
+type TokensValues<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![R % 8, D]>;
+/// Keys of some tokens of each of 16 slices, before other names are given to them.
+type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
+/// Values of some tokens of each of 16 slices, before other names are given to them.
+type ValuesOfTokens = Dm<f32, m![Q, B = 3 # 4, V, W, R / 8], m![R % 8, D]>;
+
+/// Keys of a cluster's tokens to all slices that need them.
 #[track_caller]
-pub fn own_page(ctx: &mut Context, heads: &Heads, page: &mut Written, layer: usize) -> Page {
+fn spread_keys(ctx: &mut Context, keys: TokensKeys<'_>) -> Keys {
+    let mut spread = KeysOfTokens::new(ctx);
+    keys.to_dm_view_pcopy(&mut ctx.sub, spread.view_mut());
+    let keys: Dm<f32, m![Q, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]> = spread.relabel();
+    keys.relabel()
+}
+
+/// Values of a cluster's tokens to all slices that need them.
+#[track_caller]
+fn spread_values(
+    ctx: &mut Context,
+    values: TokensValues<'_>,
+) -> Dm<f32, m![Q, G = 3 # 4, V, W, R / 8], m![R % 8, D]> {
+    let mut spread = ValuesOfTokens::new(ctx);
+    values.to_dm_view_pcopy(&mut ctx.sub, spread.view_mut());
+    spread.relabel()
+}
+
+/// Keys and values of the block itself, and its keys in the register file. They are stored to its page.
+#[track_caller]
+pub fn own_page(
+    ctx: &mut Context,
+    heads: &Heads,
+    (page, layer): (&mut Written, usize),
+    half: TrfAddress,
+) -> (Page, KInTrf) {
     let keys = || {
         let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
         keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
     };
-    let mut own = Dm::<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>::new(ctx);
-    keys().to_dm_view_pcopy(&mut ctx.sub, own.view_mut());
-    let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(own.view(), &[1, 0]);
-    let all_keys = [own, other].map(|keys| {
-        let keys: Dm<f32, m![Q, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]> = keys.relabel();
-        keys.relabel()
-    });
-    let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
-    let values = values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0);
-    let mut own = Dm::<f32, m![Q, B = 3 # 4, V, W, R / 8], m![R % 8, D]>::new(ctx);
-    values.to_dm_view_pcopy(&mut ctx.sub, own.view_mut());
-    let own: Dm<f32, m![Q, G = 3 # 4, V, W, R / 8], m![R % 8, D]> = own.relabel();
-    let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(own.view(), &[1, 0]);
+    let values = || {
+        let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
+        values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
+    };
+    let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(keys(), &[1, 0]);
+    let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(values(), &[1, 0]);
+    let own_keys = spread_keys(ctx, keys());
+    let own = spread_values(ctx, values());
+    let all_keys = [own_keys, spread_keys(ctx, other_keys.view())];
+    let in_trf = load_keys(ctx, &all_keys, half);
+    let other = spread_values(ctx, other_values.view());
     let mut page = page.view_mut();
     let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
-    keys().to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0));
+    keys().to_hbm_view(
+        &mut ctx.tdma,
+        page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0),
+    );
     let values = own.view().slice_tile::<m![Q], 1, m![1 # 4, G = 3 # 4, V, W, R / 8]>(0);
-    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
+    values.to_hbm_view(
+        &mut ctx.tdma,
+        page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1),
+    );
     let all_values = [own, other].map(|values| {
         let values: Dm<f32, m![Q, G = 3 # 4, S / 8], m![S % 8, D]> = values.relabel();
         values.relabel()
     });
-    Page { keys: all_keys, values: all_values }
+    (Page { keys: all_keys, values: all_values }, in_trf)
 }
 
 /// Keys and values of a page before the block.
@@ -183,32 +222,38 @@ pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> Page {
 
 /// Keys of a page to the register file.
 #[track_caller]
-fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2]) -> KInTrf {
+fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2], half: TrfAddress) -> KInTrf {
     (ctx.sub.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
         .fetch::<bf16, m![S % 8, Z, S / 8 % 2, D / 16 % 2], m![D % 16]>()
         .switch_to::<ASlice, m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32]>()
         .collect::<m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32], m![D % 16]>()
-        .to_trf(TrfAddress::SecondHalf)
+        .to_trf(half)
 }
 
-/// Values of a page to the register file, keys inside.
+/// Values of a page, keys inside.
+type Turned = Dm<bf16, m![V, W, G = 3 # 4, N / 16], m![D, N % 16]>;
+
+/// Turns the values of a page, so that keys are inside.
 #[track_caller]
-fn load_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> VInTrf {
+fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
     let turned: Dm<bf16, VSlice, m![D, Z, S % 8]> =
         (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
             .fetch::<bf16, m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8]>()
             .collect::<m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8 # 16]>()
             .transpose::<m![D / 8, Z, S / 4 % 2, D % 8], m![S % 4 # 16]>()
             .commit(AUTO);
-    let turned: Dm<bf16, m![V, W, G = 3 # 4, N / 16], m![D, N % 16]> = turned.relabel();
+    turned.relabel()
+}
+
+/// Values of a page to the register file.
+#[track_caller]
+fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
     (ctx.sub.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8], m![N % 16]>())
         .switch_to::<ASlice, m![D % 8, D / 8, N / 16]>()
         .collect::<m![D % 8, D / 8, N / 16], m![N % 16]>()
-        .to_trf(TrfAddress::FirstHalf)
+        .to_trf(half)
 }
 
-/// Scores of a page.
-type Scores = Dm<f32, ASlice, m![R % 8, N]>;
 /// `e^score` of a page.
 type Powers = Dm<bf16, ASlice, m![R % 8, N]>;
 /// A number for each token.
@@ -222,11 +267,11 @@ type Halves = Dm<bf16, OSlice, m![R, H, D % 16]>;
 
 /// What each token sees: tables of a page.
 pub struct Mask {
-    /// [`HIDDEN`] where a key is behind a token, of 8 tokens and their keys.
+    /// The root of what hides a score where a key is behind a token, of 8 tokens and their keys.
     triangle: Vrf<HeadSlice, m![R % 8, S % 8]>,
     /// -1 where keys are those of the tokens, and 0 elsewhere.
     diagonal: Vrf<HeadSlice, m![Z, S / 8]>,
-    /// `-1e9` where all keys are behind the tokens, and `1e30` elsewhere.
+    /// The greatest power: 0 where all keys are behind the tokens.
     limit: Vrf<HeadSlice, m![Z, S / 8]>,
 }
 
@@ -251,12 +296,12 @@ pub fn mask(ctx: &mut Context, triangles: &Triangles, diagonals: &Blocks, limits
     Mask { triangle, diagonal, limit }
 }
 
-/// Scores of a page.
+/// `e^score` of a page, and 0 where a key is behind the token.
 #[track_caller]
-fn scores(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Scores {
+fn powers(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Powers {
     let queries = heads.view().slice_tile::<m![G], 3, m![V, W, G = 3 # 4, B, R / 8]>(0);
     let queries = queries.slice_tile::<m![B], 3, ASlice>(0);
-    let scores: Dm<f32, ASlice, m![R % 8, S / 8, Z, S % 8]> =
+    let powers: Dm<bf16, ASlice, m![R % 8, S / 8, Z, S % 8]> =
         (ctx.main.begin(queries).fetch::<bf16, m![R % 8, D / 16 % 2, D / 32], m![D % 16]>())
             .collect::<m![R % 8, D / 16 % 2, D / 32], m![D % 16]>()
             .align::<m![R % 8, D / 16 % 2, Z, S / 8], m![D / 32, D % 16], _, _>(keys)
@@ -266,7 +311,7 @@ fn scores(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Score
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_split::<m![R % 8, Z, S / 8, S / 4 % 2], m![S % 4]>()
             .vector_stash()
-            // The square of the triangle, where keys are those of the tokens, takes the place of the scores, which are added to it.
+            // The square of the triangle, where keys are those of the tokens, takes the place of the scores, which are then added.
             .vector_fp_binary_with_mode(
                 FpBinaryOp::MulF(FpMulAlu::Mul0),
                 BinaryArgMode::Mode11,
@@ -274,64 +319,48 @@ fn scores(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Score
             )
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &mask.diagonal)
             .vector_fp_binary(FpBinaryOp::AddF, Stash)
+            .vector_fp_unary(FpUnaryOp::Exp)
             .vector_concat::<m![R % 8, Z, S / 8], m![S % 8]>()
             .vector_clip(ClipBinaryOpF32::Min, &mask.limit)
             .vector_final()
+            .cast::<bf16, m![S % 8 # 16]>()
             .commit(AUTO);
-    scores.relabel()
+    powers.relabel()
 }
 
-/// The greatest score of each token, or the sum of all.
-macro_rules! over_keys {
-    ($ctx:ident, $of:expr, $operation:ident) => {
-        ($ctx.main.begin($of.view()).fetch::<f32, m![R % 8, N / 8], m![N % 8]>())
-            .collect::<m![R % 8, N / 8], m![N % 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_split::<m![R % 8, N / 4], m![N % 4]>()
-            .vector_intra_slice_reduce::<N, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::$operation)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit(AUTO)
-    };
+/// The sum of the powers of each token.
+#[track_caller]
+fn sums(ctx: &mut Context, powers: &Powers) -> Numbers {
+    (ctx.main.begin(powers.view()).fetch::<f32, m![R % 8, N / 8], m![N % 8]>())
+        .collect::<m![R % 8, N / 8], m![N % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![R % 8, N / 4], m![N % 4]>()
+        .vector_intra_slice_reduce::<N, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_final()
+        .commit(AUTO)
 }
 
-/// The greater of two numbers of each token, or their sum.
-macro_rules! of_two {
-    ($ctx:ident, $one:expr, $other:expr, $operation:ident) => {
-        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>($one.view(), $other.view()))
-            .fetch::<f32, m![R % 8, I], m![1 # 2]>()
-            .collect::<m![R % 8, I], m![1 # 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![1 # 4]>()
-            .vector_intra_slice_reduce::<I, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::$operation)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit(AUTO)
-    };
+/// The sum of two numbers of each token.
+#[track_caller]
+fn both(ctx: &mut Context, one: &Numbers, other: &Numbers) -> Numbers {
+    (ctx.main.begin_interleaved::<I, _, _, _, _, _>(one.view(), other.view()))
+        .fetch::<f32, m![R % 8, I], m![1 # 2]>()
+        .collect::<m![R % 8, I], m![1 # 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![1 # 4]>()
+        .vector_intra_slice_reduce::<I, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+        .vector_pad_way8::<m![1 # 8]>()
+        .vector_final()
+        .commit(AUTO)
 }
 
 #[track_caller]
 fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
     (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>().collect::<m![R % 8], m![1 # 8]>())
         .to_vrf(AUTO)
-}
-
-/// `e^(score - greatest)`.
-#[track_caller]
-fn powers(ctx: &mut Context, scores: &Scores, greatest: &OfTokens) -> Powers {
-    (ctx.main.begin(scores.view()).fetch::<f32, m![R % 8, N / 8], m![N % 8]>())
-        .collect::<m![R % 8, N / 8], m![N % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![R % 8, N / 4], m![N % 4]>()
-        .vector_fp_binary(FpBinaryOp::SubF, greatest)
-        .vector_fp_unary(FpUnaryOp::Exp)
-        .vector_concat::<m![R % 8, N / 8], m![N % 8]>()
-        .vector_final()
-        .cast::<bf16, m![N % 8 # 16]>()
-        .commit(AUTO)
 }
 
 /// Values of a page, weighted by the shares of its keys.
@@ -366,39 +395,39 @@ fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
         .commit(AUTO)
 }
 
-/// What heads choose of all pages, in two bf16. The last page is that of the block; the others are seen as a whole.
+/// What heads choose of all pages, in two bf16, and the weights of the output. The first page is that of the block; the others
+/// are seen as a whole. Keys and values take turns in one half of the register file, and the weights take the other one.
 #[track_caller]
-pub fn chosen(ctx: &mut Context, heads: &Heads, pages: &[Page], [mask, whole]: [&Mask; 2]) -> Halves {
-    let last = pages.len() - 1;
-    let mut all: Vec<Scores> = Vec::new();
-    let mut greatest: Option<Numbers> = None;
-    for (number, page) in pages.iter().enumerate() {
-        let keys = load_keys(ctx, &page.keys);
-        let own = scores(ctx, heads, &keys, if number == last { mask } else { whole });
-        let own_greatest: Numbers = over_keys!(ctx, own, Max);
-        greatest = Some(match greatest {
-            None => own_greatest,
-            Some(before) => of_two!(ctx, before, own_greatest, Max),
-        });
-        all.push(own);
+pub fn chosen(
+    ctx: &mut Context,
+    heads: &Heads,
+    (pages, own): (&[Page], KInTrf),
+    [mask, whole]: [&Mask; 2],
+    output: &OInDm,
+    [other, half]: [TrfAddress; 2],
+) -> (Halves, OInTrf) {
+    // Main loads the weights while keys are on their way.
+    let output = load_output(ctx, output, other);
+    let mut all = vec![powers(ctx, heads, &own, mask)];
+    for page in &pages[1..] {
+        let keys = load_keys(ctx, &page.keys, half);
+        all.push(powers(ctx, heads, &keys, whole));
     }
-    let greatest = of_tokens(ctx, &greatest.expect("there is a page"));
-    let mut shares: Vec<Powers> = Vec::new();
+    let turned: Vec<Turned> = pages.iter().map(|page| turn_values(ctx, &page.values)).collect();
     let mut sum: Option<Numbers> = None;
-    for own in &all {
-        let powers = powers(ctx, own, &greatest);
-        let own_sum: Numbers = over_keys!(ctx, powers, Add);
+    for powers in &all {
+        let own = sums(ctx, powers);
         sum = Some(match sum {
-            None => own_sum,
-            Some(before) => of_two!(ctx, before, own_sum, Add),
+            None => own,
+            Some(before) => both(ctx, &before, &own),
         });
-        shares.push(powers);
     }
+    let mut values = Some(load_values(ctx, &turned[0], half));
     let sum = of_tokens(ctx, &sum.expect("there is a page"));
     let mut chosen: Option<Chosen> = None;
-    for (powers, page) in shares.iter().zip(pages) {
-        let values = load_values(ctx, &page.values);
-        let own = weighted(ctx, powers, &values, &sum);
+    for (number, powers) in all.iter().enumerate() {
+        let loaded = values.take().unwrap_or_else(|| load_values(ctx, &turned[number], half));
+        let own = weighted(ctx, powers, &loaded, &sum);
         chosen = Some(match chosen {
             None => own,
             Some(before) => added(ctx, &before, &own),
@@ -410,7 +439,7 @@ pub fn chosen(ctx: &mut Context, heads: &Heads, pages: &[Page], [mask, whole]: [
         .fetch::<f32, m![R % 8, D / 8 % 2, D / 16, H], m![D % 8]>()
         .switch_to::<OSlice, m![R % 8, D / 8 % 2, H, R / 8]>()
         .collect::<m![R % 8, D / 8 % 2, H, R / 8], m![D % 8]>();
-    halves!(stream).cast::<bf16, m![D % 8 # 16]>().commit(AUTO)
+    (halves!(stream).cast::<bf16, m![D % 8 # 16]>().commit(AUTO), output)
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.

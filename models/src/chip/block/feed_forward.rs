@@ -3,9 +3,11 @@
 use super::layout::*;
 use furiosa_visa_std::prelude::*;
 
-/// Weights of gate and up, for both groups of tokens of a cluster.
-pub type GWeights = Hbm<bf16, m![V, F / 12, I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
-/// The same in DM.
+/// Weights of gate and up, in two parts for the slices that share them.
+pub type GWeights = Hbm<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// Parts of them in DM.
+pub type GParts = Dm<bf16, m![I, F / 12], m![F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// All of them in DM.
 pub type GInDm = Dm<bf16, FSlice, m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
 /// The same in the register file.
 pub type GInTrf = Trf<FSlice, m![I, F % 4], m![F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
@@ -21,22 +23,31 @@ type Sums = Dm<f32, FSlice, m![W, R / 2, R % 2, F / 4 % 3, I, F % 4]>;
 /// Hidden elements.
 pub type Hidden = Dm<bf16, FSlice, m![W, R / 8, F / 4 % 3, R % 8, F % 4]>;
 
+/// Weights of gate, 0, or of up, 1, to all slices.
+#[track_caller]
+pub fn spread(ctx: &mut Context, parts: &GParts, which: usize, all: &mut GInDm) {
+    type Part = m![F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16];
+    let part = parts.view().slice_tile::<m![I], 1, m![1 # 2, F / 12]>(which);
+    let mut all = all.view_mut();
+    part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![I], 1, m![1 # 2, { Part }]>(which));
+}
+
 /// Weights of gate and up to the register file.
 #[track_caller]
-pub fn load_gate_up(ctx: &mut Context, weights: &GInDm) -> GInTrf {
+pub fn load_gate_up(ctx: &mut Context, weights: &GInDm, half: TrfAddress) -> GInTrf {
     (ctx.sub.begin(weights.view()))
         .fetch::<bf16, m![I, F % 4, F / 4 % 3], m![E / 16 % 9, E / 144, E % 16]>()
         .collect::<m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144], m![E % 16]>()
-        .to_trf(TrfAddress::FirstHalf)
+        .to_trf(half)
 }
 
 /// Weights of down to the register file.
 #[track_caller]
-pub fn load_down(ctx: &mut Context, weights: &DInDm) -> DInTrf {
+pub fn load_down(ctx: &mut Context, weights: &DInDm, half: TrfAddress) -> DInTrf {
     (ctx.sub.begin(weights.view()))
         .fetch::<bf16, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>()
         .collect_flits()
-        .to_trf(TrfAddress::SecondHalf)
+        .to_trf(half)
 }
 
 /// `silu(gate) · up`.

@@ -1,14 +1,14 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, QParts, QWeights, Read, RotaryTable, Triangles, Written,
+    self, Blocks, Mask, OInDm, OParts, OWeights, QParts, QWeights, Read, RotaryTable, Triangles, Written,
 };
-use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
+use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::token::{Answer, Network};
 use crate::chip::vector::{self, Vector};
-use crate::chip::vocabulary::{self, Logits, Rest, VInDm};
+use crate::chip::vocabulary::{self, Logits, VInDm};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -71,6 +71,25 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     both
 }
 
+/// Parts of the weights of the vocabulary, which are brought beside layers.
+const VOCABULARY_PARTS: usize = 24;
+
+/// Weights of a layer in DM, but those of queries, keys and values.
+struct Loaded {
+    o: OParts,
+    g: GParts,
+    d: DInDm,
+}
+
+impl Loaded {
+    #[track_caller]
+    fn rest(ctx: &mut Context, weights: &Layer, o: OParts) -> Self {
+        let g = weights.g.to_dm(&mut ctx.tdma, AUTO);
+        let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
+        Self { o, g, d }
+    }
+}
+
 /// A block of tokens through all layers. Its keys and values are stored to its page.
 #[device(chip = 1)]
 pub fn block(
@@ -92,54 +111,71 @@ pub fn block(
         let [diagonals, limits] = &blocks.nowhere;
         attention::mask(ctx, &blocks.triangles, diagonals, limits)
     });
-    let o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
     let all = attention::spread_queries(ctx, &q);
-    let mut q = attention::load_queries(ctx, &all);
-    let mut o = attention::spread_output(ctx, &o);
+    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
+    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let mut q = attention::load_queries(ctx, &all, first);
+    let o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let mut loaded = Loaded::rest(ctx, &blocks.layers[0], o);
+    let mut o = OInDm::new(ctx);
+    (0..4).for_each(|part| attention::spread_output(ctx, &loaded.o, part, &mut o));
+    let mut g = GInDm::new(ctx);
+    feed_forward::spread(ctx, &loaded.g, 0, &mut g);
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
     };
+    let mut parts = 0..VOCABULARY_PARTS;
     for number in 0..layers {
-        let weights = &blocks.layers[number];
         let normed = vectors::normed(ctx, &x);
+        feed_forward::spread(ctx, &loaded.g, 1, &mut g);
         let heads = attention::heads(ctx, &normed, &q, &rotary);
-        let mut pages = Vec::new();
+        let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
+        let mut pages = vec![page];
         for page in before {
             pages.push(attention::page_before(ctx, page, number));
         }
-        pages.push(attention::own_page(ctx, &heads, own, number));
-        let g: GInDm = weights.g.to_dm(&mut ctx.tdma, AUTO);
-        let d: DInDm = weights.d.to_dm(&mut ctx.tdma, AUTO);
         let next = blocks.layers.get(number + 1).map(|next| {
-            let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
             let o: OParts = next.o.to_dm(&mut ctx.tdma, AUTO);
-            (q, o)
+            let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
+            (q, Loaded::rest(ctx, next, o))
         });
+        if let Some(rows) = &mut rows {
+            let count = parts.len().div_ceil(layers - number);
+            for part in parts.by_ref().take(count) {
+                vocabulary::load(ctx, &network.vocabulary, part, rows);
+            }
+        }
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let chosen = attention::chosen(ctx, &heads, &pages, masks);
-        let output = attention::load_output(ctx, &o);
+        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &o, [first, second]);
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
-        let gate_up = feed_forward::load_gate_up(ctx, &g);
-        let down = feed_forward::load_down(ctx, &d);
+        let gate_up = feed_forward::load_gate_up(ctx, &g, second);
         let normed = vectors::normed(ctx, &x);
+        let down = feed_forward::load_down(ctx, &loaded.d, first);
+        o = OInDm::new(ctx);
+        if let Some((_, next)) = &next {
+            attention::spread_output(ctx, &next.o, 0, &mut o);
+        }
         let hidden = feed_forward::hidden(ctx, &normed, &gate_up);
         let operand = vectors::operand(ctx, &x);
-        if let Some((next_q, next_o)) = next {
+        if let Some((next_q, next)) = next {
             let all = attention::spread_queries(ctx, &next_q);
-            q = attention::load_queries(ctx, &all);
-            o = attention::spread_output(ctx, &next_o);
+            g = GInDm::new(ctx);
+            feed_forward::spread(ctx, &next.g, 0, &mut g);
+            (1..4).for_each(|part| attention::spread_output(ctx, &next.o, part, &mut o));
+            x = feed_forward::down(ctx, &hidden, &down, &operand);
+            q = attention::load_queries(ctx, &all, second);
+            loaded = next;
+        } else {
+            x = feed_forward::down(ctx, &hidden, &down, &operand);
         }
-        x = feed_forward::down(ctx, &hidden, &down, &operand);
+        [first, second] = [second, first];
     }
     let Some(rows) = &mut rows else { return };
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
-    (0..vocabulary::SMALL_PARTS).for_each(|part| vocabulary::load(ctx, &network.vocabulary, part, rows));
-    vocabulary::load_rest(ctx, &network.vocabulary, Rest::BesideTheLastLayer, rows);
-    vocabulary::load_rest(ctx, &network.vocabulary, Rest::Behind, rows);
     let x = last_vector(ctx, &x, last, row);
     let halves = vector::split(ctx, &x);
     let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);

@@ -9,6 +9,9 @@ use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE};
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 
+/// The greatest power of a score: that of 69. Sums of powers and of weighted values stay far below the largest f32.
+const GREATEST: f32 = 1e30;
+
 /// Rows of 576 elements in the order in which the register file has them: quarters inside of runs of 16.
 fn quartered(row: &[bf16], to: &mut Vec<bf16>) {
     for run in 0..9 {
@@ -60,11 +63,8 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     let o =
         HostTensor::<bf16, m![X / 2 % 4, G = 3, B = 3, D / 16, X % 2, X / 8, D % 16]>::from_slice(&values);
     let [gate, up] = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
-    let mut values = rows([128, 2, 4, 3], |[f, i, f0, f1]| Some((i, 12 * f + 4 * f1 + f0)), &[&gate, &up]);
-    values.extend_from_within(..);
-    let g = HostTensor::<bf16, m![V, F / 12, I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(
-        &values,
-    );
+    let values = rows([2, 128, 4, 3], |[i, f, f0, f1]| Some((i, 12 * f + 4 * f1 + f0)), &[&gate, &up]);
+    let g = HostTensor::<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
     let down = scaled(&layer.down, &[1.0]);
     let mut values = tensor([128, 8, 72, 12], |[f, x0, x, f0]| down[(8 * x + x0) * GATE + 12 * f + f0]);
     values.extend_from_within(..);
@@ -120,8 +120,8 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> BlockNetwork {
     let triangles = HostTensor::<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>::from_slice(&values);
     let triangles = triangles.to_hbm(&mut ctx.pdma, AUTO).await;
     let diagonals = blocks(ctx, |distance| if distance == 0 { -1.0 } else { 0.0 }).await;
-    let limits = blocks(ctx, |distance| if distance > 0 { -1e9 } else { 1e30 }).await;
-    let nowhere = [blocks(ctx, |_| 0.0).await, blocks(ctx, |_| 1e30).await];
+    let limits = blocks(ctx, |distance| if distance > 0 { 0.0 } else { GREATEST }).await;
+    let nowhere = [blocks(ctx, |_| 0.0).await, blocks(ctx, |_| GREATEST).await];
     BlockNetwork { layers, triangles, diagonals, limits, nowhere }
 }
 

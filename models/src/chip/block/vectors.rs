@@ -30,23 +30,12 @@ pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
             .vector_intra_slice_reduce::<X, m![R % 2], m![1 # 4]>(IntraSliceReduceOpF32::Add)
             .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
             .vector_pad_way8::<m![1 # 8]>()
+            .vector_clip(ClipBinaryOpF32::Add, EPSILON / Y::SIZE as f32)
             .vector_inter_slice_reduce::<YSlice, m![R % 2]>(InterSliceReduceOpF32::Add)
             .vector_final()
             .commit(AUTO);
-    let root: Dm<f32, YSlice, m![R % 2, 1 # 2]> =
-        (ctx.main.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>())
-            .collect::<m![R % 2], m![1 # 8]>()
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![1 # 4]>()
-            .vector_fp_binary(FpBinaryOp::AddF, EPSILON)
-            .vector_fp_unary(FpUnaryOp::Sqrt)
-            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), 1.0)
-            .vector_pad_way8::<m![1 # 8]>()
-            .vector_final()
-            .commit(AUTO);
-    let root: Vrf<YSlice, m![R % 2]> =
-        (ctx.sub.begin(root.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
+    let mean: Vrf<YSlice, m![R % 2]> =
+        (ctx.sub.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
             .to_vrf(AUTO);
     let normed: Dm<bf16, XSlice, m![R % 2, X % 144]> =
         (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
@@ -54,7 +43,12 @@ pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_split::<m![R % 2, X / 4 % 36], m![X % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &root)
+            .vector_stash()
+            // The mean takes the place of the elements, which are then divided by its root.
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.0)
+            .vector_fp_binary(FpBinaryOp::AddF, &mean)
+            .vector_fp_unary(FpUnaryOp::Sqrt)
+            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), Stash)
             .vector_concat::<m![R % 2, X / 8 % 18], m![X % 8]>()
             .vector_final()
             .cast::<bf16, m![X % 8 # 16]>()
