@@ -51,19 +51,18 @@ pub fn spread_queries(ctx: &mut Context, parts: &QParts) -> QInDm {
 /// Weights of queries, keys and values to the register file.
 #[track_caller]
 pub fn load_queries(ctx: &mut Context, weights: &QInDm, half: TrfAddress) -> QInTrf {
-    (ctx.main.begin(weights.view()))
+    (ctx.sub.begin(weights.view()))
         .fetch::<bf16, m![D % 8, D / 8 % 2], m![E / 16 % 9, E / 144, E % 16]>()
         .collect::<m![D % 8, D / 8 % 2, E / 16 % 9, E / 144], m![E % 16]>()
         .to_trf(half)
 }
 
-/// One of four parts of the weights of the output to all slices.
+/// Weights of the output to all slices.
 #[track_caller]
-pub fn spread_output(ctx: &mut Context, parts: &OParts, which: usize, all: &mut OInDm) {
-    let part = parts.view().slice_tile::<m![X / 2 % 4], 1, m![1 # 4, G = 3 # 4, B = 3 # 4, D / 16]>(which);
-    let mut all = all.view_mut();
-    let all = all.tile::<m![X / 2 % 4], 1, m![1 # 4, X % 2, X / 8, D % 16]>(which);
-    part.to_dm_view_pcopy(&mut ctx.sub, all);
+pub fn spread_output(ctx: &mut Context, parts: &OParts) -> OInDm {
+    let mut all = OInDm::new(ctx);
+    parts.to_dm_pcopy(&mut ctx.sub, &mut all);
+    all
 }
 
 /// Weights of the output to the register file.

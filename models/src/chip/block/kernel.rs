@@ -1,9 +1,9 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OInDm, OParts, OWeights, QParts, QWeights, Read, RotaryTable, Triangles, Written,
+    self, Blocks, Mask, OParts, OWeights, QParts, QWeights, Read, RotaryTable, Triangles, Written,
 };
-use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights};
+use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::token::{Answer, Network};
@@ -78,7 +78,7 @@ const VOCABULARY_PARTS: usize = 24;
 struct Loaded {
     o: OParts,
     g: GParts,
-    d: DInDm,
+    d: DParts,
 }
 
 impl Loaded {
@@ -117,18 +117,14 @@ pub fn block(
     let mut q = attention::load_queries(ctx, &all, first);
     let o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
     let mut loaded = Loaded::rest(ctx, &blocks.layers[0], o);
-    let mut o = OInDm::new(ctx);
-    (0..4).for_each(|part| attention::spread_output(ctx, &loaded.o, part, &mut o));
-    let mut g = GInDm::new(ctx);
-    feed_forward::spread(ctx, &loaded.g, 0, &mut g);
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
     };
     let mut parts = 0..VOCABULARY_PARTS;
     for number in 0..layers {
-        let normed = vectors::normed(ctx, &x);
-        feed_forward::spread(ctx, &loaded.g, 1, &mut g);
+        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
+        let o = attention::spread_output(ctx, &loaded.o);
         let heads = attention::heads(ctx, &normed, &q, &rotary);
         let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
         let mut pages = vec![page];
@@ -148,25 +144,25 @@ pub fn block(
         }
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &o, [first, second]);
+        let (chosen, output) =
+            attention::chosen(ctx, &heads, (&pages, keys), masks, &o, [first, second]);
+        // The sub context spreads weights of gate and up while main makes the output.
+        let mut g = GInDm::new(ctx);
+        (0..2).for_each(|part| feed_forward::spread(ctx, &loaded.g, part, &mut g));
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
-        let gate_up = feed_forward::load_gate_up(ctx, &g, second);
-        let normed = vectors::normed(ctx, &x);
-        let down = feed_forward::load_down(ctx, &loaded.d, first);
-        o = OInDm::new(ctx);
-        if let Some((_, next)) = &next {
-            attention::spread_output(ctx, &next.o, 0, &mut o);
-        }
-        let hidden = feed_forward::hidden(ctx, &normed, &gate_up);
+        let (normed, gate_up) =
+            vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        let mut d = DInDm::new(ctx);
+        (0..2).for_each(|part| feed_forward::spread_down(ctx, &loaded.d, part, &mut d));
+        let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
+        let (hidden, down) =
+            feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
         let operand = vectors::operand(ctx, &x);
         if let Some((next_q, next)) = next {
             let all = attention::spread_queries(ctx, &next_q);
-            g = GInDm::new(ctx);
-            feed_forward::spread(ctx, &next.g, 0, &mut g);
-            (1..4).for_each(|part| attention::spread_output(ctx, &next.o, part, &mut o));
-            x = feed_forward::down(ctx, &hidden, &down, &operand);
             q = attention::load_queries(ctx, &all, second);
+            x = feed_forward::down(ctx, &hidden, &down, &operand);
             loaded = next;
         } else {
             x = feed_forward::down(ctx, &hidden, &down, &operand);

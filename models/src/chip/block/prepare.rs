@@ -66,9 +66,10 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     let values = rows([2, 128, 4, 3], |[i, f, f0, f1]| Some((i, 12 * f + 4 * f1 + f0)), &[&gate, &up]);
     let g = HostTensor::<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
     let down = scaled(&layer.down, &[1.0]);
-    let mut values = tensor([128, 8, 72, 12], |[f, x0, x, f0]| down[(8 * x + x0) * GATE + 12 * f + f0]);
-    values.extend_from_within(..);
-    let d = HostTensor::<bf16, m![V, F / 12, X % 8, X / 8, F / 4 % 3, F % 4]>::from_slice(&values);
+    let values = tensor([2, 128, 4, 72, 12], |[part, f, x0, x, f0]| {
+        down[(8 * x + 4 * part + x0) * GATE + 12 * f + f0]
+    });
+    let d = HostTensor::<bf16, m![X / 4 % 2, F / 12, X % 4, X / 8, F / 4 % 3, F % 4]>::from_slice(&values);
     let dma = &mut ctx.pdma;
     Layer {
         q: q.to_hbm(dma, AUTO).await,

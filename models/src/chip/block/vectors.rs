@@ -17,9 +17,13 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> 
         .commit(AUTO)
 }
 
-/// Vectors over their root mean square, rounded to bf16.
+/// Vectors over their root mean square, rounded to bf16. `meanwhile` is what main does while the means are on their way.
 #[track_caller]
-pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
+pub fn normed<Other>(
+    ctx: &mut Context,
+    x: &Vectors,
+    meanwhile: impl FnOnce(&mut Context) -> Other,
+) -> (Stream, Other) {
     let mean: Dm<f32, YSlice, m![R % 2, 1 # 2]> =
         (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
             .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
@@ -37,6 +41,7 @@ pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
     let mean: Vrf<YSlice, m![R % 2]> =
         (ctx.sub.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
             .to_vrf(AUTO);
+    let other = meanwhile(ctx);
     let normed: Dm<bf16, XSlice, m![R % 2, X % 144]> =
         (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
             .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
@@ -53,7 +58,7 @@ pub fn normed(ctx: &mut Context, x: &Vectors) -> Stream {
             .vector_final()
             .cast::<bf16, m![X % 8 # 16]>()
             .commit(AUTO);
-    normed.relabel()
+    (normed.relabel(), other)
 }
 
 /// Vectors as an operand, to be added to what a part of the layer makes of them.
