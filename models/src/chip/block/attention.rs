@@ -4,7 +4,6 @@
 //! 8 tokens of one head. Both halves of a block's keys are needed by both clusters: the own half comes first in each of them.
 
 use super::layout::*;
-use crate::chip::vector::halves;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of queries, keys and values, in four parts for the slices that share them.
@@ -40,12 +39,13 @@ pub type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D 
 /// Values of a page in the register file.
 type VInTrf = Trf<ASlice, m![D % 8], m![D / 8, N]>;
 
-/// Weights of queries, keys and values to all slices.
+/// One of four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
-pub fn spread_queries(ctx: &mut Context, parts: &QParts) -> QInDm {
-    let mut all = QInDm::new(ctx);
-    parts.to_dm_pcopy(&mut ctx.sub, &mut all);
-    all
+pub fn spread_queries(ctx: &mut Context, parts: &QParts, which: usize, all: &mut QInDm) {
+    type Part = m![D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16];
+    let part = parts.view().slice_tile::<m![D / 2 % 4], 1, m![1 # 4, G, B, D / 16]>(which);
+    let mut all = all.view_mut();
+    part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![D / 2 % 4], 1, m![1 # 4, { Part }]>(which));
 }
 
 /// Weights of queries, keys and values to the register file.
@@ -104,10 +104,12 @@ pub fn heads(ctx: &mut Context, x: &Stream, weights: &QInTrf, rotary: &Rotary) -
     turned.relabel()
 }
 
-/// Rotary factors of the tokens of a page.
+/// Rotary factors of the tokens in DM.
+pub type RotaryInDm = Dm<f32, HeadSlice, m![R % 8, O, T, U, P]>;
+
+/// Rotary factors of the tokens as an operand.
 #[track_caller]
-pub fn rotary(ctx: &mut Context, table: &RotaryTable) -> Rotary {
-    let table: Dm<f32, HeadSlice, m![R % 8, O, T, U, P]> = table.to_dm(&mut ctx.tdma, AUTO);
+pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
     (ctx.sub.begin(table.view()).fetch::<f32, m![R % 8, O], m![T, U, P]>())
         .collect::<m![R % 8, O], m![T, U, P]>()
         .to_vrf(AUTO)
@@ -261,8 +263,8 @@ type Numbers = Dm<f32, ASlice, m![R % 8, 1 # 2]>;
 type OfTokens = Vrf<ASlice, m![R % 8]>;
 /// What heads choose.
 type Chosen = Dm<f32, ASlice, m![R % 8, D]>;
-/// The same in two bf16, in the slices in which the output is summed over them.
-type Halves = Dm<bf16, OSlice, m![R, H, D % 16]>;
+/// The same, rounded, in the slices in which the output is summed over them.
+type Rounded = Dm<bf16, OSlice, m![R, D % 16]>;
 
 /// What each token sees: tables of a page.
 pub struct Mask {
@@ -394,7 +396,7 @@ fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
         .commit(AUTO)
 }
 
-/// What heads choose of all pages, in two bf16, and the weights of the output. The first page is that of the block; the others
+/// What heads choose of all pages, rounded, and the weights of the output. The first page is that of the block; the others
 /// are seen as a whole. Keys and values take turns in one half of the register file, and the weights take the other one.
 #[track_caller]
 pub fn chosen(
@@ -404,7 +406,7 @@ pub fn chosen(
     [mask, whole]: [&Mask; 2],
     output: &OInDm,
     [other, half]: [TrfAddress; 2],
-) -> (Halves, OInTrf) {
+) -> (Rounded, OInTrf) {
     // Main loads the weights while keys are on their way.
     let output = load_output(ctx, output, other);
     let mut all = vec![powers(ctx, heads, &own, mask)];
@@ -434,23 +436,24 @@ pub fn chosen(
     }
     let chosen = chosen.expect("there is a page");
     // The slices of a head change their tokens for parts of it.
-    let stream = (ctx.main.begin(chosen.view()))
-        .fetch::<f32, m![R % 8, D / 8 % 2, D / 16, H], m![D % 8]>()
-        .switch_to::<OSlice, m![R % 8, D / 8 % 2, H, R / 8]>()
-        .collect::<m![R % 8, D / 8 % 2, H, R / 8], m![D % 8]>();
-    (halves!(stream).cast::<bf16, m![D % 8 # 16]>().commit(AUTO), output)
+    let chosen = (ctx.main.begin(chosen.view()))
+        .fetch::<bf16, m![R % 8, D / 16], m![D % 16]>()
+        .switch_to::<OSlice, m![R % 8, R / 8]>()
+        .collect::<m![R % 8, R / 8], m![D % 16]>()
+        .commit(AUTO);
+    (chosen, output)
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.
 #[track_caller]
-pub fn output(ctx: &mut Context, chosen: &Halves, weights: &OInTrf, x: &Operand) -> Vectors {
-    (ctx.main.begin(chosen.view()).fetch::<bf16, m![R, H], m![D % 16]>())
-        .collect::<m![R, H], m![D % 16]>()
-        .align::<m![R, X / 8], m![H, D % 16], _, _>(weights)
-        .contract::<m![1]>()
-        .accumulate::<m![R, X / 8], m![X % 8]>(AccumulationKind::Interleaved)
+pub fn output(ctx: &mut Context, chosen: &Rounded, weights: &OInTrf, x: &Operand) -> Vectors {
+    (ctx.main.begin(chosen.view()).fetch::<bf16, m![R / 2], m![R % 2, D % 16]>())
+        .collect::<m![R / 2, R % 2], m![D % 16]>()
+        .align::<m![R / 2, X / 8], m![R % 2, D % 16], _, _>(weights)
+        .contract::<m![R % 2]>()
+        .accumulate::<m![R / 2, X / 8, R % 2], m![X % 8]>(AccumulationKind::Interleaved)
         .vector_init()
-        .vector_inter_slice_reduce::<XSlice, m![R % 2, X / 8 % 18]>(InterSliceReduceOpF32::Add)
+        .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_clip(ClipBinaryOpF32::Add, x)
         .vector_final()

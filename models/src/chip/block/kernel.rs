@@ -1,7 +1,7 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, QParts, QWeights, Read, RotaryTable, Triangles, Written,
+    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles, Written,
 };
 use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
@@ -74,19 +74,18 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
 /// Parts of the weights of the vocabulary, which are brought beside layers.
 const VOCABULARY_PARTS: usize = 24;
 
-/// Weights of a layer in DM, but those of queries, keys and values.
+/// Weights of gate, up and down of a layer in DM.
 struct Loaded {
-    o: OParts,
     g: GParts,
     d: DParts,
 }
 
 impl Loaded {
     #[track_caller]
-    fn rest(ctx: &mut Context, weights: &Layer, o: OParts) -> Self {
+    fn new(ctx: &mut Context, weights: &Layer) -> Self {
         let g = weights.g.to_dm(&mut ctx.tdma, AUTO);
         let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
-        Self { o, g, d }
+        Self { g, d }
     }
 }
 
@@ -104,19 +103,20 @@ pub fn block(
     let Tokens { numbers, last, rotary, row } = tokens;
     let layers = blocks.layers.len();
     let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
+    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
+    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let mut all = QInDm::new(ctx);
+    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all));
+    let mut q = attention::load_queries(ctx, &all, first);
     let mut x = vectors::embedded(ctx, &network.embedding, numbers);
-    let rotary = attention::rotary(ctx, rotary);
+    let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
     let mask = attention::mask(ctx, &blocks.triangles, &blocks.diagonals, &blocks.limits);
     let whole: Option<Mask> = (!before.is_empty()).then(|| {
         let [diagonals, limits] = &blocks.nowhere;
         attention::mask(ctx, &blocks.triangles, diagonals, limits)
     });
-    let all = attention::spread_queries(ctx, &q);
-    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
-    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
-    let mut q = attention::load_queries(ctx, &all, first);
-    let o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
-    let mut loaded = Loaded::rest(ctx, &blocks.layers[0], o);
+    let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let mut loaded = None;
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
@@ -124,17 +124,22 @@ pub fn block(
     let mut parts = 0..VOCABULARY_PARTS;
     for number in 0..layers {
         let (normed, ()) = vectors::normed(ctx, &x, |_| ());
-        let o = attention::spread_output(ctx, &loaded.o);
-        let heads = attention::heads(ctx, &normed, &q, &rotary);
+        let factors = attention::rotary(ctx, &rotary);
+        let own_o = attention::spread_output(ctx, &o);
+        let heads = attention::heads(ctx, &normed, &q, &factors);
+        drop(factors);
         let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
         let mut pages = vec![page];
         for page in before {
             pages.push(attention::page_before(ctx, page, number));
         }
+        let Loaded { g: own_g, d: own_d } =
+            loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
         let next = blocks.layers.get(number + 1).map(|next| {
-            let o: OParts = next.o.to_dm(&mut ctx.tdma, AUTO);
+            o = next.o.to_dm(&mut ctx.tdma, AUTO);
             let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
-            (q, Loaded::rest(ctx, next, o))
+            loaded = Some(Loaded::new(ctx, next));
+            q
         });
         if let Some(rows) = &mut rows {
             let count = parts.len().div_ceil(layers - number);
@@ -145,28 +150,30 @@ pub fn block(
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
         let (chosen, output) =
-            attention::chosen(ctx, &heads, (&pages, keys), masks, &o, [first, second]);
+            attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = GInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread(ctx, &loaded.g, part, &mut g));
+        (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
         let (normed, gate_up) =
             vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         let mut d = DInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread_down(ctx, &loaded.d, part, &mut d));
+        (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
+        let operand = vectors::operand(ctx, &x);
+        // Half of the next layer's weights of queries are spread beside gate and up, and half beside down.
+        let mut all = QInDm::new(ctx);
+        if let Some(next) = &next {
+            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+        }
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
         let (hidden, down) =
             feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
-        let operand = vectors::operand(ctx, &x);
-        if let Some((next_q, next)) = next {
-            let all = attention::spread_queries(ctx, &next_q);
+        if let Some(next) = &next {
+            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
             q = attention::load_queries(ctx, &all, second);
-            x = feed_forward::down(ctx, &hidden, &down, &operand);
-            loaded = next;
-        } else {
-            x = feed_forward::down(ctx, &hidden, &down, &operand);
         }
+        x = feed_forward::down(ctx, &hidden, &down, &operand);
         [first, second] = [second, first];
     }
     let Some(rows) = &mut rows else { return };

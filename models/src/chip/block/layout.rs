@@ -40,7 +40,7 @@ axes![
     I = 2,
 ];
 
-pub use crate::chip::layout::{C, D, E, H, L, X};
+pub use crate::chip::layout::{C, D, E, L, X};
 
 /// Half of the tokens.
 pub type Cluster = m![C];
