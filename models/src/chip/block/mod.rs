@@ -20,8 +20,9 @@ use super::attention::Page;
 use super::layout::{C, I, V};
 use super::token::{Answer, Network};
 use crate::model::Want;
-use furiosa_visa_std::prelude::*;
-use kernel::{BlockNetwork, Tokens};
+use attention::{Read, Written};
+use furiosa_visa_std::prelude::{launch as launch_kernel, *};
+use kernel::{BlockNetwork, Tokens, block};
 use layout::{Hbm, X};
 
 /// What a block stored of the token behind it.
@@ -34,46 +35,36 @@ pub enum Stored {
     Logits(Hbm<f32, m![C, V]>),
 }
 
-/// Launches a block.
+/// Launches a block of tokens, which are those of the last page from its first position on.
+///
+/// # Panics
+/// If there is no page or no token, or there are more than 256 tokens.
 pub async fn launch(
     ctx: &mut Context,
-    network: &Network,
-    blocks: &BlockNetwork,
-    (numbers, last): (&[i32], usize),
-    before: Vec<Page>,
-    own: Page,
-    choice: &mut Hbm<f32, m![I]>,
-    want: Want,
-) -> (Vec<Page>, Page, Stored) {
-    let rotary = prepare::rotary(ctx, before.len()).await;
-    let numbers = prepare::numbers(ctx, numbers).await;
+    (network, blocks): (&Network, &BlockNetwork),
+    tokens: &[u32],
+    pages: &mut Vec<Page>,
+    (choice, want): (&mut Hbm<f32, m![I]>, Want),
+) -> Stored {
+    let last = tokens.len() - 1;
+    let rotary = prepare::rotary(ctx, pages.len() - 1).await;
+    let numbers = prepare::numbers(ctx, tokens).await;
     let mut row: Hbm<f32, m![X]> = HostTensor::<f32, m![X]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
-    let before = before.into_iter().map(|page| -> attention::Read {
-        let page: attention::Written = page.relabel();
-        page.relabel()
-    });
-    let before: Vec<attention::Read> = before.collect();
-    let mut own: attention::Written = own.relabel();
-    let tokens = Tokens { numbers: &numbers, last, rotary: &rotary, row: &mut row };
+    let mut own: Written = pages.pop().expect("the block has a page").relabel();
+    let before: Vec<Read> = pages.drain(..).map(|page| Written::relabel(page.relabel())).collect();
     let mut logits = None;
     let answer = match want {
         Want::Nothing => Answer::Nothing,
         Want::Token => Answer::Choice(choice),
         Want::Logits => Answer::Logits(&mut logits),
     };
-    furiosa_visa_std::prelude::launch(
-        kernel::block,
-        (&mut *ctx, network, blocks, tokens, &before[..], &mut own, answer),
-    )
-    .await;
-    let stored = match (want, logits) {
+    let tokens = Tokens { numbers: &numbers, last, rotary: &rotary, row: &mut row };
+    launch_kernel(block, (&mut *ctx, network, blocks, tokens, &before[..], &mut own, answer)).await;
+    pages.extend(before.into_iter().map(|page| -> Page { Written::relabel(page.relabel()) }));
+    pages.push(own.relabel());
+    match (want, logits) {
         (Want::Nothing, _) => Stored::Nothing,
         (_, Some(logits)) => Stored::Logits(logits),
         _ => Stored::Choice,
-    };
-    let before = before.into_iter().map(|page| {
-        let page: attention::Written = page.relabel();
-        page.relabel()
-    });
-    (before.collect(), own.relabel(), stored)
+    }
 }

@@ -9,6 +9,9 @@ use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE};
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 
+/// Positions of a page.
+const PAGE: usize = C::SIZE * V::SIZE * W::SIZE * R::SIZE;
+
 /// The greatest power of a score: that of 69. Sums of powers and of weighted values stay far below the largest f32.
 const GREATEST: f32 = 1e30;
 
@@ -81,9 +84,9 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
 
 /// Rotary factors of a page: see the table of a token.
 pub async fn rotary(ctx: &mut Context, page: usize) -> RotaryTable {
-    let angles = tensor([256, HEAD / 2], |[token, pair]| {
+    let angles = tensor([PAGE, HEAD / 2], |[token, pair]| {
         let exponent = 2.0 * pair as f64 / HEAD as f64;
-        ((256 * page + token) as f64 / f64::from(ROTARY_BASE).powf(exponent)).sin_cos()
+        ((PAGE * page + token) as f64 / f64::from(ROTARY_BASE).powf(exponent)).sin_cos()
     });
     let values = tensor([2, 4, 4, 4, 4, 8, 16, 2, 2, 2], |[c, t, g, b, u, m, o, from, to, pair]| {
         let token = 128 * c + 32 * t + 8 * u + m;
@@ -126,7 +129,9 @@ pub async fn network(ctx: &mut Context, weights: &Weights) -> BlockNetwork {
     BlockNetwork { layers, triangles, diagonals, limits, nowhere }
 }
 
-/// Numbers of the tokens of a block.
-pub async fn numbers(ctx: &mut Context, numbers: &[i32]) -> Numbers {
-    HostTensor::<i32, m![C, V, W, R]>::from_slice(numbers).to_hbm(&mut ctx.pdma, AUTO).await
+/// Numbers of the tokens of a block: behind the last one, that of the last one again.
+pub async fn numbers(ctx: &mut Context, tokens: &[u32]) -> Numbers {
+    let last = tokens.len() - 1;
+    let numbers: Vec<i32> = (0..PAGE).map(|place| tokens[place.min(last)] as i32).collect();
+    HostTensor::<i32, m![C, V, W, R]>::from_slice(&numbers).to_hbm(&mut ctx.pdma, AUTO).await
 }
