@@ -11,16 +11,16 @@ use crate::model::{Model, Next, Want, Work};
 use crate::options::{Settings, WeightType};
 use crate::refusal::Refusal;
 use crate::weights::Weights;
+use furiosa_visa_rules::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::bound::hbm_cycles;
 use furiosa_visa_std::clock::{Model as ClockModel, Report};
 use furiosa_visa_std::prelude::*;
-use furiosa_visa_rules::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
 /// The fewest tokens that are worth a block: see [`ChipModel::prefill`].
-const LEAST: usize = 8;
+const LEAST: usize = 16;
 
 /// The network on a simulated chip, with the pages of its tokens.
 pub struct ChipModel {

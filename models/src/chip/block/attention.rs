@@ -129,7 +129,8 @@ pub type Read = Hbm<f32, m![L, Z, S, I, G = 3, D]>;
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
 /// Values of the tokens of a cluster.
-type TokensValues<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![R % 8, D]>;
+type TokensValues<'l> =
+    DmTensorView<'l, f32, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![R % 8, D]>;
 /// Keys of some tokens of each of 16 slices, before other names are given to them.
 type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
 /// Values of some tokens of each of 16 slices, before other names are given to them.
@@ -180,15 +181,9 @@ pub fn own_page(
     let other = spread_values(ctx, other_values.view());
     let mut page = page.view_mut();
     let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
-    keys().to_hbm_view(
-        &mut ctx.tdma,
-        page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0),
-    );
+    keys().to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0));
     let values = own.view().slice_tile::<m![Q], 1, m![1 # 4, G = 3 # 4, V, W, R / 8]>(0);
-    values.to_hbm_view(
-        &mut ctx.tdma,
-        page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1),
-    );
+    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
     let all_values = [own, other].map(|values| {
         let values: Dm<f32, m![Q, G = 3 # 4, S / 8], m![S % 8, D]> = values.relabel();
         values.relabel()

@@ -1,14 +1,16 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles, Written,
+    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles,
+    Written,
 };
 use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::token::{Answer, Network};
+use crate::chip::layout::V as VT;
 use crate::chip::vector::{self, Vector};
-use crate::chip::vocabulary::{self, Logits, VInDm};
+use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -71,8 +73,22 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     both
 }
 
-/// Parts of the weights of the vocabulary, which are brought beside layers.
-const VOCABULARY_PARTS: usize = 24;
+/// Parts of the weights of the vocabulary: one beside each layer, for which the DMA engines have time, and the others beside
+/// the last one.
+const VOCABULARY_PARTS: usize = 48;
+
+/// Brings a part of the weights of the vocabulary: halves of the sums, of four of the 96 tokens of each slice.
+#[track_caller]
+fn load_vocabulary(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
+    type Four = m![1 # 24, E / 8, VT % 4, E % 8];
+    type Half = m![1 # 24, 1 # 2, E / 8 % 36, VT % 4, E % 8];
+    let weights = weights.view();
+    let weights = weights.tile::<m![VT / 4 % 24], 1, m![C, VT / 96, { Four }]>(part / 2);
+    let weights = weights.tile::<m![E / 288], 1, m![C, VT / 96, { Half }]>(part % 2);
+    let mut to = to.view_mut();
+    let mut to = to.tile::<m![VT / 4 % 24], 1, Four>(part / 2);
+    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![E / 288], 1, Half>(part % 2));
+}
 
 /// Weights of gate, up and down of a layer in DM.
 struct Loaded {
@@ -142,22 +158,20 @@ pub fn block(
             q
         });
         if let Some(rows) = &mut rows {
-            let count = parts.len().div_ceil(layers - number);
+            let count = if number + 1 == layers { VOCABULARY_PARTS } else { 1 };
             for part in parts.by_ref().take(count) {
-                vocabulary::load(ctx, &network.vocabulary, part, rows);
+                load_vocabulary(ctx, &network.vocabulary, part, rows);
             }
         }
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let (chosen, output) =
-            attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
+        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = GInDm::new(ctx);
         (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
-        let (normed, gate_up) =
-            vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         let mut d = DInDm::new(ctx);
         (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
         let operand = vectors::operand(ctx, &x);
@@ -167,8 +181,7 @@ pub fn block(
             (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
         }
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
-        let (hidden, down) =
-            feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
+        let (hidden, down) = feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
         if let Some(next) = &next {
             (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
             q = attention::load_queries(ctx, &all, second);

@@ -67,7 +67,8 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
         HostTensor::<bf16, m![X / 2 % 4, G = 3, B = 3, D / 16, X % 2, X / 8, D % 16]>::from_slice(&values);
     let [gate, up] = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
     let values = rows([2, 128, 4, 3], |[i, f, f0, f1]| Some((i, 12 * f + 4 * f1 + f0)), &[&gate, &up]);
-    let g = HostTensor::<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
+    let g =
+        HostTensor::<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
     let down = scaled(&layer.down, &[1.0]);
     let values = tensor([2, 128, 4, 72, 12], |[part, f, x0, x, f0]| {
         down[(8 * x + 4 * part + x0) * GATE + 12 * f + f0]
