@@ -112,7 +112,7 @@ pub type RotaryInDm = Dm<f32, HeadSlice, m![R % 8, O, T, U, P]>;
 pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
     (ctx.sub.begin(table.view()).fetch::<f32, m![R % 8, O], m![T, U, P]>())
         .collect::<m![R % 8, O], m![T, U, P]>()
-        .to_vrf(AUTO)
+        .to_vrf(place::FACTORS)
 }
 
 /// Keys and values of a page: of the half that this cluster has first, and of the other one.
@@ -276,18 +276,18 @@ pub type Triangles = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>;
 /// What tokens see of blocks of 8 keys.
 pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, Z, S / 8]>;
 
-/// The mask of a block's own page.
+/// The mask of a page.
 #[track_caller]
-pub fn mask(ctx: &mut Context, triangles: &Triangles, diagonals: &Blocks, limits: &Blocks) -> Mask {
+pub fn mask(ctx: &mut Context, triangles: &Triangles, blocks: [&Blocks; 2], places: [u64; 3]) -> Mask {
     let triangles: Dm<f32, HeadSlice, m![R % 8, S % 8]> = triangles.to_dm(&mut ctx.tdma, AUTO);
     let triangle = (ctx.sub.begin(triangles.view()).fetch::<f32, m![R % 8], m![S % 8]>())
         .collect::<m![R % 8], m![S % 8]>()
-        .to_vrf(AUTO);
-    let [diagonal, limit] = [diagonals, limits].map(|blocks| {
-        let blocks: Dm<f32, HeadSlice, m![Z, S / 8]> = blocks.to_dm(&mut ctx.tdma, AUTO);
+        .to_vrf(places[0]);
+    let [diagonal, limit] = [0, 1].map(|which| {
+        let blocks: Dm<f32, HeadSlice, m![Z, S / 8]> = blocks[which].to_dm(&mut ctx.tdma, AUTO);
         (ctx.sub.begin(blocks.view()).fetch::<f32, m![Z, S / 64], m![S / 8 % 8]>())
             .collect::<m![Z, S / 64], m![S / 8 % 8]>()
-            .to_vrf(AUTO)
+            .to_vrf(places[1 + which])
     });
     Mask { triangle, diagonal, limit }
 }
@@ -356,7 +356,7 @@ fn both(ctx: &mut Context, one: &Numbers, other: &Numbers) -> Numbers {
 #[track_caller]
 fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
     (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>().collect::<m![R % 8], m![1 # 8]>())
-        .to_vrf(AUTO)
+        .to_vrf(place::SUMS)
 }
 
 /// Values of a page, weighted by the shares of its keys.

@@ -85,7 +85,7 @@ pub fn hidden<Other>(
     let up: Vrf<FSlice, m![W, R / 2, F / 4 % 3, R % 2, F % 4]> =
         (ctx.sub.begin(up).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())
             .collect::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
-            .to_vrf(AUTO);
+            .to_vrf(place::FACTORS);
     let other = meanwhile(ctx);
     let gate = sums.tile::<m![I], 1, m![W, R / 2, R % 2, F / 4 % 3, 1 # 2, F % 4]>(0);
     let hidden = (ctx.main.begin(gate).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())

@@ -7,8 +7,8 @@ use super::attention::{
 use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
-use crate::chip::token::{Answer, Network};
 use crate::chip::layout::V as VT;
+use crate::chip::token::{Answer, Network};
 use crate::chip::vector::{self, Vector};
 use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
@@ -73,21 +73,13 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     both
 }
 
-/// Parts of the weights of the vocabulary: one beside each layer, for which the DMA engines have time, and the others beside
-/// the last one.
-const VOCABULARY_PARTS: usize = 48;
-
-/// Brings a part of the weights of the vocabulary: halves of the sums, of four of the 96 tokens of each slice.
+/// Brings half of the weights of the vocabulary: of the 96 tokens of each slice.
 #[track_caller]
-fn load_vocabulary(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
-    type Four = m![1 # 24, E / 8, VT % 4, E % 8];
-    type Half = m![1 # 24, 1 # 2, E / 8 % 36, VT % 4, E % 8];
-    let weights = weights.view();
-    let weights = weights.tile::<m![VT / 4 % 24], 1, m![C, VT / 96, { Four }]>(part / 2);
-    let weights = weights.tile::<m![E / 288], 1, m![C, VT / 96, { Half }]>(part % 2);
+fn load_vocabulary(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
+    type Half = m![1 # 2, VT / 4 % 12, E / 8, VT % 4, E % 8];
+    let weights = weights.view().tile::<m![VT / 48 % 2], 1, m![C, VT / 96, { Half }]>(half);
     let mut to = to.view_mut();
-    let mut to = to.tile::<m![VT / 4 % 24], 1, Four>(part / 2);
-    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![E / 288], 1, Half>(part % 2));
+    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![VT / 48 % 2], 1, Half>(half));
 }
 
 /// Weights of gate, up and down of a layer in DM.
@@ -126,21 +118,18 @@ pub fn block(
     let mut q = attention::load_queries(ctx, &all, first);
     let mut x = vectors::embedded(ctx, &network.embedding, numbers);
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
-    let mask = attention::mask(ctx, &blocks.triangles, &blocks.diagonals, &blocks.limits);
-    let whole: Option<Mask> = (!before.is_empty()).then(|| {
-        let [diagonals, limits] = &blocks.nowhere;
-        attention::mask(ctx, &blocks.triangles, diagonals, limits)
-    });
+    let mask = attention::mask(ctx, &blocks.triangles, [&blocks.diagonals, &blocks.limits], place::OWN);
+    let whole: Option<Mask> = (!before.is_empty())
+        .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
     let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
     let mut loaded = None;
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
     };
-    let mut parts = 0..VOCABULARY_PARTS;
     for number in 0..layers {
-        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let factors = attention::rotary(ctx, &rotary);
+        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let own_o = attention::spread_output(ctx, &o);
         let heads = attention::heads(ctx, &normed, &q, &factors);
         drop(factors);
@@ -157,11 +146,9 @@ pub fn block(
             loaded = Some(Loaded::new(ctx, next));
             q
         });
-        if let Some(rows) = &mut rows {
-            let count = if number + 1 == layers { VOCABULARY_PARTS } else { 1 };
-            for part in parts.by_ref().take(count) {
-                load_vocabulary(ctx, &network.vocabulary, part, rows);
-            }
+        // Beside other layers, the DMA engines have no time for more.
+        if let (Some(rows), None) = (&mut rows, &next) {
+            (0..2).for_each(|half| load_vocabulary(ctx, &network.vocabulary, half, rows));
         }
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];

@@ -82,3 +82,19 @@ pub type Vectors = Dm<f32, XSlice, m![R % 2, X % 144]>;
 pub type Stream = Dm<bf16, ESlice, m![R % 2, E % 144]>;
 /// The vectors as an operand.
 pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
+
+/// Places of operands in the vector register file, in bytes. What has a place of its own waits for nothing but its own readers.
+pub mod place {
+    /// Rotary factors, and then `up`.
+    pub const FACTORS: u64 = 0;
+    /// Vectors of the tokens.
+    pub const VECTORS: u64 = 4096;
+    /// The mask of the block's own page: three tables.
+    pub const OWN: [u64; 3] = [5248, 5504, 5632];
+    /// The mask of pages that are seen as a whole.
+    pub const WHOLE: [u64; 3] = [5760, 6016, 6144];
+    /// A mean for each token.
+    pub const MEANS: u64 = 6272;
+    /// A sum for each token.
+    pub const SUMS: u64 = 6528;
+}

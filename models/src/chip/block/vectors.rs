@@ -40,7 +40,7 @@ pub fn normed<Other>(
             .commit(AUTO);
     let mean: Vrf<YSlice, m![R % 2]> =
         (ctx.sub.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
-            .to_vrf(AUTO);
+            .to_vrf(place::MEANS);
     let other = meanwhile(ctx);
     let normed: Dm<bf16, XSlice, m![R % 2, X % 144]> =
         (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
@@ -66,5 +66,5 @@ pub fn normed<Other>(
 pub fn operand(ctx: &mut Context, x: &Vectors) -> Operand {
     (ctx.sub.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
         .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
-        .to_vrf(AUTO)
+        .to_vrf(place::VECTORS)
 }
