@@ -8,6 +8,7 @@
 //! | [`feed_forward`] | gate, up and down |
 //! | [`vocabulary`] | a token's row of the embedding, and the logits |
 //! | [`token`] | the kernel: one token through all layers |
+//! | [`block`] | prefill: a page of tokens through all layers at once |
 //! | [`prepare`] | weights and tables, uploaded |
 //! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 

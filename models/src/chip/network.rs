@@ -230,10 +230,10 @@ impl Model for ChipModel {
         R::SIZE
     }
 
-    /// Appends tokens in blocks, a page of 256 each, if a page gets at least [`LEAST`] of them, and one by one otherwise.
+    /// Appends tokens in blocks, if a page gets at least [`LEAST`] of them, and one by one otherwise.
     ///
-    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens of it are none; so from 3 tokens on it is
-    /// faster. The simulation computes all 256 tokens, which takes as long as LEAST tokens one by one.
+    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has, so that it is faster from 3 on.
+    /// The simulation computes all 256 of them, which takes as long as about 20 one by one. The least number is between the two.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
         assert!(!tokens.is_empty(), "there is no token to append");
         let mut rest = tokens;
