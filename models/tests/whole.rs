@@ -11,7 +11,7 @@ use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
 use furiosa_visa_models::generate::{Sampler, Text, log_probability};
 use furiosa_visa_models::gguf::Gguf;
-use furiosa_visa_models::model::Model;
+use furiosa_visa_models::model::{Model, Next, Want, largest};
 use furiosa_visa_models::reference::Reference;
 use furiosa_visa_models::tokenizer::{Tokenizer, Vocabulary};
 use furiosa_visa_models::weights::Weights;
@@ -145,4 +145,39 @@ fn the_chip_reads_all_pages() {
             assert!(apart.0 <= most.0 && apart.1 <= most.1, "{part:?}: {apart:?} in the mean and at most");
         }
     }
+}
+
+/// A prompt of one page and a part of another one, in two blocks, and what follows it.
+#[test]
+fn the_chip_prefills_in_blocks_as_the_host() {
+    let Some((weights, tokenizer)) = file() else { return };
+    let tokens = tokenizer.encode(&SCORED.repeat(2)).unwrap();
+    let mut chip = ChipModel::new(&weights, false);
+    let mut host = Reference::new(&weights);
+    let mut differences = Vec::new();
+    for part in [&tokens[..256], &tokens[256..300]] {
+        let before = chip.work().unwrap();
+        let (found, expected) = (chip.prefill(part, Want::Logits), host.prefill(part, Want::Logits));
+        let (Next::Logits(found), Next::Logits(expected)) = (found, expected) else { panic!("no logits") };
+        let work = chip.work().unwrap() - before;
+        let share = work.bound_cycles as f64 / work.cycles as f64;
+        eprintln!("{} tokens: {work:?}, {:.1} % of the bound", part.len(), 100.0 * share);
+        assert!(part.len() < 256 || share > 0.25, "{share}");
+        // Of the most probable token, and of the one that the text has.
+        let tokens = [largest(&expected), tokens[host.position()]];
+        differences.extend(
+            tokens.map(|token| (log_probability(&found, token) - log_probability(&expected, token)).abs()),
+        );
+    }
+    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+    assert!(mean <= 0.05 && differences.iter().all(|one| *one <= 0.5), "{differences:?}");
+    // Greedy, token by token.
+    let mut last = tokens[300];
+    for number in 0..TOKENS {
+        let expected = host.decode(last, Want::Token);
+        assert_eq!(chip.decode(last, Want::Token), expected, "token {number}");
+        let Next::Token(token) = expected else { panic!("no token") };
+        last = token;
+    }
+    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
 }

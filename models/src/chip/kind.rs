@@ -3,7 +3,9 @@
 //! Everything else of a token is the same for all kinds: see [`token`](super::token).
 
 use super::attention::{Seen, Tables};
+use super::block::Prefill;
 use super::layout::*;
+use super::token::Network;
 use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
@@ -48,6 +50,8 @@ pub trait Kind: Sized {
     /// Brings all that is left of the weights of the vocabulary.
     fn load_rest(&self, ctx: &mut Context, rows: &mut Self::Rows);
 
+    /// The network for blocks of tokens, if there is a kernel of them for this kind.
+    fn prefill(network: &Network<Self>) -> Option<Prefill<'_>>;
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned.

@@ -9,10 +9,12 @@
 //! | [`vocabulary`] | a token's row of the embedding, and the logits |
 //! | [`kind`], [`rounded`], [`int4`] | kinds of weights: rounded to bf16, and as the file has them |
 //! | [`token`] | the kernel: one token through all layers |
+//! | [`block`] | prefill: a page of tokens through all layers at once |
 //! | [`prepare`] | weights and tables, uploaded |
 //! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 
 pub mod attention;
+pub mod block;
 pub mod feed_forward;
 pub mod int4;
 pub mod kind;

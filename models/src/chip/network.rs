@@ -1,17 +1,19 @@
 //! The chip's network as a [`Model`].
 
 use super::attention::Page;
+use super::block::{self, Answered};
 use super::int4::{self, Quantised};
 use super::kind::Kind;
 use super::layout::*;
 use super::prepare;
 use super::rounded::Rounded;
 use super::token::{Answer, Network, launch_token};
-use crate::config::{GATE, HIDDEN, KEY_VALUE, VOCABULARY};
+use crate::config::{GATE, HEAD, HEADS, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
 use crate::options::{Settings, WeightType};
 use crate::refusal::Refusal;
 use crate::weights::Weights;
+use furiosa_visa_rules::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::bound::hbm_cycles;
 use furiosa_visa_std::clock::{Model as ClockModel, Report};
@@ -19,14 +21,22 @@ use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
+/// The fewest tokens that are worth a block: see [`ChipModel::prefill`].
+const LEAST: usize = 16;
+
 /// The network on a simulated chip, with the pages of its tokens.
 pub struct ChipModel<Stored = Rounded> {
     ctx: RefCell<ContextGuard>,
     network: Network<Stored>,
     pages: Vec<Page>,
     position: usize,
+    /// Tokens of the last page, if it has room for more.
+    tail: Vec<u32>,
     choice: Hbm<f32, m![I]>,
+    /// What tokens needed that were appended one by one: HBM is their bound.
     needed_bytes: u64,
+    /// What blocks needed, each.
+    needed: Vec<Needed>,
     computes: bool,
 }
 
@@ -77,7 +87,17 @@ impl<Stored: Kind> ChipModel<Stored> {
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
         let ctx = RefCell::new(ctx);
-        Self { ctx, network, pages: Vec::new(), position: 0, choice, needed_bytes: 0, computes }
+        Self {
+            ctx,
+            network,
+            pages: Vec::new(),
+            position: 0,
+            tail: Vec::new(),
+            choice,
+            needed_bytes: 0,
+            needed: Vec::new(),
+            computes,
+        }
     }
 
     /// The report of everything that the chip did.
@@ -118,8 +138,82 @@ impl<Stored: Kind> ChipModel<Stored> {
             }
         });
         self.needed_bytes += needed_bytes::<Stored>(self.network.layers, self.position, want);
-        self.position += 1;
+        self.advance(&[token]);
         next
+    }
+}
+
+impl<Stored: Kind> ChipModel<Stored> {
+    fn advance(&mut self, tokens: &[u32]) {
+        self.position += tokens.len();
+        self.tail.extend(tokens);
+        if self.position % S::SIZE == 0 {
+            self.tail.clear();
+        }
+    }
+
+    /// Appends tokens to the last page, or to a new one, as a block. Tokens that the page has already are computed again.
+    ///
+    /// # Panics
+    /// If the page has no room for them, or the model has none, or if there is no kernel for its weights.
+    fn append_block(&mut self, tokens: &[u32], want: Want) -> Next {
+        let first = self.position - self.tail.len();
+        assert!(first < self.capacity(), "{first} tokens; there is room for no more");
+        let all = [&self.tail[..], tokens].concat();
+        assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
+        let Self { ctx, network, pages, tail, choice, computes, .. } = self;
+        let network = Stored::prefill(network).expect("there is a kernel of blocks");
+        let ctx = ctx.get_mut();
+        let next = pollster::block_on(async {
+            if tail.is_empty() {
+                let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
+                pages.push(page.to_hbm(&mut ctx.pdma, AUTO).await);
+            }
+            match block::launch(ctx, network, &all, pages, (choice, want)).await {
+                Answered::Nothing => Next::Nothing,
+                Answered::Choice => {
+                    let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
+                    match number {
+                        Opt::Init(number) if *computes => Next::Token(number as u32),
+                        _ => Next::Nothing,
+                    }
+                }
+                Answered::Logits(logits) => {
+                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
+                    if *computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
+                }
+            }
+        });
+        self.needed.push(Needed::of_block(self.network.layers, self.position, tokens.len(), want));
+        self.advance(tokens);
+        next
+    }
+}
+
+/// What a launch cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Needed {
+    /// Bytes of HBM.
+    bytes: u64,
+    /// Products of two bf16.
+    products: u64,
+}
+
+impl Needed {
+    /// For a block of so many tokens, `position` tokens behind the first one: all weights once; and for each token the
+    /// products of all weights, and those of the keys and values that it sees. Only the last token has logits.
+    fn of_block(layers: usize, position: usize, tokens: usize, want: Want) -> Self {
+        let bytes = needed_bytes::<Rounded>(layers, position, want);
+        let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
+        let seen: usize = (position + 1..=position + tokens).sum();
+        let vocabulary = if want == Want::Nothing { 0 } else { VOCABULARY * HIDDEN };
+        let products = layers * (tokens * weights + 2 * HEADS * HEAD * seen) + vocabulary;
+        Self { bytes, products: products as u64 }
+    }
+
+    fn cycles(self, model: ClockModel) -> u64 {
+        let products_per_cycle = CLUSTERS * SLICES * TRF_BANK_ROWS * MAC_BYTES / size_of::<bf16>();
+        hbm_cycles(self.bytes.into(), model).max(self.products / products_per_cycle as u64)
     }
 }
 
@@ -159,12 +253,28 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
         R::SIZE
     }
 
+    /// Appends tokens in blocks, if a page gets at least [`LEAST`] of them and weights are in bf16, and one by one otherwise.
+    ///
+    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has, so that it is faster from 3 on.
+    /// The simulation computes all 256 of them, which takes as long as about 20 one by one. The least number is between the two.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
-        let (last, before) = tokens.split_last().expect("at least one token");
-        for token in before {
-            self.append(*token, Want::Nothing);
+        assert!(!tokens.is_empty(), "there is no token to append");
+        let mut rest = tokens;
+        let mut next = Next::Nothing;
+        while !rest.is_empty() {
+            let room = S::SIZE - self.position % S::SIZE;
+            let (page, behind) = rest.split_at(rest.len().min(room));
+            let want_here = |last: bool| if last && behind.is_empty() { want } else { Want::Nothing };
+            if page.len() < LEAST || Stored::prefill(&self.network).is_none() {
+                for (number, token) in page.iter().enumerate() {
+                    next = self.append(*token, want_here(number + 1 == page.len()));
+                }
+            } else {
+                next = self.append_block(page, want_here(true));
+            }
+            rest = behind;
         }
-        self.append(*last, want)
+        next
     }
 
     fn decode(&mut self, token: u32, want: Want) -> Next {
@@ -173,13 +283,16 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     fn clear(&mut self) {
         self.pages.clear();
+        self.tail.clear();
         self.position = 0;
     }
 
     fn work(&self) -> Option<Work> {
         let Report { kernels, profile, numbers, .. } = self.report();
         let cycles = kernels.iter().map(|kernel| kernel.makespan()).sum();
-        let bound_cycles = hbm_cycles(self.needed_bytes.into(), ClockModel { profile, numbers });
+        let model = ClockModel { profile, numbers };
+        let blocks: u64 = self.needed.iter().map(|needed| needed.cycles(model)).sum();
+        let bound_cycles = hbm_cycles(self.needed_bytes.into(), model) + blocks;
         Some(Work { cycles, bound_cycles })
     }
 }
@@ -194,6 +307,21 @@ mod tests {
             |capacity| Settings { weights: WeightType::Bf16, chips: 1, shapes_only: true, capacity };
         assert_eq!(served(settings(2048)), Ok(()));
         assert!(served(settings(2049)).is_err_and(|refusal| refusal.0.contains("2049 tokens")));
+    }
+
+    #[test]
+    fn a_block_needs_products_of_each_token_and_each_weight_once() {
+        // 9 heads of 64 see 1 + 2 + 3 keys, and as many values.
+        let one = Needed::of_block(1, 0, 3, Want::Nothing);
+        assert_eq!(one, Needed { bytes: 2 * 3_538_944, products: 3 * 3_538_944 + 2 * 9 * 64 * (1 + 2 + 3) });
+        let full = Needed::of_block(30, 0, 256, Want::Token);
+        let seen = 256 * 257 / 2;
+        let products = 30 * (256 * 3_538_944 + 2 * 576 * seen) + 49_152 * 576;
+        assert_eq!(full.products, products);
+        // 131 072 in a cycle: longer than HBM needs for the weights.
+        assert_eq!(full.cycles(ClockModel::new(Profile::Detailed)), products / 131_072);
+        let few = Needed::of_block(30, 0, 8, Want::Token);
+        assert!(few.cycles(ClockModel::new(Profile::Detailed)) > few.products / 131_072);
     }
 
     #[test]

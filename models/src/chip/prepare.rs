@@ -40,7 +40,7 @@ pub(super) fn row(a: usize, d: usize) -> (usize, usize) {
 }
 
 /// A matrix whose columns are multiplied by the factors of the norm in front of it.
-fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
+pub(super) fn scaled(matrix: &Matrix, norm: &[f32]) -> Vec<bf16> {
     let values = matrix.to_f32();
     values.iter().enumerate().map(|(k, value)| bf16::from_f32(value * norm[k % norm.len()])).collect()
 }
@@ -125,7 +125,9 @@ pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let values =
         tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
     let vocabulary = HostTensor::<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>::from_slice(&values);
-    Rounded { embedding, pairs, vocabulary: vocabulary.to_hbm(&mut ctx.pdma, AUTO).await }
+    let vocabulary = vocabulary.to_hbm(&mut ctx.pdma, AUTO).await;
+    let blocks = super::block::prepare::network(ctx, weights).await;
+    Rounded { embedding, pairs, vocabulary, blocks }
 }
 
 /// Uploads tables, and makes a network of them and of weights for `layers` layers.

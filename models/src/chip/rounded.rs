@@ -1,9 +1,11 @@
 //! Weights that are rounded to bf16, with the factors of the norms in front of them.
 
 use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
+use super::block::{Prefill, kernel::BlockNetwork};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
 use super::kind::Kind;
 use super::layout::*;
+use super::token::Network;
 use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
@@ -28,6 +30,8 @@ pub struct Rounded {
     pub pairs: Vec<Pair>,
     /// Of the logits.
     pub vocabulary: VWeights,
+    /// What blocks read.
+    pub blocks: BlockNetwork,
 }
 
 impl Kind for Rounded {
@@ -49,6 +53,10 @@ impl Kind for Rounded {
     }
 
     fn common(&self, _: &mut Context) {}
+
+    fn prefill(network: &Network<Self>) -> Option<Prefill<'_>> {
+        Some((network, &network.weights.blocks))
+    }
 
     #[track_caller]
     fn queries_to_dm(&self, ctx: &mut Context, pair: usize) -> QInDm {

@@ -12,9 +12,11 @@ pub mod product;
 pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
+use super::block::Prefill;
 use super::feed_forward;
 use super::kind::Kind;
 use super::layout::*;
+use super::token::Network;
 use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
@@ -106,6 +108,10 @@ impl Kind for Quantised {
             norms: self.norms.to_dm(&mut ctx.tdma, AUTO),
             last_norm: self.last_norm.to_dm(&mut ctx.tdma, AUTO),
         }
+    }
+
+    fn prefill(_: &Network<Self>) -> Option<Prefill<'_>> {
+        None
     }
 
     #[track_caller]

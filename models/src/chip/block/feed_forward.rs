@@ -1,0 +1,121 @@
+//! Gate, up and down of a block.
+
+use super::layout::*;
+use furiosa_visa_std::prelude::*;
+
+/// Weights of gate and up, in two parts for the slices that share them.
+pub type GWeights = Hbm<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// Parts of them in DM.
+pub type GParts = Dm<bf16, m![I, F / 12], m![F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// All of them in DM.
+pub type GInDm = Dm<bf16, FSlice, m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// The same in the register file.
+pub type GInTrf = Trf<FSlice, m![I, F % 4], m![F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
+/// Weights of down, in two parts for the slices that share them.
+pub type DWeights = Hbm<bf16, m![X / 4 % 2, F / 12, X % 4, X / 8, F / 4 % 3, F % 4]>;
+/// Parts of them in DM.
+pub type DParts = Dm<bf16, m![X / 4 % 2, F / 12], m![X % 4, X / 8, F / 4 % 3, F % 4]>;
+/// All of them in DM.
+pub type DInDm = Dm<bf16, FSlice, m![X / 4 % 2, X % 4, X / 8, F / 4 % 3, F % 4]>;
+/// The same in the register file.
+pub type DInTrf = Trf<FSlice, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>;
+
+/// Sums of gate and of up.
+pub type Sums = Dm<f32, FSlice, m![W, R / 2, R % 2, F / 4 % 3, I, F % 4]>;
+/// Hidden elements.
+pub type Hidden = Dm<bf16, FSlice, m![W, R / 8, F / 4 % 3, R % 8, F % 4]>;
+
+/// Weights of gate, 0, or of up, 1, to all slices.
+#[track_caller]
+pub fn spread(ctx: &mut Context, parts: &GParts, which: usize, all: &mut GInDm) {
+    type Part = m![F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16];
+    let part = parts.view().slice_tile::<m![I], 1, m![1 # 2, F / 12]>(which);
+    let mut all = all.view_mut();
+    part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![I], 1, m![1 # 2, { Part }]>(which));
+}
+
+/// One of two parts of the weights of down to all slices.
+#[track_caller]
+pub fn spread_down(ctx: &mut Context, parts: &DParts, which: usize, all: &mut DInDm) {
+    type Part = m![X % 4, X / 8, F / 4 % 3, F % 4];
+    let part = parts.view().slice_tile::<m![X / 4 % 2], 1, m![1 # 2, F / 12]>(which);
+    let mut all = all.view_mut();
+    part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![X / 4 % 2], 1, m![1 # 2, { Part }]>(which));
+}
+
+/// Weights of gate and up to the register file.
+#[track_caller]
+pub fn load_gate_up(ctx: &mut Context, weights: &GInDm, half: TrfAddress) -> GInTrf {
+    (ctx.main.begin(weights.view()))
+        .fetch::<bf16, m![I, F % 4, F / 4 % 3], m![E / 16 % 9, E / 144, E % 16]>()
+        .collect::<m![I, F % 4, F / 4 % 3, E / 16 % 9, E / 144], m![E % 16]>()
+        .to_trf(half)
+}
+
+/// Weights of down to the register file.
+#[track_caller]
+pub fn load_down(ctx: &mut Context, weights: &DInDm, half: TrfAddress) -> DInTrf {
+    (ctx.main.begin(weights.view()))
+        .fetch::<bf16, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>()
+        .collect_flits()
+        .to_trf(half)
+}
+
+/// Sums of gate and of up.
+#[track_caller]
+pub fn gate_up(ctx: &mut Context, x: &Stream, weights: &GInTrf) -> Sums {
+    (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
+        .switch_to::<FSlice, m![R % 2, E / 16 % 9, W, R / 2, E / 144]>()
+        .collect::<m![R % 2, E / 16 % 9, W, R / 2, E / 144], m![E % 16]>()
+        .align::<m![R % 2, E / 16 % 9, W, R / 2, E / 288, F / 4 % 3], m![E / 144 % 2, E % 16], _, _>(weights)
+        .contract::<m![1]>()
+        .accumulate::<m![R % 2, W, R / 2, F / 4 % 3], m![I, F % 4]>(AccumulationKind::Interleaved)
+        .commit(AUTO)
+}
+
+/// `silu(gate) · up`. `meanwhile` is what main does while up is on its way.
+#[track_caller]
+pub fn hidden<Other>(
+    ctx: &mut Context,
+    sums: &Sums,
+    meanwhile: impl FnOnce(&mut Context) -> Other,
+) -> (Hidden, Other) {
+    let sums = sums.view();
+    let up = sums.tile::<m![I], 1, m![W, R / 2, R % 2, F / 4 % 3, 1 # 2, F % 4]>(1);
+    let up: Vrf<FSlice, m![W, R / 2, F / 4 % 3, R % 2, F % 4]> =
+        (ctx.sub.begin(up).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())
+            .collect::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+            .to_vrf(place::FACTORS);
+    let other = meanwhile(ctx);
+    let gate = sums.tile::<m![I], 1, m![W, R / 2, R % 2, F / 4 % 3, 1 # 2, F % 4]>(0);
+    let hidden = (ctx.main.begin(gate).fetch::<f32, m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>())
+        .collect::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![W, R / 2, F / 4 % 3, R % 2], m![F % 4]>()
+        .vector_stash()
+        .vector_fp_unary(FpUnaryOp::Sigmoid)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), Stash)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &up)
+        .vector_concat::<m![W, R / 2, F / 4 % 3], m![R % 2, F % 4]>()
+        .vector_final()
+        .cast::<bf16, m![[R % 2, F % 4] # 16]>()
+        .commit(AUTO);
+    (hidden, other)
+}
+
+/// `x`, and what down adds to it. A slice has products of its hidden elements, which are added over slices.
+#[track_caller]
+pub fn down(ctx: &mut Context, hidden: &Hidden, weights: &DInTrf, x: &Operand) -> Vectors {
+    (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4]>())
+        .collect::<m![X / 8, W, R / 8, F / 4 % 3, R / 4 % 2], m![R % 4, F % 4]>()
+        .align::<m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4], _, _>(weights)
+        .contract::<m![R % 8]>()
+        .accumulate::<m![X / 8, W, R], m![X % 8]>(AccumulationKind::Interleaved)
+        .vector_init()
+        .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_clip(ClipBinaryOpF32::Add, x)
+        .vector_final()
+        .commit(AUTO)
+}

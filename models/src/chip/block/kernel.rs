@@ -1,0 +1,191 @@
+//! The kernel: a block of tokens through all layers.
+
+use super::attention::{
+    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles,
+    Written,
+};
+use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
+use super::layout::*;
+use super::vectors::{self, Numbers};
+use crate::chip::kind::Kind;
+use crate::chip::layout::V as VT;
+use crate::chip::rounded::Rounded;
+use crate::chip::token::{Answer, Network};
+use crate::chip::vector::Vector;
+use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
+use furiosa_visa_std::prelude::*;
+
+/// Weights of a layer, as a block reads them.
+pub struct Layer {
+    /// Of queries, keys and values.
+    pub q: QWeights,
+    /// Of the output of the attention.
+    pub o: OWeights,
+    /// Of gate and up.
+    pub g: GWeights,
+    /// Of down.
+    pub d: DWeights,
+}
+
+/// Weights and tables of blocks.
+pub struct BlockNetwork {
+    /// The layers.
+    pub layers: Vec<Layer>,
+    /// What tokens see of 8 keys.
+    pub triangles: Triangles,
+    /// Where keys are those of the tokens.
+    pub diagonals: Blocks,
+    /// Where keys are behind the tokens.
+    pub limits: Blocks,
+    /// The same of a page before the block: nowhere.
+    pub nowhere: [Blocks; 2],
+}
+
+impl DeviceSend for BlockNetwork {}
+
+/// The tokens of a block.
+pub struct Tokens<'a> {
+    /// Their numbers. Behind the last one are any others.
+    pub numbers: &'a Numbers,
+    /// The place of the last one.
+    pub last: usize,
+    /// Rotary factors of their positions.
+    pub rotary: &'a RotaryTable,
+    /// Room for the vector of the last one.
+    pub row: &'a mut Hbm<f32, m![X]>,
+}
+
+impl DeviceSend for Tokens<'_> {}
+
+/// The vector of the last token, as the product over the vocabulary wants it.
+#[track_caller]
+fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m![X]>) -> Vector {
+    let x = x.view();
+    let x = x.cluster_tile::<m![C], 1, m![1 # 2]>(last / 128);
+    let x = x.slice_tile::<m![V], 1, m![1 # 2, W, R / 2, X / 144]>(last / 64 % 2);
+    let x = x.slice_tile::<m![W], 1, m![1 # 2, 1 # 2, R / 2, X / 144]>(last / 32 % 2);
+    let x = x.slice_tile::<m![R / 2], 1, m![1 # 2, 1 # 2, 1 # 16, X / 144]>(last / 2 % 16);
+    let x = x.tile::<m![R % 2], 1, m![1 # 2, X % 144]>(last % 2);
+    x.to_hbm_view(&mut ctx.tdma, row.view_mut());
+    let mut both = Vector::new(ctx);
+    for cluster in 0..C::SIZE {
+        let mut both = both.view_mut();
+        row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
+    }
+    both
+}
+
+/// Brings half of the weights of the vocabulary: of the 96 tokens of each slice.
+#[track_caller]
+fn load_vocabulary(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
+    type Half = m![1 # 2, VT / 4 % 12, E / 8, VT % 4, E % 8];
+    let weights = weights.view().tile::<m![VT / 48 % 2], 1, m![C, VT / 96, { Half }]>(half);
+    let mut to = to.view_mut();
+    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![VT / 48 % 2], 1, Half>(half));
+}
+
+/// Weights of gate, up and down of a layer in DM.
+struct Loaded {
+    g: GParts,
+    d: DParts,
+}
+
+impl Loaded {
+    #[track_caller]
+    fn new(ctx: &mut Context, weights: &Layer) -> Self {
+        let g = weights.g.to_dm(&mut ctx.tdma, AUTO);
+        let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
+        Self { g, d }
+    }
+}
+
+/// A block of tokens through all layers. Its keys and values are stored to its page.
+#[device(chip = 1)]
+pub fn block(
+    ctx: &mut Context,
+    network: &Network<Rounded>,
+    blocks: &BlockNetwork,
+    tokens: Tokens<'_>,
+    before: &[Read],
+    own: &mut Written,
+    answer: Answer<'_>,
+) {
+    let Tokens { numbers, last, rotary, row } = tokens;
+    let layers = blocks.layers.len();
+    let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
+    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
+    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let mut all = QInDm::new(ctx);
+    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all));
+    let mut q = attention::load_queries(ctx, &all, first);
+    let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
+    let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
+    let mask = attention::mask(ctx, &blocks.triangles, [&blocks.diagonals, &blocks.limits], place::OWN);
+    let whole: Option<Mask> = (!before.is_empty())
+        .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
+    let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let mut loaded = None;
+    let mut rows = match answer {
+        Answer::Nothing => None,
+        _ => Some(VInDm::new(ctx)),
+    };
+    for number in 0..layers {
+        let factors = attention::rotary(ctx, &rotary);
+        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
+        let own_o = attention::spread_output(ctx, &o);
+        let heads = attention::heads(ctx, &normed, &q, &factors);
+        drop(factors);
+        let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
+        let mut pages = vec![page];
+        for page in before {
+            pages.push(attention::page_before(ctx, page, number));
+        }
+        let Loaded { g: own_g, d: own_d } =
+            loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
+        let next = blocks.layers.get(number + 1).map(|next| {
+            o = next.o.to_dm(&mut ctx.tdma, AUTO);
+            let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
+            loaded = Some(Loaded::new(ctx, next));
+            q
+        });
+        // Beside other layers, the DMA engines have no time for more.
+        if let (Some(rows), None) = (&mut rows, &next) {
+            (0..2).for_each(|half| load_vocabulary(ctx, &network.weights.vocabulary, half, rows));
+        }
+        let operand = vectors::operand(ctx, &x);
+        let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
+        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
+        // The sub context spreads weights of gate and up while main makes the output.
+        let mut g = GInDm::new(ctx);
+        (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
+        x = attention::output(ctx, &chosen, &output, &operand);
+        drop(operand);
+        let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        let mut d = DInDm::new(ctx);
+        (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
+        let operand = vectors::operand(ctx, &x);
+        // Half of the next layer's weights of queries are spread beside gate and up, and half beside down.
+        let mut all = QInDm::new(ctx);
+        if let Some(next) = &next {
+            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+        }
+        let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
+        let (hidden, down) = feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
+        if let Some(next) = &next {
+            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+            q = attention::load_queries(ctx, &all, second);
+        }
+        x = feed_forward::down(ctx, &hidden, &down, &operand);
+        [first, second] = [second, first];
+    }
+    let Some(rows) = &mut rows else { return };
+    let numbers: Option<Logits> =
+        matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
+    let x = last_vector(ctx, &x, last, row);
+    let logits = Rounded::logits(ctx, &(), rows, &x);
+    match (answer, numbers) {
+        (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
+        (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),
+        _ => {}
+    }
+}

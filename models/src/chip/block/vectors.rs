@@ -1,0 +1,70 @@
+//! The vectors of a block: from the embedding, their norm, and as an operand.
+
+use super::layout::*;
+use crate::chip::vocabulary::Embedding;
+use crate::config::EPSILON;
+use furiosa_visa_std::prelude::*;
+
+/// Numbers of the tokens.
+pub type Numbers = Hbm<i32, m![C, V, W, R]>;
+
+/// The rows of tokens.
+#[track_caller]
+pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> Vectors {
+    let rows: Dm<bf16, XSlice, m![R % 2, X % 144]> = embedding.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    (ctx.main.begin(rows.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+        .commit(AUTO)
+}
+
+/// Vectors over their root mean square, rounded to bf16. `meanwhile` is what main does while the means are on their way.
+#[track_caller]
+pub fn normed<Other>(
+    ctx: &mut Context,
+    x: &Vectors,
+    meanwhile: impl FnOnce(&mut Context) -> Other,
+) -> (Stream, Other) {
+    let mean: Dm<f32, YSlice, m![R % 2, 1 # 2]> =
+        (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+            .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![R % 2, X / 4 % 36], m![X % 4]>()
+            .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+            .vector_intra_slice_reduce::<X, m![R % 2], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_clip(ClipBinaryOpF32::Add, EPSILON / Y::SIZE as f32)
+            .vector_inter_slice_reduce::<YSlice, m![R % 2]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO);
+    let mean: Vrf<YSlice, m![R % 2]> =
+        (ctx.sub.begin(mean.view()).fetch::<f32, m![R % 2], m![1 # 2]>().collect::<m![R % 2], m![1 # 8]>())
+            .to_vrf(place::MEANS);
+    let other = meanwhile(ctx);
+    let normed: Dm<bf16, XSlice, m![R % 2, X % 144]> =
+        (ctx.main.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+            .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![R % 2, X / 4 % 36], m![X % 4]>()
+            .vector_stash()
+            // The mean takes the place of the elements, which are then divided by its root.
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), 0.0)
+            .vector_fp_binary(FpBinaryOp::AddF, &mean)
+            .vector_fp_unary(FpUnaryOp::Sqrt)
+            .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode10), Stash)
+            .vector_concat::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .vector_final()
+            .cast::<bf16, m![X % 8 # 16]>()
+            .commit(AUTO);
+    (normed.relabel(), other)
+}
+
+/// Vectors as an operand, to be added to what a part of the layer makes of them.
+#[track_caller]
+pub fn operand(ctx: &mut Context, x: &Vectors) -> Operand {
+    (ctx.sub.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+        .to_vrf(place::VECTORS)
+}
