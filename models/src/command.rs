@@ -98,6 +98,9 @@ fn execute(options: &Options, streams: &mut Streams, open: OpenChip) -> Result<(
         }
     };
     streams.errors.write_all(report.as_bytes())?;
+    if options.parts {
+        streams.errors.write_all(model.parts().as_bytes())?;
+    }
     Ok(())
 }
 
@@ -310,6 +313,15 @@ mod tests {
         let expected = "error: the text would have 2049 tokens; the chip has room for 2048; give fewer by --tokens, a \
                         shorter text, or `--reference`\n";
         assert_eq!(output(&long, ChipModel::open), (2, String::new(), expected.into()));
+
+        // Cycles by layer and by part, without values.
+        let given = ["--shapes-only", "--layers", "2", "--tokens", "1", "--parts"];
+        let (code, _, errors) = output(&[&base[..4], &given].concat(), ChipModel::open);
+        let heads = ["cycles by part, up to the `/` of its name\n", "cycles by part, behind the `/` of its name\n"];
+        assert!(code == 0 && heads.iter().all(|head| errors.contains(head)), "{errors}");
+        for part in ["layer 0", "layer 1", "attention", "gate, up and down", "loads", "vocabulary"] {
+            assert!(errors.contains(&format!("| {part} ")), "{part}: {errors}");
+        }
 
         // Scores.
         let scored = File::new("scored.txt", b"abca");

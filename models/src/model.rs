@@ -71,6 +71,11 @@ pub trait Model {
 
     /// Work since the model was made. A model on the host has none.
     fn work(&self) -> Option<Work>;
+
+    /// Tables of the chip's cycles by layer, and by what layers do. A model on the host has none.
+    fn parts(&self) -> String {
+        String::new()
+    }
 }
 
 /// The token with the largest logit, the lowest of those that are equal. A NaN is never chosen.

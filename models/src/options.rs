@@ -27,11 +27,12 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --weights TYPE   of weights on the chip: `bf16` (default), rounded; `int4`, as the file has them, in a quarter of the memory
   --layers N       only the first N of the network's layers, for a quick look
   --chips N        chips that share the work: 1 (default); more are refused, as no kernel is made for them yet
+  --parts          on the standard error, at the end: cycles by layer, and by what layers do
   --shapes-only    computes no values and only the time: no text; tokens are as many as asked for
   --reference      computes in f32 on the host in the place of the chip
 
 A text on the chip has 2048 tokens at most, with its prompt; by --reference, 8192. A prompt goes in blocks of up to 256 tokens;
-fewer than 8 go one by one, as do those of --score.
+fewer than 16 go one by one, as do those of --score.
 On the standard error, at the end: tokens, cycles per token, tokens per second of the chip at 1 GHz, the share that the lower
 bound has of its cycles, and simulated seconds per second.
 Exit codes: 0 done, 1 the output cannot be written, 2 refused: a message on the standard error.
@@ -110,6 +111,8 @@ pub struct Options {
     pub seed: u64,
     /// Number of layers, or all that the file has.
     pub layers: Option<usize>,
+    /// Prints cycles by layer and by part.
+    pub parts: bool,
     /// The computer of the network.
     pub place: Place,
 }
@@ -135,7 +138,7 @@ const VALUES: [&str; 9] = [
 ];
 
 /// Options without a value.
-const FLAGS: [&str; 3] = ["--chat", "--shapes-only", "--reference"];
+const FLAGS: [&str; 4] = ["--chat", "--parts", "--shapes-only", "--reference"];
 
 impl Options {
     /// Reads the arguments after the name of the program. `None` if help is asked for.
@@ -220,7 +223,7 @@ impl Given {
             &["--score", "--temperature"],
             "there are no probabilities without values",
         )?;
-        let of_chips = ["--weights", "--chips", "--shapes-only"];
+        let of_chips = ["--weights", "--chips", "--parts", "--shapes-only"];
         self.excludes("--reference", &of_chips, "the host has no chip")?;
         if self.has("--seed") && !self.has("--temperature") {
             return Err(
@@ -264,6 +267,7 @@ impl Given {
             temperature: temperature.unwrap_or(0.0),
             seed: seed.unwrap_or(0),
             layers: self.number("--layers", LAYERS)?,
+            parts: self.has("--parts"),
             place,
         })
     }
@@ -295,6 +299,7 @@ mod tests {
             "2",
             "--chips",
             "4",
+            "--parts",
         ];
         let place = Place::Chip { weights: WeightType::Int4, chips: 4, shapes_only: false };
         let expected = Options {
@@ -304,12 +309,14 @@ mod tests {
             temperature: 0.5,
             seed: 7,
             layers: Some(2),
+            parts: true,
             place,
         };
         assert_eq!(parse(&line).unwrap(), Some(expected.clone()));
         let short = parse(&["--model", "m.gguf", "--prompt", "a b"]).unwrap().unwrap();
         let place = Place::Chip { weights: WeightType::Bf16, chips: 1, shapes_only: false };
-        assert_eq!(short, Options { tokens: 64, temperature: 0.0, seed: 0, layers: None, place, ..expected });
+        let expected = Options { tokens: 64, temperature: 0.0, seed: 0, ..expected };
+        assert_eq!(short, Options { layers: None, parts: false, place, ..expected });
         assert_eq!(parse(&["--model", "m", "--help"]).unwrap(), None);
         let tasks = [
             (&["--chat"][..], Task::Chat { prompt: None }),

@@ -22,7 +22,7 @@ use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
 /// The fewest tokens that are worth a block: see [`ChipModel::prefill`].
-const LEAST: usize = 8;
+const LEAST: usize = 16;
 
 /// The network on a simulated chip, with the pages of its tokens.
 pub struct ChipModel<Stored = Rounded> {
@@ -255,8 +255,9 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     /// Appends tokens in blocks, if a page gets at least [`LEAST`] of them and weights are in bf16, and one by one otherwise.
     ///
-    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has, so that it is faster from 3 on.
-    /// The simulation computes all 256 of them, which takes as long as about 7 one by one: blocks are given from where both win.
+    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has. The simulation computes all 256 of
+    /// them, which takes as long as about 7 one by one. But activations of a block are rounded to bf16, and those of a token
+    /// alone are not: short prompts are worth their time.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
         assert!(!tokens.is_empty(), "there is no token to append");
         let mut rest = tokens;
@@ -285,6 +286,10 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
         self.pages.clear();
         self.tail.clear();
         self.position = 0;
+    }
+
+    fn parts(&self) -> String {
+        self.report().by_part().to_string()
     }
 
     fn work(&self) -> Option<Work> {

@@ -43,6 +43,11 @@ fn load_attention<Weights: Kind, Of: Reach>(
     AttentionInDm { q, o, slots }
 }
 
+/// The commands that follow are a part of a layer, in reports.
+pub fn part_of_layer(ctx: &mut Context, layer: usize, part: &str) {
+    ctx.part(&format!("layer {layer}/{part}"));
+}
+
 /// One of two layers.
 fn layer<Weights: Kind, Of: Reach>(
     ctx: &mut Context,
@@ -52,11 +57,14 @@ fn layer<Weights: Kind, Of: Reach>(
     (tables, kept): (&mut Tables<Of>, &mut Kept),
     x: &Vector,
 ) -> Vector {
+    part_of_layer(ctx, number, "queries, keys and values");
     let queries = Weights::queries(ctx, common, (&own.q, number), x, tables);
     let before = vector::operand(ctx, x);
+    part_of_layer(ctx, number, "attention");
     let token = attention::share(ctx, &queries);
     let seen = Seen::new(&token, &own.slots, number % 2);
     let x = Weights::attention(ctx, common, (&own.o, number), &seen, tables, before);
+    part_of_layer(ctx, number, "gate, up and down");
     let x = Weights::feed_forward(ctx, common, (rest, number), x);
     attention::keep(ctx, &token, number, kept);
     x
@@ -91,6 +99,7 @@ fn token<Weights: Kind, Of: Reach>(
 ) {
     let pages = core::array::from_fn(|number| before.get(number).unwrap_or(last));
     let weights = &network.weights;
+    ctx.part("embedding");
     // In the order in which the first layer needs them.
     let q = weights.queries_to_dm(ctx, 0);
     let mut x = weights.embedded(ctx, token);
@@ -107,6 +116,7 @@ fn token<Weights: Kind, Of: Reach>(
         // A queue does not look ahead: what is given here runs before the exchange at the end of the layer. So each layer
         // brings half of what two layers take, shortly before it is used.
         let mut next = None;
+        part_of_layer(ctx, number, "loads");
         match number % 2 {
             0 => rest = Some(weights.feed_forward_to_dm(ctx, number / 2)),
             _ if number + 1 < network.layers => {
@@ -129,6 +139,7 @@ fn token<Weights: Kind, Of: Reach>(
             own = next;
         }
     }
+    ctx.part("vocabulary");
     let Some(mut rows) = rows else {
         return attention::store(ctx, &kept, last, position);
     };

@@ -10,7 +10,7 @@ use super::vectors::{self, Numbers};
 use crate::chip::kind::Kind;
 use crate::chip::layout::V as VT;
 use crate::chip::rounded::Rounded;
-use crate::chip::token::{Answer, Network};
+use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
 use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
@@ -111,6 +111,7 @@ pub fn block(
     answer: Answer<'_>,
 ) {
     let Tokens { numbers, last, rotary, row } = tokens;
+    ctx.part("embedding");
     let layers = blocks.layers.len();
     let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
     // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
@@ -130,6 +131,7 @@ pub fn block(
         _ => Some(VInDm::new(ctx)),
     };
     for number in 0..layers {
+        part_of_layer(ctx, number, "queries, keys and values");
         let factors = attention::rotary(ctx, &rotary);
         let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let own_o = attention::spread_output(ctx, &o);
@@ -140,6 +142,7 @@ pub fn block(
         for page in before {
             pages.push(attention::page_before(ctx, page, number));
         }
+        part_of_layer(ctx, number, "loads");
         let Loaded { g: own_g, d: own_d } =
             loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
         let next = blocks.layers.get(number + 1).map(|next| {
@@ -152,6 +155,7 @@ pub fn block(
         if let (Some(rows), None) = (&mut rows, &next) {
             (0..2).for_each(|half| load_vocabulary(ctx, &network.weights.vocabulary, half, rows));
         }
+        part_of_layer(ctx, number, "attention");
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
         let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
@@ -160,6 +164,7 @@ pub fn block(
         (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
+        part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         let mut d = DInDm::new(ctx);
         (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
@@ -179,6 +184,7 @@ pub fn block(
         [first, second] = [second, first];
     }
     let Some(rows) = &mut rows else { return };
+    ctx.part("vocabulary");
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
