@@ -7,10 +7,9 @@ use super::attention::{
 use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
-use crate::chip::layout::V as VT;
 use crate::chip::token::{Answer, Network};
 use crate::chip::vector::{self, Vector};
-use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
+use crate::chip::vocabulary::{self, Logits, Rest, VInDm};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -71,15 +70,6 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
         row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
     }
     both
-}
-
-/// Brings half of the weights of the vocabulary: of the 96 tokens of each slice.
-#[track_caller]
-fn load_vocabulary(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
-    type Half = m![1 # 2, VT / 4 % 12, E / 8, VT % 4, E % 8];
-    let weights = weights.view().tile::<m![VT / 48 % 2], 1, m![C, VT / 96, { Half }]>(half);
-    let mut to = to.view_mut();
-    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![VT / 48 % 2], 1, Half>(half));
 }
 
 /// Weights of gate, up and down of a layer in DM.
@@ -148,7 +138,7 @@ pub fn block(
         });
         // Beside other layers, the DMA engines have no time for more.
         if let (Some(rows), None) = (&mut rows, &next) {
-            (0..2).for_each(|half| load_vocabulary(ctx, &network.vocabulary, half, rows));
+            vocabulary::load_rest(ctx, &network.vocabulary, Rest::First, rows);
         }
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
@@ -180,6 +170,7 @@ pub fn block(
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
+    vocabulary::load_rest(ctx, &network.vocabulary, Rest::Behind, rows);
     let halves = vector::split(ctx, &x);
     let gathered = vector::gather(ctx, halves, TrfAddress::FirstHalf);
     let norm = vector::norm(ctx, &x);
