@@ -265,13 +265,14 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
         while !rest.is_empty() {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
-            let want_here = |last: bool| if last && behind.is_empty() { want } else { Want::Nothing };
+            let want = if behind.is_empty() { want } else { Want::Nothing };
             if page.len() < LEAST || Stored::prefill(&self.network).is_none() {
+                let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
-                    next = self.append(*token, want_here(number + 1 == page.len()));
+                    next = self.append(*token, if number == last { want } else { Want::Nothing });
                 }
             } else {
-                next = self.append_block(page, want_here(true));
+                next = self.append_block(page, want);
             }
             rest = behind;
         }

@@ -38,7 +38,7 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings what is behind the small parts: `which` of the two parts of it.
+/// Brings a larger part of the weights.
 #[track_caller]
 pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VInDm) {
     macro_rules! load {
@@ -51,14 +51,17 @@ pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VI
         }};
     }
     match which {
+        Rest::First => load!(6, 0),
         Rest::BesideTheLastLayer => load!(1, 5),
         Rest::Behind => load!(2, 6),
     }
 }
 
-/// Larger parts of the weights, behind the small ones.
+/// Larger parts of the weights. All but the first are behind the small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
+    /// All that is not behind the last layer.
+    First,
     /// As much as the last layer has time for.
     BesideTheLastLayer,
     /// All others.

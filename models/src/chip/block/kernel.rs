@@ -8,11 +8,10 @@ use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::kind::Kind;
-use crate::chip::layout::V as VT;
 use crate::chip::rounded::Rounded;
 use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, VInDm, VWeights};
+use crate::chip::vocabulary::{self, Logits, Rest, VInDm};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -73,15 +72,6 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
         row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
     }
     both
-}
-
-/// Brings half of the weights of the vocabulary: of the 96 tokens of each slice.
-#[track_caller]
-fn load_vocabulary(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
-    type Half = m![1 # 2, VT / 4 % 12, E / 8, VT % 4, E % 8];
-    let weights = weights.view().tile::<m![VT / 48 % 2], 1, m![C, VT / 96, { Half }]>(half);
-    let mut to = to.view_mut();
-    weights.to_dm_view(&mut ctx.tdma, to.tile::<m![VT / 48 % 2], 1, Half>(half));
 }
 
 /// Weights of gate, up and down of a layer in DM.
@@ -153,7 +143,7 @@ pub fn block(
         });
         // Beside other layers, the DMA engines have no time for more.
         if let (Some(rows), None) = (&mut rows, &next) {
-            (0..2).for_each(|half| load_vocabulary(ctx, &network.weights.vocabulary, half, rows));
+            vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::First, rows);
         }
         part_of_layer(ctx, number, "attention");
         let operand = vectors::operand(ctx, &x);
@@ -188,6 +178,7 @@ pub fn block(
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
+    vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::Behind, rows);
     let logits = Rounded::logits(ctx, &(), rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
