@@ -19,7 +19,7 @@ use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
-/// The fewest tokens that are worth a block: see [`ChipModel::prefill`].
+/// The fewest tokens that are worth a block: see `prefill`.
 const LEAST: usize = 8;
 
 /// The network on a simulated chip, with the pages of its tokens.
@@ -230,7 +230,7 @@ impl Model for ChipModel {
         R::SIZE
     }
 
-    /// Appends tokens in blocks, if a page gets at least [`LEAST`] of them, and one by one otherwise.
+    /// Appends tokens in blocks, if a page gets at least 8 of them, and one by one otherwise.
     ///
     /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has, so that it is faster from 3 on.
     /// The simulation computes all 256 of them, which takes as long as about 7 one by one: blocks are given from where both win.
