@@ -21,7 +21,7 @@ use furiosa_visa_std::prelude::*;
 use furiosa_visa_std::runtime::ContextGuard;
 use std::cell::RefCell;
 
-/// The fewest tokens that are worth a block: see [`ChipModel::prefill`].
+/// The fewest tokens that are worth a block: see `prefill`.
 const LEAST: usize = 16;
 
 /// The network on a simulated chip, with the pages of its tokens.
@@ -253,7 +253,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
         R::SIZE
     }
 
-    /// Appends tokens in blocks, if a page gets at least [`LEAST`] of them and weights are in bf16, and one by one otherwise.
+    /// Appends tokens in blocks, if a page gets at least 16 of them and weights are in bf16, and one by one otherwise.
     ///
     /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has. The simulation computes all 256 of
     /// them, which takes as long as about 7 one by one. But activations of a block are rounded to bf16, and those of a token
