@@ -51,7 +51,8 @@ pub trait Model {
     /// The most tokens that the cache holds.
     fn capacity(&self) -> usize;
 
-    /// Appends at least one token, and answers for the token after the last one. Any split into calls gives the same text.
+    /// Appends at least one token, and answers for the token after the last one. Splits into calls
+    /// differ in roundings alone.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next;
 
     /// Appends one token. Differs from [`Model::prefill`] in time alone.
