@@ -315,12 +315,12 @@ mod tests {
         assert_eq!(output(&long, ChipModel::open), (2, String::new(), expected.into()));
 
         // Cycles by layer and by part, without values.
-        let given = ["--shapes-only", "--layers", "2", "--tokens", "1", "--parts"];
+        let given = ["--shapes-only", "--tokens", "1", "--parts"];
         let (code, _, errors) = output(&[&base[..4], &given].concat(), ChipModel::open);
         let heads =
             ["cycles by part, up to the `/` of its name\n", "cycles by part, behind the `/` of its name\n"];
         assert!(code == 0 && heads.iter().all(|head| errors.contains(head)), "{errors}");
-        for part in ["layer 0", "layer 1", "attention", "gate, up and down", "loads", "vocabulary"] {
+        for part in ["layer 0", "attention", "gate, up and down", "loads", "vocabulary"] {
             assert!(errors.contains(&format!("| {part} ")), "{part}: {errors}");
         }
 
