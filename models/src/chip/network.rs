@@ -1,7 +1,7 @@
 //! The chip's network as a [`Model`].
 
 use super::attention::Page;
-use super::block::{self, Answered};
+use super::block;
 use super::int4::{self, Quantised};
 use super::kind::Kind;
 use super::layout::*;
@@ -33,10 +33,9 @@ pub struct ChipModel<Stored = Rounded> {
     /// Tokens of the last page, if it has room for more.
     tail: Vec<u32>,
     choice: Hbm<f32, m![I]>,
-    /// What tokens needed that were appended one by one: HBM is their bound.
-    needed_bytes: u64,
-    /// What blocks needed, each.
-    needed: Vec<Needed>,
+    /// The least cycles of all launches.
+    bound_cycles: u64,
+    clock: ClockModel,
     computes: bool,
 }
 
@@ -86,7 +85,8 @@ impl<Stored: Kind> ChipModel<Stored> {
         let network = pollster::block_on(prepare::network(&mut ctx, weights, layers));
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
-        let ctx = RefCell::new(ctx);
+        let Report { profile, numbers, .. } = ctx.report();
+        let (ctx, clock) = (RefCell::new(ctx), ClockModel { profile, numbers });
         Self {
             ctx,
             network,
@@ -94,8 +94,8 @@ impl<Stored: Kind> ChipModel<Stored> {
             position: 0,
             tail: Vec::new(),
             choice,
-            needed_bytes: 0,
-            needed: Vec::new(),
+            bound_cycles: 0,
+            clock,
             computes,
         }
     }
@@ -105,46 +105,34 @@ impl<Stored: Kind> ChipModel<Stored> {
         self.ctx.borrow_mut().report()
     }
 
+    /// Begins a page if all are full.
+    fn page(&mut self) {
+        if self.tail.is_empty() {
+            let dma = &mut self.ctx.get_mut().pdma;
+            let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
+            self.pages.push(pollster::block_on(page.to_hbm(dma, AUTO)));
+        }
+    }
+
     fn append(&mut self, token: u32, want: Want) -> Next {
         assert!(self.position < self.capacity(), "{} tokens; there is room for no more", self.position);
+        self.page();
         let Self { ctx, network, pages, position, choice, computes, .. } = self;
-        let ctx = ctx.get_mut();
+        let (ctx, place) = (ctx.get_mut(), (token as usize, *position));
         let next = pollster::block_on(async {
-            if *position % S::SIZE == 0 {
-                let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
-                pages.push(page.to_hbm(&mut ctx.pdma, AUTO).await);
-            }
-            let place = (token as usize, *position);
-            match want {
-                Want::Nothing => {
-                    launch_token(ctx, network, pages, place, Answer::Nothing).await;
-                    Next::Nothing
-                }
-                Want::Token => {
-                    launch_token(ctx, network, pages, place, Answer::Choice(choice)).await;
-                    let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
-                    match number {
-                        Opt::Init(number) if *computes => Next::Token(number as u32),
-                        _ => Next::Nothing,
-                    }
-                }
-                Want::Logits => {
-                    let mut logits = None;
-                    launch_token(ctx, network, pages, place, Answer::Logits(&mut logits)).await;
-                    let logits = logits.expect("the kernel stored them");
-                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
-                    if *computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
-                }
-            }
+            let mut logits = None;
+            let answer = Answer::of(want, choice, &mut logits);
+            launch_token(ctx, network, pages, place, answer).await;
+            answered(ctx, want, (choice, logits), *computes).await
         });
-        self.needed_bytes += needed_bytes::<Stored>(self.network.layers, self.position, want);
-        self.advance(&[token]);
+        let bytes = needed_bytes::<Stored>(self.network.layers, self.position, want);
+        self.advance(&[token], hbm_cycles(bytes.into(), self.clock));
         next
     }
-}
 
-impl<Stored: Kind> ChipModel<Stored> {
-    fn advance(&mut self, tokens: &[u32]) {
+    /// Notes tokens that were appended, and what they take at least.
+    fn advance(&mut self, tokens: &[u32], bound_cycles: u64) {
+        self.bound_cycles += bound_cycles;
         self.position += tokens.len();
         self.tail.extend(tokens);
         if self.position.is_multiple_of(S::SIZE) {
@@ -161,32 +149,42 @@ impl<Stored: Kind> ChipModel<Stored> {
         assert!(first < self.capacity(), "{first} tokens; there is room for no more");
         let all = [&self.tail[..], tokens].concat();
         assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
-        let Self { ctx, network, pages, tail, choice, computes, .. } = self;
+        self.page();
+        let Self { ctx, network, pages, choice, computes, .. } = self;
         let network = Stored::prefill(network).expect("there is a kernel of blocks");
         let ctx = ctx.get_mut();
         let next = pollster::block_on(async {
-            if tail.is_empty() {
-                let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
-                pages.push(page.to_hbm(&mut ctx.pdma, AUTO).await);
-            }
-            match block::launch(ctx, network, &all, pages, (choice, want)).await {
-                Answered::Nothing => Next::Nothing,
-                Answered::Choice => {
-                    let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
-                    match number {
-                        Opt::Init(number) if *computes => Next::Token(number as u32),
-                        _ => Next::Nothing,
-                    }
-                }
-                Answered::Logits(logits) => {
-                    let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
-                    if *computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
-                }
-            }
+            let mut logits = None;
+            let answer = Answer::of(want, choice, &mut logits);
+            block::launch(ctx, network, &all, pages, answer).await;
+            answered(ctx, want, (choice, logits), *computes).await
         });
-        self.needed.push(Needed::of_block(self.network.layers, self.position, tokens.len(), want));
-        self.advance(tokens);
+        let needed = Needed::of_block(self.network.layers, self.position, tokens.len(), want);
+        self.advance(tokens, needed.cycles(self.clock));
         next
+    }
+}
+
+/// What a launch stored, brought to the host. Without values, there is nothing.
+async fn answered(
+    ctx: &mut Context,
+    want: Want,
+    (choice, logits): (&Hbm<f32, m![I]>, Option<Hbm<f32, m![C, V]>>),
+    computes: bool,
+) -> Next {
+    match (want, logits) {
+        (Want::Token, _) => {
+            let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
+            match number {
+                Opt::Init(number) if computes => Next::Token(number as u32),
+                _ => Next::Nothing,
+            }
+        }
+        (Want::Logits, Some(logits)) => {
+            let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
+            if computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
+        }
+        _ => Next::Nothing,
     }
 }
 
@@ -294,12 +292,8 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
     }
 
     fn work(&self) -> Option<Work> {
-        let Report { kernels, profile, numbers, .. } = self.report();
-        let cycles = kernels.iter().map(|kernel| kernel.makespan()).sum();
-        let model = ClockModel { profile, numbers };
-        let blocks: u64 = self.needed.iter().map(|needed| needed.cycles(model)).sum();
-        let bound_cycles = hbm_cycles(self.needed_bytes.into(), model) + blocks;
-        Some(Work { cycles, bound_cycles })
+        let cycles = self.report().kernels.iter().map(|kernel| kernel.makespan()).sum();
+        Some(Work { cycles, bound_cycles: self.bound_cycles })
     }
 }
 

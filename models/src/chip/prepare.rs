@@ -92,19 +92,28 @@ async fn pair(ctx: &mut Context, layers: &[weights::Layer]) -> Pair {
     }
 }
 
-/// Rotary factors: pair `i` of a head turns by `position / base^(2 i / 64)`. Scores are products over √64, which is in the
-/// factors of the queries; values are not turned.
+/// Sine and cosine of the angle by which a rotary pair turns: `position / base^(2 · pair / 64)`.
+pub(super) fn angle(position: usize, pair: usize) -> (f64, f64) {
+    let exponent = 2.0 * pair as f64 / HEAD as f64;
+    (position as f64 / f64::from(ROTARY_BASE).powf(exponent)).sin_cos()
+}
+
+/// What element `from` of a pair adds to element `to`. `angle` is `None` for values, which are not turned. Scores are products
+/// over √64, which is in the factors of the queries.
+pub(super) fn factor(angle: Option<(f64, f64)>, (from, to): (usize, usize), is_query: bool) -> f32 {
+    let (sine, cosine) = angle.unwrap_or((0.0, 1.0));
+    let factor = match (from, to) {
+        (0, 1) => sine,
+        (1, 0) => -sine,
+        _ => cosine,
+    };
+    (if is_query { factor / 8.0 } else { factor }) as f32
+}
+
+/// Rotary factors of all positions.
 fn rotary() -> Vec<f32> {
     tensor([R::SIZE, 5, 3, 16, 2, 2, 2], |[position, j, _, o, from, to, pair]| {
-        let exponent = 2.0 * (2 * o + pair) as f64 / HEAD as f64;
-        let angle = position as f64 / f64::from(ROTARY_BASE).powf(exponent);
-        let (sine, cosine) = if j < 4 { angle.sin_cos() } else { (0.0, 1.0) };
-        let factor = match (from, to) {
-            (0, 1) => sine,
-            (1, 0) => -sine,
-            _ => cosine,
-        };
-        (if j < 3 { factor / 8.0 } else { factor }) as f32
+        factor((j < 4).then(|| angle(position, 2 * o + pair)), (from, to), j < 3)
     })
 }
 

@@ -6,7 +6,7 @@ use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
 use super::kind::Kind;
 use super::layout::*;
 use super::token::Network;
-use super::vector::{self, Gathered, Norm, Vector};
+use super::vector::{self, Vector};
 use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
 use furiosa_visa_std::prelude::*;
 
@@ -107,7 +107,7 @@ impl Kind for Rounded {
         x: &Vector,
         tables: &mut Tables<Of>,
     ) -> Dm<f32, QSlice, m![D % 4]> {
-        let (row, norm) = input(ctx, x);
+        let (row, norm) = vector::input(ctx, x, (x, None));
         let sums = attention::queries(ctx, (weights, number % 2), &row);
         attention::turned(ctx, sums, &norm, tables)
     }
@@ -132,7 +132,7 @@ impl Kind for Rounded {
         ((gate_up, down), number): (&(GInDm, DInDm), usize),
         x: Vector,
     ) -> Vector {
-        let (row, norm) = input(ctx, &x);
+        let (row, norm) = vector::input(ctx, &x, (&x, None));
         let before = vector::operand(ctx, &x);
         let hidden = feed_forward::hidden(ctx, (gate_up, number % 2), &row, &norm);
         let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
@@ -142,16 +142,7 @@ impl Kind for Rounded {
 
     #[track_caller]
     fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
-        let (row, norm) = input(ctx, x);
+        let (row, norm) = vector::input(ctx, x, (x, None));
         vocabulary::logits(ctx, rows, &row, &norm)
     }
-}
-
-/// The vector in the register file of all slices, and its norm.
-#[track_caller]
-fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
-    let halves = vector::split(ctx, x);
-    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let mean = vector::mean(ctx, x, None);
-    (row, vector::norm(ctx, &mean))
 }

@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::layout::*;
 use super::vector::{self, Vector};
 use super::vocabulary::{self, Logits, Numbers};
+use crate::model::Want;
 use furiosa_visa_std::prelude::*;
 
 /// Weights, and tables that do not depend on the text.
@@ -81,6 +82,21 @@ pub enum Answer<'a> {
 }
 
 impl DeviceSend for Answer<'_> {}
+
+impl<'a> Answer<'a> {
+    /// The answer to what is wanted.
+    pub fn of(
+        want: Want,
+        choice: &'a mut Hbm<f32, m![I]>,
+        logits: &'a mut Option<Hbm<f32, m![C, V]>>,
+    ) -> Self {
+        match want {
+            Want::Nothing => Self::Nothing,
+            Want::Token => Self::Choice(choice),
+            Want::Logits => Self::Logits(logits),
+        }
+    }
+}
 
 /// Small parts of the weights of the vocabulary that are brought beside a layer. Odd layers have time for one.
 fn parts(number: usize, layers: usize, all: usize) -> core::ops::Range<usize> {

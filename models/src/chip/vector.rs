@@ -7,7 +7,7 @@ use furiosa_visa_std::prelude::*;
 /// The vector of the token in DM.
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
 /// The same in two bf16.
-pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
+type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
 ///
 /// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
@@ -40,14 +40,14 @@ pub(super) use halves;
 
 /// `x` in two bf16.
 #[track_caller]
-pub fn split(ctx: &mut Context, x: &Vector) -> Halves {
+fn split(ctx: &mut Context, x: &Vector) -> Halves {
     let stream = (ctx.main.begin(x.view()).fetch::<f32, m![H], m![X % 8]>()).collect::<m![H], m![X % 8]>();
     halves!(stream).cast::<bf16, m![X % 8 # 16]>().commit(AUTO)
 }
 
 /// Sends the parts of a vector round all slices, into the register file of each.
 #[track_caller]
-pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
+fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
     let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
     let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
@@ -57,7 +57,7 @@ pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathe
 }
 
 /// The mean of a vector's squares, in every slice.
-pub type Mean = Dm<f32, m![Y], m![1 # 2]>;
+type Mean = Dm<f32, m![Y], m![1 # 2]>;
 /// The reciprocal of a vector's norm, in every slice.
 ///
 /// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
@@ -69,7 +69,7 @@ pub struct Norm {
 
 /// The mean of squares of `x`, or of `x + before`.
 #[track_caller]
-pub fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]>>) -> Mean {
+fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]>>) -> Mean {
     let x = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
@@ -94,7 +94,7 @@ pub fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]
 
 /// The reciprocal of the norm.
 #[track_caller]
-pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
+fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
     let loaded: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()
@@ -108,6 +108,20 @@ pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
         .commit(AUTO);
     let stream = ctx.sub.begin(loaded.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
     Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
+}
+
+/// A vector in the register file of all slices, and the norm of `x`, or of `x + before`: of what the vector was, before factors
+/// multiplied it.
+#[track_caller]
+pub fn input<Slice: M>(
+    ctx: &mut Context,
+    vector: &Vector,
+    (x, before): (&Vector, Option<&Vrf<XSlice, m![X % 8]>>),
+) -> (Gathered<Slice>, Norm) {
+    let halves = split(ctx, vector);
+    let row = gather(ctx, halves, TrfAddress::FirstHalf);
+    let mean = mean(ctx, x, before);
+    (row, norm(ctx, &mean))
 }
 
 /// `x` as an operand, to be added to what a part of the layer makes of it.

@@ -17,10 +17,8 @@ pub mod prepare;
 pub mod vectors;
 
 use super::attention::Page;
-use super::layout::{C, I, V};
 use super::rounded::Rounded;
 use super::token::{Answer, Network};
-use crate::model::Want;
 use attention::{Read, Written};
 use furiosa_visa_std::prelude::{launch as launch_kernel, *};
 use kernel::{BlockNetwork, Tokens, block};
@@ -28,16 +26,6 @@ use layout::{Hbm, X};
 
 /// A network, with what only blocks read of it.
 pub type Prefill<'a> = (&'a Network<Rounded>, &'a BlockNetwork);
-
-/// What a block stored of the token behind it.
-pub enum Answered {
-    /// Nothing.
-    Nothing,
-    /// The number of the token with the greatest logit.
-    Choice,
-    /// All logits.
-    Logits(Hbm<f32, m![C, V]>),
-}
 
 /// Launches a block of tokens, which are those of the last page from its first position on.
 ///
@@ -48,27 +36,16 @@ pub async fn launch(
     (network, blocks): Prefill<'_>,
     tokens: &[u32],
     pages: &mut Vec<Page>,
-    (choice, want): (&mut Hbm<f32, m![I]>, Want),
-) -> Answered {
+    answer: Answer<'_>,
+) {
     let last = tokens.len() - 1;
     let rotary = prepare::rotary(ctx, pages.len() - 1).await;
     let numbers = prepare::numbers(ctx, tokens).await;
     let mut row: Hbm<f32, m![X]> = HostTensor::<f32, m![X]>::zero().to_hbm(&mut ctx.pdma, AUTO).await;
     let mut own: Written = pages.pop().expect("the block has a page").relabel();
     let before: Vec<Read> = pages.drain(..).map(|page| Written::relabel(page.relabel())).collect();
-    let mut logits = None;
-    let answer = match want {
-        Want::Nothing => Answer::Nothing,
-        Want::Token => Answer::Choice(choice),
-        Want::Logits => Answer::Logits(&mut logits),
-    };
     let tokens = Tokens { numbers: &numbers, last, rotary: &rotary, row: &mut row };
     launch_kernel(block, (&mut *ctx, network, blocks, tokens, &before[..], &mut own, answer)).await;
     pages.extend(before.into_iter().map(|page| -> Page { Written::relabel(page.relabel()) }));
     pages.push(own.relabel());
-    match (want, logits) {
-        (Want::Nothing, _) => Answered::Nothing,
-        (_, Some(logits)) => Answered::Logits(logits),
-        _ => Answered::Choice,
-    }
 }

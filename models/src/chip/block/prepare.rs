@@ -4,8 +4,8 @@ use super::attention::{Blocks, RotaryTable};
 use super::kernel::{BlockNetwork, Layer};
 use super::layout::*;
 use super::vectors::Numbers;
-use crate::chip::prepare::{row, scaled, tensor};
-use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE};
+use crate::chip::prepare::{angle, factor, row, scaled, tensor};
+use crate::config::{GATE, HEAD, HIDDEN};
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 
@@ -83,22 +83,13 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     }
 }
 
-/// Rotary factors of a page: see the table of a token.
+/// Rotary factors of the positions of a page.
 pub async fn rotary(ctx: &mut Context, page: usize) -> RotaryTable {
-    let angles = tensor([PAGE, HEAD / 2], |[token, pair]| {
-        let exponent = 2.0 * pair as f64 / HEAD as f64;
-        ((PAGE * page + token) as f64 / f64::from(ROTARY_BASE).powf(exponent)).sin_cos()
-    });
+    let angles = tensor([PAGE, HEAD / 2], |[token, pair]| angle(PAGE * page + token, pair));
     let values = tensor([2, 4, 4, 4, 4, 8, 16, 2, 2, 2], |[c, t, g, b, u, m, o, from, to, pair]| {
         let token = 128 * c + 32 * t + 8 * u + m;
-        let (sine, cosine) = if g < 3 { angles[token * (HEAD / 2) + 2 * o + pair] } else { (0.0, 1.0) };
-        let factor = match (from, to) {
-            (0, 1) => sine,
-            (1, 0) => -sine,
-            _ => cosine,
-        };
-        // Scores are products over √64, which is in the factors of the queries.
-        (if g < 3 && b < 3 { factor / 8.0 } else { factor }) as f32
+        let angle = (g < 3).then(|| angles[token * (HEAD / 2) + 2 * o + pair]);
+        factor(angle, (from, to), g < 3 && b < 3)
     });
     let table = HostTensor::<f32, m![C, V, W, G, B, R / 8, R % 8, O, T, U, P]>::from_slice(&values);
     table.to_hbm(&mut ctx.pdma, AUTO).await

@@ -272,8 +272,5 @@ fn input<Slice: M>(
         None => scaled!(stream),
         Some(before) => scaled!(stream.vector_fp_binary(FpBinaryOp::AddF, before)),
     };
-    let halves = vector::split(ctx, &scaled);
-    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    let mean = vector::mean(ctx, x, before);
-    (row, vector::norm(ctx, &mean))
+    vector::input(ctx, &scaled, (x, before))
 }

@@ -9,7 +9,7 @@
 //! it in a block, which the minimum multiplies. So a pass is exact but for the additions of f32.
 
 use super::super::attention::{ChosenHalf, OfHeads};
-use super::super::feed_forward::{Hidden, HiddenHalf};
+use super::super::feed_forward::{Hidden, HiddenHalf, silu};
 use super::super::layout::*;
 use super::super::vector::{Gathered, Norm, Vector};
 use furiosa_visa_std::prelude::*;
@@ -184,14 +184,8 @@ pub fn hidden(
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>()).to_vrf(AUTO);
     let gate = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(0);
-    (ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_trim_way4::<m![F % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
-        .vector_stash()
-        .vector_fp_unary(FpUnaryOp::Sigmoid)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
+    let gate = ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>();
+    silu!(gate, norm)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Fma), &up)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
