@@ -19,7 +19,7 @@ use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::command::{Command, Inspection, Memory, Operation, PlaceMut, Region};
 use core::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most commands, and the most tensors without a command, that wait.
 const MOST: usize = 8192;
@@ -29,7 +29,7 @@ const MOST: usize = 8192;
 pub(super) enum Deed {
     Command(Operation),
     /// A part of the program begins.
-    Part(Arc<str>),
+    Part(Box<str>),
     Begin(Box<Region>, &'static str),
 }
 

@@ -235,9 +235,7 @@ impl Ledger {
         }
         let (from, to) = record.memories;
         if record.context != ContextKind::PcieDma {
-            let bytes = |memory, bytes| if memory == Some(MemoryKind::Hbm) { bytes } else { 0 };
-            totals.hbm_bytes +=
-                bytes(from, record.amount.read_bytes) + bytes(to, record.amount.written_bytes);
+            totals.hbm_bytes += record.hbm_bytes();
         }
         if let Some(from) = from {
             *totals.read_bytes.entry(from).or_default() += record.amount.read_bytes;

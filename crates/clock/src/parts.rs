@@ -1,7 +1,7 @@
 //! Sums over the parts of a program that it names, for example the layers of a network.
 
 use crate::record::Record;
-use furiosa_visa_rules::command::{CONTEXTS, ContextKind, MemoryKind};
+use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,9 +82,7 @@ impl Parts {
         if record.context == ContextKind::Main {
             sum.main_idle += record.idle.min(record.start - start);
         }
-        let (from, to) = record.memories;
-        let bytes = |memory, bytes| if memory == Some(MemoryKind::Hbm) { bytes } else { 0 };
-        sum.hbm_bytes += bytes(from, record.amount.read_bytes) + bytes(to, record.amount.written_bytes);
+        sum.hbm_bytes += record.hbm_bytes();
     }
 
     /// The parts with operations, in the order in which they were first named. Empty if no part has a name.

@@ -327,6 +327,13 @@ impl Record {
         is_load && (0..CLUSTERS).all(|cluster| self.amount.slices.has_cluster(cluster))
     }
 
+    /// Bytes that it reads from HBM and writes to it.
+    pub fn hbm_bytes(&self) -> u64 {
+        let (from, to) = self.memories;
+        let bytes = |memory, bytes| if memory == Some(MemoryKind::Hbm) { bytes } else { 0 };
+        bytes(from, self.amount.read_bytes) + bytes(to, self.amount.written_bytes)
+    }
+
     /// Cycles from start to end.
     pub fn cycles(&self) -> u64 {
         self.end - self.start

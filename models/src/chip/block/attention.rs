@@ -4,6 +4,7 @@
 //! 8 tokens of one head. Both halves of a block's keys are needed by both clusters: the own half comes first in each of them.
 
 use super::layout::*;
+use super::vectors::added_over_slices;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of queries, keys and values, in four parts for the slices that share them.
@@ -442,15 +443,10 @@ pub fn chosen(
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.
 #[track_caller]
 pub fn output(ctx: &mut Context, chosen: &Rounded, weights: &OInTrf, x: &Operand) -> Vectors {
-    (ctx.main.begin(chosen.view()).fetch::<bf16, m![R / 2], m![R % 2, D % 16]>())
+    let products = (ctx.main.begin(chosen.view()).fetch::<bf16, m![R / 2], m![R % 2, D % 16]>())
         .collect::<m![R / 2, R % 2], m![D % 16]>()
         .align::<m![R / 2, X / 8], m![R % 2, D % 16], _, _>(weights)
         .contract::<m![R % 2]>()
-        .accumulate::<m![R / 2, X / 8, R % 2], m![X % 8]>(AccumulationKind::Interleaved)
-        .vector_init()
-        .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_clip(ClipBinaryOpF32::Add, x)
-        .vector_final()
-        .commit(AUTO)
+        .accumulate::<m![R / 2, X / 8, R % 2], m![X % 8]>(AccumulationKind::Interleaved);
+    added_over_slices!(products, x)
 }

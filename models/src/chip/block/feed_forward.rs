@@ -1,6 +1,7 @@
 //! Gate, up and down of a block.
 
 use super::layout::*;
+use super::vectors::added_over_slices;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of gate and up, in two parts for the slices that share them.
@@ -107,15 +108,11 @@ pub fn hidden<Other>(
 /// `x`, and what down adds to it. A slice has products of its hidden elements, which are added over slices.
 #[track_caller]
 pub fn down(ctx: &mut Context, hidden: &Hidden, weights: &DInTrf, x: &Operand) -> Vectors {
-    (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4]>())
-        .collect::<m![X / 8, W, R / 8, F / 4 % 3, R / 4 % 2], m![R % 4, F % 4]>()
-        .align::<m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4], _, _>(weights)
-        .contract::<m![R % 8]>()
-        .accumulate::<m![X / 8, W, R], m![X % 8]>(AccumulationKind::Interleaved)
-        .vector_init()
-        .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_clip(ClipBinaryOpF32::Add, x)
-        .vector_final()
-        .commit(AUTO)
+    let products =
+        (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4]>())
+            .collect::<m![X / 8, W, R / 8, F / 4 % 3, R / 4 % 2], m![R % 4, F % 4]>()
+            .align::<m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4], _, _>(weights)
+            .contract::<m![R % 8]>()
+            .accumulate::<m![X / 8, W, R], m![X % 8]>(AccumulationKind::Interleaved);
+    added_over_slices!(products, x)
 }

@@ -61,6 +61,20 @@ pub fn normed<Other>(
     (normed.relabel(), other)
 }
 
+/// `x`, and the sums over slices of what a product of each has: vectors where tokens are on slices.
+macro_rules! added_over_slices {
+    ($products:expr, $x:ident) => {
+        $products
+            .vector_init()
+            .vector_inter_slice_reduce::<XSlice, m![X / 8 % 18, R % 2]>(InterSliceReduceOpF32::Add)
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_clip(ClipBinaryOpF32::Add, $x)
+            .vector_final()
+            .commit(AUTO)
+    };
+}
+pub(super) use added_over_slices;
+
 /// Vectors as an operand, to be added to what a part of the layer makes of them.
 #[track_caller]
 pub fn operand(ctx: &mut Context, x: &Vectors) -> Operand {

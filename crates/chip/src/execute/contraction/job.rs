@@ -16,26 +16,15 @@ pub(super) struct Step {
     pub(super) packet: u32,
 }
 
-/// Steps on floats.
+/// Steps on floats. `Cell`: the weights of a cell, of all rows or of the only one.
 #[derive(Debug)]
-pub(super) struct FloatJob<'a> {
-    pub(super) shape: Shape,
-    pub(super) chains: &'a Chains,
-    /// The bytes that hold the packets.
-    pub(super) bytes: &'a [u8],
-    pub(super) weights: &'a [Lanes],
-    pub(super) sums: &'a mut [Lanes],
-}
-
-/// Steps on floats, for a register file with one row.
-#[derive(Debug)]
-pub(super) struct RowJob<'a> {
+pub(super) struct FloatJob<'a, Cell> {
     pub(super) shape: Shape,
     pub(super) chains: &'a Chains,
     /// The bytes that hold the packets.
     pub(super) bytes: &'a [u8],
     /// Weights per cell of each tile.
-    pub(super) weights: &'a [f32],
+    pub(super) weights: &'a [Cell],
     pub(super) sums: &'a mut [Lanes],
 }
 

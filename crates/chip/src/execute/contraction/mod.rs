@@ -35,7 +35,7 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 use furiosa_visa_rules::spec::{BEAT_LANES, FLIT_BYTES};
 use general::Scratch;
-use job::{FloatJob, IntegerJob, RowJob, Step};
+use job::{FloatJob, IntegerJob, Step};
 use padding::{Cells, Summed};
 pub(crate) use padding::{PaddingOptions, SummedCell};
 use path::Path;
@@ -415,7 +415,7 @@ impl ContractionPlan {
             }
             Kernel::SingleRow(shape) => {
                 let (weights, sums) = (&weights.row[..], &mut sums.floats[..]);
-                self.path.single_row(RowJob { shape, chains, bytes, weights, sums });
+                self.path.single_row(FloatJob { shape, chains, bytes, weights, sums });
             }
             Kernel::Integer(shape, layout) => {
                 let (vectors, sums) = (&weights.vectors[..], &mut sums.integers[..]);

@@ -2,7 +2,7 @@
 
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use super::integer::{self, Dots};
-use super::job::{FloatJob, IntegerJob, RowJob};
+use super::job::{FloatJob, IntegerJob};
 use super::portable;
 use super::shape::{Kernel, Layout, Shape};
 use super::single_row::single_row;
@@ -67,7 +67,7 @@ impl Path {
     }
 
     /// Adds the sums of floats to the results.
-    pub(in crate::execute::contraction) fn float(self, job: FloatJob<'_>) {
+    pub(in crate::execute::contraction) fn float(self, job: FloatJob<'_, Lanes>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.float(job),
@@ -81,7 +81,7 @@ impl Path {
     }
 
     /// Adds the sums of floats to the results, for a register file with one row.
-    pub(in crate::execute::contraction) fn single_row(self, job: RowJob<'_>) {
+    pub(in crate::execute::contraction) fn single_row(self, job: FloatJob<'_, f32>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(machine) => machine.single_row(job),

@@ -17,7 +17,7 @@ pub(super) const SIDE: usize = 8;
 const AHEAD: usize = 3;
 
 /// The most cells of a packet of floats, in blocks.
-const BLOCKS: usize = CELLS / 2 / BLOCK;
+pub(super) const BLOCKS: usize = CELLS / 2 / BLOCK;
 
 /// A chain of floats that is summed beside others. No vector of it crosses a cache line.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ struct Side {
 /// at a byte, `widen` has the effect of [`widen`](super::widen::widen).
 #[inline(always)]
 pub(super) fn float(
-    job: FloatJob<'_>,
+    job: FloatJob<'_, Lanes>,
     prefetch: impl Fn(&[u8], u32) + Copy,
     widen: impl Fn(ElementType, &[u8], &mut [f32]) + Copy,
 ) {

@@ -1,18 +1,16 @@
 //! The kernel of floats for a register file with one row: lanes are cells instead of rows.
 
 use super::chains::Group;
-use super::job::RowJob;
-use super::shape::{BLOCK, CELLS};
+use super::job::FloatJob;
+use super::portable::BLOCKS;
+use super::shape::BLOCK;
 use furiosa_visa_rules::scalar::ElementType;
-
-/// The most cells of a packet of floats, in blocks.
-const BLOCKS: usize = CELLS / 2 / BLOCK;
 
 /// Adds the sums of the steps in the order of the tree, as lane 0 of the results. `widen` has the effect of
 /// [`widen`](super::widen::widen).
 #[inline(always)]
-pub(super) fn single_row(job: RowJob<'_>, widen: impl Fn(ElementType, &[u8], &mut [f32])) {
-    let RowJob { shape, chains, bytes, weights, sums } = job;
+pub(super) fn single_row(job: FloatJob<'_, f32>, widen: impl Fn(ElementType, &[u8], &mut [f32])) {
+    let FloatJob { shape, chains, bytes, weights, sums } = job;
     let (tile, size) = (shape.tile(), shape.packet_bytes());
     let mut cells = [[0.0; BLOCK]; BLOCKS];
     for block in chains.groups().flat_map(Group::blocks) {

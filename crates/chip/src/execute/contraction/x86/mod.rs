@@ -9,7 +9,7 @@
 mod integer;
 pub(super) mod vnni;
 
-use super::job::{FloatJob, RowJob};
+use super::job::FloatJob;
 use super::portable;
 use super::shape::BLOCK;
 use super::single_row::single_row;
@@ -29,13 +29,13 @@ impl Avx2 {
     }
 
     /// Sums floats, see [`portable::float`].
-    pub(super) fn float(self, job: FloatJob<'_>) {
+    pub(super) fn float(self, job: FloatJob<'_, Lanes>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { float_avx2(job) }
     }
 
     /// Sums floats for one row, see [`single_row`].
-    pub(super) fn single_row(self, job: RowJob<'_>) {
+    pub(super) fn single_row(self, job: FloatJob<'_, f32>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
         unsafe { single_row_avx2(job) }
     }
@@ -43,13 +43,13 @@ impl Avx2 {
 
 impl Avx512 {
     /// Sums floats, see [`portable::float`].
-    pub(super) fn float(self, job: FloatJob<'_>) {
+    pub(super) fn float(self, job: FloatJob<'_, Lanes>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
         unsafe { float_avx512(job) }
     }
 
     /// Sums floats for one row, see [`single_row`].
-    pub(super) fn single_row(self, job: RowJob<'_>) {
+    pub(super) fn single_row(self, job: FloatJob<'_, f32>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
         unsafe { single_row_avx512(job) }
     }
@@ -196,21 +196,21 @@ fn ask(bytes: &[u8], start: u32) {
 }
 
 #[target_feature(enable = "avx2")]
-fn float_avx2(job: FloatJob<'_>) {
+fn float_avx2(job: FloatJob<'_, Lanes>) {
     portable::float(job, ask, |element, bytes, floats| widen_packet(element, bytes, floats));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn float_avx512(job: FloatJob<'_>) {
+fn float_avx512(job: FloatJob<'_, Lanes>) {
     portable::float(job, ask, widen);
 }
 
 #[target_feature(enable = "avx2")]
-fn single_row_avx2(job: RowJob<'_>) {
+fn single_row_avx2(job: FloatJob<'_, f32>) {
     single_row(job, |element, bytes, floats| widen_packet(element, bytes, floats));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn single_row_avx512(job: RowJob<'_>) {
+fn single_row_avx512(job: FloatJob<'_, f32>) {
     single_row(job, widen);
 }
