@@ -40,7 +40,7 @@ use decoder::{Random, Work, compare, exact, flag, product, report, twice};
 /// The size of the layer. A slice has `PART` inputs, which are so many `FLITS` and `PAIRS` of them.
 ///
 /// Plain: `OWN` outputs, in `TURNS` tiles of `TILE`, of `GROUPS` groups of 8. Tuned: `ROWS` outputs, in tiles of `FIRST` and `LAST`.
-mod full {
+pub(crate) mod full {
     use super::*;
 
     axes![O = 3840, I = 4096, C = 2, R = 15, Q = 128];

@@ -1,7 +1,8 @@
 // The kernels of `../attention_output.rs`, which includes them once for each size: axes and numbers are those of the module
 // around them.
 
-type X = HbmTensor<bf16, m![1], m![I]>;
+/// The token.
+pub(crate) type X = HbmTensor<bf16, m![1], m![I]>;
 
 /// Weights go to the register file, and the token is the stream.
 mod plain {
@@ -70,7 +71,7 @@ mod plain {
     }
 }
 
-mod tuned {
+pub(crate) mod tuned {
     use super::*;
 
     // Outputs in clusters, groups of 16 slices, and rows. 15 groups have whole units of 256 bytes to store. Copies of

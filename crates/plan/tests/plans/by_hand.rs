@@ -77,39 +77,20 @@ fn no_plan_takes_longer_than_the_kernel_by_hand() {
     }
 }
 
-#[path = "../../../../opt-std/examples/decoder/mod.rs"]
-mod decoder;
+#[path = "../../../../opt-std/examples/attention_output.rs"]
+#[allow(dead_code)] // The plain kernel, the small size, and the comparison with the host.
+mod attention_output;
 
-/// The output projection of attention by hand, which also adds a residual.
-#[allow(dead_code)] // The plain kernel, and the comparison with the host, are the example's.
-mod attention_output {
-    use super::decoder::{Random, Work, compare, exact, product, report, twice};
+/// Cycles of the output projection of attention by hand, which also adds a residual.
+fn cycles_of_attention_output() -> u64 {
+    use attention_output::full::{X, tuned};
     use furiosa_opt_std::prelude::*;
     use furiosa_opt_std::visa::chip::{Compute, SimOptions};
-    use std::time::Instant;
-
-    axes![O = 3840, I = 4096, C = 2, R = 15, Q = 128];
-    const PART: usize = 256;
-    const FLITS: usize = 16;
-    const PAIRS: usize = 8;
-    const OWN: usize = 240;
-    const TURNS: usize = 5;
-    const TILE: usize = 48;
-    const GROUPS: usize = 6;
-    const ROWS: usize = 128;
-    const FIRST: usize = 112;
-    const LAST: usize = 16;
-    include!("../../../../opt-std/examples/decoder/attention_output.rs");
-
-    /// Cycles of the tuned kernel.
-    pub fn cycles() -> u64 {
-        let options = SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() };
-        let mut ctx = Context::with(options);
-        let w = HbmTensor::<bf16, m![1], tuned::Weights>::new();
-        let (x, before) = (X::new(), HbmTensor::<bf16, m![1], tuned::Outputs>::new());
-        pollster::block_on(launch(tuned::attention_output, (&mut *ctx, &w, &x, &before)));
-        ctx.report().kernels[0].makespan()
-    }
+    let mut ctx = Context::with(SimOptions { compute: Compute::ShapesOnly, ..SimOptions::default() });
+    let w = HbmTensor::<bf16, m![1], tuned::Weights>::new();
+    let (x, before) = (X::new(), HbmTensor::<bf16, m![1], tuned::Outputs>::new());
+    pollster::block_on(launch(tuned::attention_output, (&mut *ctx, &w, &x, &before)));
+    ctx.report().kernels[0].makespan()
 }
 
 /// A plan has what the kernel by hand has: 16 slices load parts of the token for 15 groups of them, and the weights come in two
@@ -122,7 +103,7 @@ fn no_plan_of_a_projection_of_one_token_takes_longer_than_by_hand() {
     let fixed = Fixed::new(&problem, Some("[R, K / 256] # 256"), None, None);
     let fixed = fixed.unwrap_or_else(|error| panic!("{error}"));
     let plan = search(&problem, &Search { fixed: Some(&fixed), ..Search::default() }).plans.remove(0);
-    let by_hand = attention_output::cycles();
+    let by_hand = cycles_of_attention_output();
     assert!(plan.cycles <= by_hand, "{} cycles, by hand {by_hand}", plan.cycles);
     assert!(plan.choice.pieces.is_some_and(|pieces| pieces.sizes[1] < pieces.sizes[0]), "{:?}", plan.choice);
     assert_eq!(plan.choice.weights_spread.map(|spread| spread.count), Some(16));

@@ -215,9 +215,8 @@ impl Weights {
     ) {
         self.floats.resize(elements / shape.period * shape.tile(), [0.0; 8]);
         for read in read {
-            // Whole tiles of whole blocks.
             let unit = shape.tile();
-            let [first, end] = [read.start / shape.period, read.end.min(elements).div_ceil(shape.period)];
+            let Range { start: first, end } = whole_tiles(shape, read, elements);
             let floats = &mut self.floats[first * unit..end * unit];
             if rows.contains(&None) {
                 floats.fill([0.0; 8]);
@@ -246,7 +245,7 @@ impl Weights {
         self.row.resize(elements / shape.period * shape.tile(), 0.0);
         let Some(bytes) = bytes else { return self.row.fill(0.0) };
         for read in read {
-            let [first, end] = [read.start / shape.period, read.end.min(elements).div_ceil(shape.period)];
+            let Range { start: first, end } = whole_tiles(shape, read, elements);
             let tiles = &mut self.row[first * shape.tile()..end * shape.tile()];
             let size = shape.element.bits() / 8;
             let bytes = &bytes[first * shape.period * size..end * shape.period * size];
@@ -284,6 +283,11 @@ impl Weights {
         };
         lay_out(shape, rows, per_tile, &mut self.vectors);
     }
+}
+
+/// The tiles that have elements of a read, of `elements` of a row.
+fn whole_tiles(shape: &Shape, read: &Range<usize>, elements: usize) -> Range<usize> {
+    read.start / shape.period..read.end.min(elements).div_ceil(shape.period)
 }
 
 /// Widens rows, eight cells at a time. `transpose` converts rows to cells.
