@@ -109,7 +109,20 @@ fn a_page_runs_in_a_browser() {
     let mut cut = run.clone();
     cut.operations.truncate(4);
     cut.summary["hints"] = json!([]);
+    // Kernels of this run name no part; a run whose kernels do has a table of them, and a trace of an older version has no list.
+    assert_eq!(trace["visa"]["parts"], json!([]));
+    assert!(text.contains("<section id=\"parts\" hidden=\"\">"), "{head}");
+    let row = |name: &str, main: u64| json!({"name": name, "operations": 3, "main": main, "main_busy": 1, "sub_busy": 2, "tdma_busy": 4, "hbm_bytes": 2048});
+    cut.summary["parts"] = json!([{"title": "by layer", "rows": [row("layer <0>", 15), row("layer 1", 45)]}]);
     let shown = rendered(&page::of_run(&cut, "cut", None), "").expect("it started before");
+    for part in
+        ["<section id=\"parts\">", "<th>by layer</th>", "<td>layer &lt;0&gt;</td>", "45 75.0 % ", "2 KiB"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    cut.summary.as_object_mut().expect("an object").remove("parts");
+    let older = rendered(&page::of_run(&cut, "cut", None), "").expect("it started before");
+    assert!(older.contains("data-ready") && older.contains("<section id=\"parts\" hidden=\"\">"));
     assert!(shown.contains("<b>no hints</b>") && !text.contains("<b>no hints</b>"));
     assert!(shown.contains("class=\"hint\">profile detailed"), "no date is known");
     assert!(shown.contains("<b>4 operations are shown</b>") && !text.contains("operations are shown</b>"));

@@ -49,8 +49,6 @@ struct Table {
     values: Vec<usize>,
     least: usize,
     most: usize,
-    /// The positions where the sum is in its range if nothing else adds to it.
-    alone: Vec<bool>,
 }
 
 impl LiveRows {
@@ -74,7 +72,6 @@ impl LiveRows {
             rows.tables.push(values.map(|values| Table {
                 least: values.iter().copied().min().unwrap_or(0),
                 most: values.iter().copied().max().unwrap_or(0),
-                alone: values.iter().map(|&value| (sum.start..sum.end()).contains(&value)).collect(),
                 values,
             }));
         }
@@ -162,11 +159,7 @@ impl LiveRows {
         }
         mask.resize(self.len, true);
         for (k, sum) in self.guard.sums.iter().enumerate() {
-            let Some(Table { values, least, most, alone }) = &self.tables[k] else { continue };
-            if totals[k] == 0 {
-                mask.iter_mut().zip(alone).for_each(|(live, &alone)| *live &= alone);
-                continue;
-            }
+            let Some(Table { values, least, most }) = &self.tables[k] else { continue };
             if totals[k] + most >= sum.end() {
                 let rest = sum.end() - totals[k];
                 mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value < rest);
