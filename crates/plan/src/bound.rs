@@ -7,6 +7,7 @@ use crate::choice::{Choice, Level, Pieces, ROWS, Spread, Sums, together};
 use crate::commands::First;
 use crate::problem::{Problem, Role};
 use crate::schedule::Schedule;
+use furiosa_visa_clock::command_time::CommandClock;
 use furiosa_visa_clock::dma::{
     self, CLUSTER_DMNS, DmaOptions, DmaRates, HbmStream, PairedSequencer, Traffic,
 };
@@ -29,6 +30,8 @@ pub struct Work {
     pub dma: u64,
     /// Moves and loads before the first product, and the store behind the last one.
     pub ends: u64,
+    /// The part of `dma` in which nothing moves: between the last load and the store, if the stream comes in two pieces.
+    pub behind: u64,
 }
 
 impl Work {
@@ -204,6 +207,7 @@ pub fn of_choice(problem: &Problem, choice: &Choice, schedule: &Schedule, rates:
         sub: loads * load,
         dma: (pieces * tiles + loads + sums) * start + data.max(behind),
         ends: 2 * start + bring_weights + others.ends(schedule, load, 0, rates),
+        behind: 0,
     }
 }
 
@@ -363,30 +367,7 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         Operation::TensorUnit(unit) => tensor_unit_time(unit, rates.model, Channels::Single).cycles(),
         _ => 0,
     };
-    let mut without_waits = |streams: &[HbmStream<'_>]| -> u64 {
-        let work = |stream: &HbmStream<'_>| -> u64 {
-            let ticks = |command: &PairedSequencer| match Traffic::of(command, stream.side) {
-                // All tiles start at the same place of a unit.
-                Traffic::Hbm { transfers, partial_writes } if first.is_aligned => {
-                    (transfers - partial_writes) * spec::HBM_UNIT_TICKS
-                        + partial_writes * spec::HBM_PARTIAL_WRITE_TICKS
-                }
-                _ => command.bytes() * spec::HBM_UNIT_TICKS / spec::HBM_UNIT_BYTES as u64,
-            };
-            stream.commands.iter().map(ticks).sum()
-        };
-        // Each chip has an HBM of its own.
-        let of_chip = |chip| streams.iter().filter(|own| own.chip == chip).map(work).sum::<u64>();
-        let chips = streams.iter().map(|stream| stream.chip);
-        chips.map(of_chip).max().unwrap_or(0) / spec::HBM_CHANNELS as u64
-    };
-    let mut moved = |operation: &Operation| match operation {
-        Operation::Dma(dma) => match dma::derive(dma, &DmaOptions::default()) {
-            Ok(operation) => dma::time(&operation, rates.dma, &mut without_waits).cycles(),
-            Err(_) => 0,
-        },
-        _ => 0,
-    };
+    let moved = |operation: &Operation| least_of_move(operation, first.is_aligned, rates);
     let (load, products) = (pass(&first.load), pass(&first.products));
     let last = first.second.as_ref().map(|[bring, products]| [moved(bring), pass(products)]);
     let [load, in_main] = if first.is_filled { [0, load] } else { [load, 0] };
@@ -394,8 +375,8 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         Some((bring, loads)) => (moved(bring), loads.iter().map(pass).sum()),
         None => (0, 0),
     };
-    let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(&mut moved);
-    let stream = stream + first.stream_next.as_ref().map_or(0, &mut moved);
+    let [stream, weights, store] = [&first.stream, &first.weights, &first.store].map(moved);
+    let stream = stream + first.stream_next.as_ref().map_or(0, moved);
     let others = Others {
         stream: first.turn_stream.as_ref().map_or(0, pass),
         weights: first.turn_weights.as_ref().map_or(0, pass) + in_main,
@@ -414,11 +395,64 @@ pub fn of_commands(quick: Work, schedule: &Schedule, first: &First, rates: &Rate
         sub: loads * load + bias_loads,
         dma: tiles * stream + second + loads * weights + sums * store + behind,
         ends: weights + others.ends(schedule, load, before + stream, rates) + store,
+        // A bias moves there.
+        behind: if last.is_some() && bias == 0 { products_of_second + others.finish } else { 0 },
     };
     Work {
         main: work.main.max(quick.main),
         sub: work.sub.max(quick.sub),
         dma: work.dma.max(quick.dma),
         ends: work.ends.max(quick.ends),
+        ..work
     }
+}
+
+/// Cycles of a move with an HBM that never waits. `is_aligned`: all tiles of its tensor start at the same place of a unit, so that
+/// it stands for all of them.
+fn least_of_move(operation: &Operation, is_aligned: bool, rates: &Rates) -> u64 {
+    let mut without_waits = |streams: &[HbmStream<'_>]| -> u64 {
+        let work = |stream: &HbmStream<'_>| -> u64 {
+            let ticks = |command: &PairedSequencer| match Traffic::of(command, stream.side) {
+                Traffic::Hbm { transfers, partial_writes } if is_aligned => {
+                    (transfers - partial_writes) * spec::HBM_UNIT_TICKS
+                        + partial_writes * spec::HBM_PARTIAL_WRITE_TICKS
+                }
+                _ => command.bytes() * spec::HBM_UNIT_TICKS / spec::HBM_UNIT_BYTES as u64,
+            };
+            stream.commands.iter().map(ticks).sum()
+        };
+        // Each chip has an HBM of its own.
+        let of_chip = |chip| streams.iter().filter(|own| own.chip == chip).map(work).sum::<u64>();
+        let chips = streams.iter().map(|stream| stream.chip);
+        chips.map(of_chip).max().unwrap_or(0) / spec::HBM_CHANNELS as u64
+    };
+    match operation {
+        Operation::Dma(dma) => match dma::derive(dma, &DmaOptions::default()) {
+            Ok(operation) => dma::time(&operation, rates.dma, &mut without_waits).cycles(),
+            Err(_) => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// Bound from the exact times of the moves of a kernel, which follow each other. It ends as soon as the bound is `limit`: what is
+/// left counts with an HBM that never waits.
+pub fn of_moves(
+    work: &Work,
+    operations: &[Operation],
+    rates: &Rates,
+    times: &mut CommandClock,
+    limit: u64,
+) -> u64 {
+    let moves = || operations.iter().filter(|operation| matches!(operation, Operation::Dma(_)));
+    let least: Vec<u64> = moves().map(|operation| least_of_move(operation, true, rates)).collect();
+    let (mut dma, mut bound) = (least.iter().sum::<u64>() + work.behind, work.cycles());
+    for (operation, least) in moves().zip(least) {
+        bound = bound.max(dma);
+        if bound >= limit {
+            break;
+        }
+        dma = dma - least + times.time(operation).cycles();
+    }
+    bound.max(dma)
 }

@@ -277,7 +277,8 @@ impl Choice {
 
     /// Bytes of a block of weights in the register file of a slice.
     pub fn file_bytes(&self, problem: &Problem) -> usize {
-        self.local(problem)[1] * problem.element.bits() / 8
+        let local = |role| self.extent(problem, role, Level::Local);
+        local(Role::Of(self.weights)) * local(Role::Summed) * problem.element.bits() / 8
     }
 
     /// Elements of a slice's part of a tile of the stream, of a block of weights, and of the sums of both.

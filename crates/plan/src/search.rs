@@ -6,7 +6,7 @@
 //!                                   the smallest bound goes first, at each of these stages
 //! ```
 
-use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents};
+use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents, of_moves};
 use crate::choice::Choice;
 use crate::commands::{Commands, commands, cycles, first_commands};
 use crate::fixed::Fixed;
@@ -333,11 +333,20 @@ impl State<'_> {
             }
             together.extend(self.derived.remove(&choice));
         }
+        let slowest = self.limit();
         let priced = each_in_threads(&self.times, &together, |times, waiting| {
-            let Waiting { choice, layout, schedule, .. } = waiting;
-            let commands = commands(self.problem, choice, layout, schedule)?;
-            let known = times.take().unwrap_or_else(|| new_times(self.search.profile));
-            let (cycles, known) = cycles(commands.operations, known);
+            let Waiting { choice, layout, schedule, work } = waiting;
+            let operations = commands(self.problem, choice, layout, schedule)?.operations;
+            let mut known = times.take().unwrap_or_else(|| new_times(self.search.profile));
+            let is_slow =
+                slowest < u64::MAX && of_moves(work, &operations, &self.rates, &mut known, slowest) >= slowest;
+            let (cycles, known) = match is_slow {
+                true => (None, known),
+                false => {
+                    let (cycles, known) = cycles(operations, known);
+                    (Some(cycles), known)
+                }
+            };
             *times = Some(known);
             Ok::<_, PlanError>(cycles)
         });
@@ -345,7 +354,8 @@ impl State<'_> {
             let Waiting { choice, layout, schedule, work } = waiting;
             match priced {
                 Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
-                Ok(cycles) => {
+                Ok(None) => {}
+                Ok(Some(cycles)) => {
                     self.space.priced += 1;
                     let plan = Plan { problem: self.problem.clone(), choice, layout, schedule, cycles, work };
                     let place = self

@@ -135,24 +135,30 @@ fn is_shared(problem: &Problem, choice: &Choice, axis: usize, team: usize) -> bo
         && choice.splits[axis].at(Level::Local).is_multiple_of(parts)
 }
 
-/// Tells if the parts of a sum are as few as the register file, or one half of it, has room for; and if adding them is
-/// exact: sums of integers in DM are added with saturation.
+/// Tells if the parts of a sum are as few as the register file, or one half of it, has room for, or as few as are whole units of
+/// HBM then; and if adding them is exact: sums of integers in DM are added with saturation.
 fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
     let Some(axis) = choice.axis_of_parts(problem) else { return true };
     let split = &choice.splits[axis];
     let parts = split.at(Level::Blocks);
     let (bytes, positions) = (choice.file_bytes(problem), parts * split.at(Level::Local));
+    // Weights that have another axis inside come in runs of that one.
+    let is_inside = problem.run(choice.weights).is_some_and(|(inside, _)| inside == axis);
+    let are_units =
+        |parts: usize| !is_inside || (positions / parts * problem.element.bits() / 8).is_multiple_of(spec::HBM_UNIT_BYTES);
+    let is_worse = |fewer: usize| are_units(parts) && !are_units(fewer);
     let needs = |fewer: usize| {
         let mut room = [spec::TRF_BYTES, spec::TRF_BYTES / 2].into_iter();
         room.any(|room| bytes <= room && bytes * parts / fewer > room)
     };
-    let divisor = (2..=parts).find(|divisor| parts.is_multiple_of(*divisor)).unwrap_or(parts);
-    // A quick look first: so many parts fewer are possible, and perhaps more.
     ROWS_FILL_FLITS
+        && bytes <= spec::TRF_BYTES
         && parts == choice.parts(problem)
         && problem.sums_fit()
-        && needs(parts / divisor)
-        && (parts / divisor..parts).rev().find(|fewer| positions.is_multiple_of(*fewer)).is_some_and(needs)
+        && (1..parts)
+            .rev()
+            .find(|fewer| positions.is_multiple_of(*fewer) && !is_worse(*fewer))
+            .is_none_or(needs)
 }
 
 /// Calls `each` with the choices that have these splits.

@@ -4,7 +4,7 @@ use crate::command::{Address, CommitNarrowing, Footprint, Region, Sink};
 use crate::engine::collect::whole_bytes;
 use crate::engine::commit_stages::{CommitStages, is_commit_size};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::guard::rows::{LiveRows, Liveness, depends_on};
+use crate::mapping::guard::rows::{LiveRows, Liveness};
 use crate::mapping::{
     Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, factors_of, modulo, normal, product, resize, stride,
     strip,
@@ -450,16 +450,29 @@ impl Written<'_> {
         let live = LiveRows::new(self.guard, 4, window);
         let bits = tensor.element.bits();
         let before = tile.part.offset as usize * 8 / bits;
-        let differs = live.differs_by_unit() || (0..3).any(|variable| depends_on(&tensor.guard, variable));
-        let units = tensor.chips * tensor.clusters * tensor.slices;
-        let (mut mask, mut looked_at) = (Vec::new(), false);
         let walk = Walk::new(&self.plan.config);
         let starts = walk.positions(0..self.plan.config.positions(), window);
+        // Often, one look at each time step is enough for all units: what a packet has beside the tile is padding in each of them.
+        if let Some(mask) = live.mask_of_live_rows() {
+            let is_padding = |position: i64| {
+                usize::try_from(position).is_ok_and(|position| {
+                    position < tensor.elements && !tensor.guard.may_hold_with(3, position)
+                })
+            };
+            let dead = |start: i64| (0..window).filter(|&lane| !mask[lane]).map(move |lane| start + lane as i64);
+            if starts.iter().all(|&start| dead(before as i64 + start).all(is_padding)) {
+                return Ok(());
+            }
+        }
+        let differs = live.differs_by_unit() || LiveRows::new(&tensor.guard, 3, 1).differs_by_unit();
+        let units = tensor.chips * tensor.clusters * tensor.slices;
+        let (mut mask, mut looked_at) = (Vec::new(), false);
         for unit in 0..units {
             let (chip, rest) =
                 (unit / (tensor.clusters * tensor.slices), unit % (tensor.clusters * tensor.slices));
             let (cluster, slice) = (rest / tensor.slices, rest % tensor.slices);
-            if !self.guard.may_hold(&[chip, cluster, slice]) {
+            let unit = [chip, cluster, slice];
+            if !self.guard.may_hold(&unit) || !tensor.guard.may_hold(&unit) {
                 continue;
             }
             if looked_at && !differs {

@@ -83,6 +83,25 @@ impl LiveRows {
         self.guard.is_always()
     }
 
+    /// The live positions of each row that has any, if they are the same in all of these rows.
+    pub fn mask_of_live_rows(&self) -> Option<Vec<bool>> {
+        let mut mask = vec![true; self.len];
+        for (sum, table) in self.guard.sums.iter().zip(&self.tables) {
+            let Some(Table { values, least, most }) = table else { continue };
+            let digits = &self.guard.digits.as_slice()[sum.first..sum.first + sum.len];
+            let others = digits.iter().filter(|digit| digit.variable != self.axis);
+            let most_of_others = others.map(|digit| (digit.extent - 1) * digit.weight).sum::<usize>();
+            if sum.start <= *least && most_of_others + most < sum.end() {
+                continue;
+            }
+            if most_of_others > 0 {
+                return None;
+            }
+            mask.iter_mut().zip(values).for_each(|(live, value)| *live &= (sum.start..sum.end()).contains(value));
+        }
+        (!self.one_by_one).then_some(mask)
+    }
+
     /// True if units differ in their live positions, apart from units without any.
     pub fn differs_by_unit(&self) -> bool {
         let (_, rest) = split_units(&self.guard);
@@ -246,19 +265,26 @@ mod tests {
     #[test]
     fn rows_agree_with_positions() {
         let mut random = SmallRng::seed_from_u64(3);
+        let mut masks = 0;
         for _ in 0..400 {
             let guard = random_guard(&mut random, 3);
             let rows = LiveRows::new(&guard, 2, 9);
             let mut mask = Vec::new();
             for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
                 let expected: Vec<bool> = (0..9).map(|c| guard.holds(&[a, b, c])).collect();
-                match rows.row(&mut [a, b, 0], &mut mask) {
+                let liveness = rows.row(&mut [a, b, 0], &mut mask);
+                if let Some(same) = rows.mask_of_live_rows().filter(|_| liveness != Liveness::Nothing) {
+                    assert_eq!(expected, same);
+                    masks += 1;
+                }
+                match liveness {
                     Liveness::All => assert_eq!(expected, [true; 9]),
                     Liveness::Nothing => assert_eq!(expected, [false; 9]),
                     Liveness::Some => assert_eq!(expected, mask),
                 }
             }
         }
+        assert!(masks > 400, "{masks} rows had the mask of all");
     }
 
     #[test]
