@@ -51,7 +51,8 @@ pub(super) struct Alone {
     pub load: BankLoad,
 }
 
-/// Times of single commands. It remembers how HBM served transfers, and nothing else about earlier commands.
+/// Times of single commands. It remembers how HBM served transfers, and nothing else about earlier commands. Its clones remember
+/// the same, so that several threads need not find it out each for itself.
 ///
 /// ```
 /// use furiosa_visa_std::clock::command_time::CommandClock;
@@ -79,7 +80,7 @@ pub(super) struct Alone {
 /// // A start of 500 cycles, and a unit of 256 bytes of a channel of HBM: 16/3 cycles.
 /// assert_eq!(clock.time(&load).cycles(), 506);
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CommandClock {
     model: Model,
     channels: Channels,

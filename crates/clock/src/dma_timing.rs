@@ -24,8 +24,8 @@ pub struct DmaTiming {
 pub const HEADS: [&str; 8] =
     ["engines", "commands", "requests", "startup", "read side", "write side", "HBM, all", "bound"];
 
-/// Times of DMA operations. Accesses that HBM has served before, also at other addresses, are looked up.
-#[derive(Debug)]
+/// Times of DMA operations. Accesses that HBM has served before, also at other addresses, are looked up: those of its clones, too.
+#[derive(Clone, Debug)]
 pub struct DmaClock {
     profile: Profile,
     rates: DmaRates,

@@ -115,11 +115,6 @@ impl Clock {
         Self { times, ..Self::new(Profile::default()) }
     }
 
-    /// The times of single commands, with the transfers that this clock has timed.
-    pub fn into_times(self) -> CommandClock {
-        self.times
-    }
-
     /// The model of time.
     pub fn model(&self) -> Model {
         self.times.model()

@@ -7,7 +7,6 @@ use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::space::{Look, for_each_of};
 use core::cell::RefCell;
-use furiosa_visa_rules::spec;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -169,7 +168,7 @@ pub fn pass<T: Send>(
                     return Look::End;
                 }
             }
-            let is_kept = choice.file_bytes(problem) <= spec::TRF_BYTES && keep(&own.parts[0], choice);
+            let is_kept = keep(&own.parts[0], choice);
             own.skipped += u64::from(!is_kept);
             if is_kept { Look::At } else { Look::Past }
         };

@@ -114,7 +114,7 @@ impl Plan {
         let quick = of_choice(problem, &choice, &schedule, &rates);
         let work = of_commands(quick, &schedule, &first, &rates);
         let commands = commands(problem, &choice, &layout, &schedule).map_err(derived)?;
-        let (cycles, _) = cycles(commands.operations, new_times(profile));
+        let cycles = cycles(commands.operations, new_times(profile));
         Ok(Self { problem: problem.clone(), choice, layout, schedule, cycles, work })
     }
 
@@ -135,9 +135,9 @@ impl Plan {
 /// Number of choices at each stage of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// Sets of extents: each of them has many choices.
+    /// Sets of extents that fit the register file: each of them has many choices.
     pub extents: u64,
-    /// Those that do not fit the register file, or whose products alone take too long. Their choices are not looked at.
+    /// Those whose products alone take too long. Their choices are not looked at.
     pub skipped: u64,
     /// Choices of the others.
     pub choices: u64,
@@ -223,8 +223,8 @@ struct State<'a> {
     search: &'a Search<'a>,
     watched: &'a Watched<'a>,
     rates: Rates,
-    /// Transfers that the clock of each thread has timed.
-    times: Vec<Mutex<Option<CommandClock>>>,
+    /// The clock of each thread. All of them know the transfers that one has timed.
+    times: Vec<Mutex<CommandClock>>,
     /// Mappings of each thread.
     notations: Vec<Mutex<Notation>>,
     space: Space,
@@ -337,18 +337,9 @@ impl State<'_> {
         let priced = each_in_threads(&self.times, &together, |times, waiting| {
             let Waiting { choice, layout, schedule, work } = waiting;
             let operations = commands(self.problem, choice, layout, schedule)?.operations;
-            let mut known = times.take().unwrap_or_else(|| new_times(self.search.profile));
             let is_slow =
-                slowest < u64::MAX && of_moves(work, &operations, &self.rates, &mut known, slowest) >= slowest;
-            let (cycles, known) = match is_slow {
-                true => (None, known),
-                false => {
-                    let (cycles, known) = cycles(operations, known);
-                    (Some(cycles), known)
-                }
-            };
-            *times = Some(known);
-            Ok::<_, PlanError>(cycles)
+                slowest < u64::MAX && of_moves(work, &operations, &self.rates, times, slowest) >= slowest;
+            Ok::<_, PlanError>((!is_slow).then(|| cycles(operations, times.clone())))
         });
         for (waiting, priced) in together.into_iter().zip(priced) {
             let Waiting { choice, layout, schedule, work } = waiting;
@@ -405,12 +396,13 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
     let end = at(1);
     let watched = Watched::new(search.watch);
     let threads = 0..search.threads.max(1);
+    let times = new_times(search.profile);
     let mut state = State {
         problem,
         search,
         watched: &watched,
         rates: Rates::new(search.profile),
-        times: threads.clone().map(|_| Mutex::new(None)).collect(),
+        times: threads.clone().map(|_| Mutex::new(times.clone())).collect(),
         notations: threads.map(|_| Mutex::new(Notation::new(problem))).collect(),
         space: Space::default(),
         waiting: BinaryHeap::new(),

@@ -18,7 +18,7 @@ pub enum Look {
     End,
 }
 
-/// Calls `each` with every choice. `only`: the operand in the register file, or either.
+/// Calls `each` with every choice whose weights fit the register file. `only`: the operand in the register file, or either.
 pub fn for_each(problem: &Problem, only: Option<usize>, each: &mut impl FnMut(&Choice)) {
     for_each_of(problem, (only, None), &mut |_| Look::At, each);
 }
@@ -45,35 +45,40 @@ pub fn for_each_of(
             })
             .collect();
         let mut choice = Choice::plain(weights, Vec::new());
-        let goes_on = combined(&options, &mut choice, [1, 1], &mut |choice: &mut Choice| {
+        let mut each_extents = |choice: &mut Choice| {
             let answer = if are_parts_needed(problem, choice) { look(choice) } else { Look::Past };
             if answer == Look::At {
                 variants(problem, choice, each);
             }
             answer != Look::End
-        });
-        if !goes_on {
+        };
+        if !combined(problem, &options, &mut choice, [1, 1, 1], &mut each_extents) {
             return;
         }
     }
 }
 
-/// Combines splits of all axes that the chip has clusters and slices for, as long as `each` says to go on. Returns if it did to
-/// the end.
+/// Combines splits of all axes that the chip has clusters, slices and a register file for, as long as `each` says to go on. Returns
+/// if it did to the end. `used`: clusters, slices, and elements of a slice's register file.
 fn combined(
+    problem: &Problem,
     options: &[Vec<Split>],
     choice: &mut Choice,
-    used: [usize; 2],
+    used: [usize; 3],
     each: &mut impl FnMut(&mut Choice) -> bool,
 ) -> bool {
-    let Some(own) = options.get(choice.splits.len()) else { return each(choice) };
+    let number = choice.splits.len();
+    let Some(own) = options.get(number) else { return each(choice) };
+    let is_in_file = problem.axes[number].role != Role::Of(choice.stream());
     for split in own {
-        let used = [used[0] * split.at(Level::Cluster), used[1] * split.at(Level::Slice)];
-        if used[0] > spec::CLUSTERS || used[1] > spec::SLICES {
+        let elements = if is_in_file { split.at(Level::Local) } else { 1 };
+        let used = [used[0] * split.at(Level::Cluster), used[1] * split.at(Level::Slice), used[2] * elements];
+        let file_bytes = used[2] * problem.element.bits() / 8;
+        if used[0] > spec::CLUSTERS || used[1] > spec::SLICES || file_bytes > spec::TRF_BYTES {
             continue;
         }
         choice.splits.push(*split);
-        let goes_on = combined(options, choice, used, each);
+        let goes_on = combined(problem, options, choice, used, each);
         choice.splits.pop();
         if !goes_on {
             return false;
@@ -144,21 +149,16 @@ fn are_parts_needed(problem: &Problem, choice: &Choice) -> bool {
     let (bytes, positions) = (choice.file_bytes(problem), parts * split.at(Level::Local));
     // Weights that have another axis inside come in runs of that one.
     let is_inside = problem.run(choice.weights).is_some_and(|(inside, _)| inside == axis);
-    let are_units =
-        |parts: usize| !is_inside || (positions / parts * problem.element.bits() / 8).is_multiple_of(spec::HBM_UNIT_BYTES);
-    let is_worse = |fewer: usize| are_units(parts) && !are_units(fewer);
-    let needs = |fewer: usize| {
-        let mut room = [spec::TRF_BYTES, spec::TRF_BYTES / 2].into_iter();
-        room.any(|room| bytes <= room && bytes * parts / fewer > room)
+    let are_units = |parts: usize| {
+        !is_inside || (positions / parts * problem.element.bits() / 8).is_multiple_of(spec::HBM_UNIT_BYTES)
     };
+    let is_as_good =
+        |fewer: usize| positions.is_multiple_of(fewer) && (are_units(fewer) || !are_units(parts));
+    let is_needed = |room: usize| bytes <= room && !((bytes * parts).div_ceil(room)..parts).any(is_as_good);
     ROWS_FILL_FLITS
-        && bytes <= spec::TRF_BYTES
         && parts == choice.parts(problem)
         && problem.sums_fit()
-        && (1..parts)
-            .rev()
-            .find(|fewer| positions.is_multiple_of(*fewer) && !is_worse(*fewer))
-            .is_none_or(needs)
+        && [spec::TRF_BYTES, spec::TRF_BYTES / 2].into_iter().any(is_needed)
 }
 
 /// Calls `each` with the choices that have these splits.

@@ -6,6 +6,7 @@ use crate::hbm::{Detailed, Estimate, HbmMap, HbmServed, InTurn, Request, Strided
 use furiosa_visa_rules::list::List;
 use furiosa_visa_rules::spec::SEQUENCER_ENTRIES;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The closed rules of the `book` profile: every request costs its channel some time, and the slowest channel decides.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,22 +78,31 @@ impl<M: HbmTime> HbmTime for Refreshed<M> {
 /// Maximum number of words that are remembered, 8 bytes each: of loads, and of the work of channels for them.
 const WORDS: usize = 1 << 22;
 
-/// A model that looks up loads that it has served before. Engines that do the same at other addresses, and transfers of
-/// other tensors of the same shape, often have the same load.
+/// Results by load, with the channels of the load at bases whose flips are 0.
+#[derive(Debug, Default)]
+struct Known {
+    times: HashMap<Vec<u64>, HbmServed>,
+    words: usize,
+}
+
+/// A model that looks up loads that it, or one of its clones, has served before. Engines that do the same at other addresses,
+/// and transfers of other tensors of the same shape, often have the same load.
 #[derive(Clone, Debug)]
 pub struct Remembered<M> {
     model: M,
     map: HbmMap,
-    /// Results by load, with the channels of the load at bases whose flips are 0.
-    times: HashMap<Vec<u64>, HbmServed>,
-    words: usize,
+    known: Arc<Mutex<Known>>,
 }
 
 impl<M> Remembered<M> {
     /// Remembers the times of a model. They must depend on nothing but the load, and stay the same if
     /// [`HbmMap::RENAMING_BITS`] are flipped in all addresses, but for the names of channels, which are those of `map`.
     pub fn new(model: M, map: HbmMap) -> Self {
-        Self { model, map, times: HashMap::new(), words: 0 }
+        Self { model, map, known: Arc::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,17 +111,19 @@ impl<M: HbmTime> HbmTime for Remembered<M> {
         let (load, flips) = load(streams);
         // The hash is an XOR of bits: flips of address bits are flips of bits of the channel.
         let flips = self.map.decode(flips).chip_channel();
-        if let Some(served) = self.times.get(&load) {
+        if let Some(served) = self.known().times.get(&load) {
             return served.clone().renamed(flips);
         }
+        // Others may look up loads meanwhile.
         let served = self.model.serve(streams);
         let words = load.len() + HbmServed::WORDS;
-        self.words += words;
-        if self.words > WORDS {
-            self.times.clear();
-            self.words = words;
+        let mut known = self.known();
+        known.words += words;
+        if known.words > WORDS {
+            known.times.clear();
+            known.words = words;
         }
-        self.times.insert(load, served.clone().renamed(flips));
+        known.times.insert(load, served.clone().renamed(flips));
         served
     }
 }

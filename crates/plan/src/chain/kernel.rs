@@ -445,7 +445,7 @@ pub fn alone(part: &Part, arriving: Option<(usize, Place)>, profile: Profile) ->
     }
     let kept = Kept { operand: arriving.map(|(operand, _)| operand), result: part.leaving.is_some() };
     assembly.contraction(part, [tensors[0], tensors[1], tensors[2]], kept)?;
-    Ok(cycles(assembly.operations, new_times(profile)).0)
+    Ok(cycles(assembly.operations, new_times(profile)))
 }
 
 /// Cycles of a passage as a kernel of its own. `other`: where the other tensor of a sum or a product is.
@@ -462,7 +462,7 @@ pub fn alone_of_passage(
     let source = assembly.held(passage.from.shape(element))?;
     let other = other.map(|place| assembly.held(place.shape(MADE))).transpose()?;
     assembly.bring(source, passage, other)?;
-    Ok(cycles(assembly.operations, new_times(profile)).0)
+    Ok(cycles(assembly.operations, new_times(profile)))
 }
 
 impl ChainKernel {
@@ -477,7 +477,7 @@ impl ChainKernel {
         profile: Profile,
     ) -> Result<Self, String> {
         let (placed, commands) = assemble(chain, &parts, end.as_deref())?;
-        let (cycles, _) = cycles(commands.operations, new_times(profile));
+        let cycles = cycles(commands.operations, new_times(profile));
         Ok(Self { chain: chain.clone(), parts, end, placed, cycles })
     }
 

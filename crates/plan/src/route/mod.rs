@@ -190,7 +190,7 @@ impl State<'_> {
             name += ", through HBM";
         }
         let operations: Vec<Operation> = steps.iter().map(|done| done.operation.clone()).collect();
-        let (cycles, _) = cycles(operations.clone(), CommandClock::new(Model::new(self.profile)));
+        let cycles = cycles(operations.clone(), CommandClock::new(Model::new(self.profile)));
         if self.ways.get(&name).is_some_and(|known| known.cycles <= cycles) {
             return;
         }

@@ -459,7 +459,8 @@ impl Written<'_> {
                     position < tensor.elements && !tensor.guard.may_hold_with(3, position)
                 })
             };
-            let dead = |start: i64| (0..window).filter(|&lane| !mask[lane]).map(move |lane| start + lane as i64);
+            let dead =
+                |start: i64| (0..window).filter(|&lane| !mask[lane]).map(move |lane| start + lane as i64);
             if starts.iter().all(|&start| dead(before as i64 + start).all(is_padding)) {
                 return Ok(());
             }

@@ -97,7 +97,9 @@ impl LiveRows {
             if most_of_others > 0 {
                 return None;
             }
-            mask.iter_mut().zip(values).for_each(|(live, value)| *live &= (sum.start..sum.end()).contains(value));
+            mask.iter_mut()
+                .zip(values)
+                .for_each(|(live, value)| *live &= (sum.start..sum.end()).contains(value));
         }
         (!self.one_by_one).then_some(mask)
     }
