@@ -2,7 +2,7 @@
 
 use crate::search::FEW;
 use crate::values::{expected, numbers, run};
-use crate::{choices, random_problem};
+use crate::{bound_of, choices, random_problem};
 use furiosa_visa_plan::choice::{Choice, Level, Sums};
 use furiosa_visa_plan::epilogue::{Action, Operand, Program, Step};
 use furiosa_visa_plan::schedule::Schedule;
@@ -149,7 +149,7 @@ pub fn check(random: &mut Random, plan: &Plan) -> Result<(), String> {
     if cycles != plan.cycles {
         return told(format!("{cycles} cycles, but {} were predicted", plan.cycles));
     }
-    let bound = plan.work.cycles().max(problem.bounds(Profile::default()).cycles());
+    let bound = bound_of(plan);
     if bound > cycles {
         return told(format!("{cycles} cycles, but the bound is {bound}"));
     }

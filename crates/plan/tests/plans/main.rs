@@ -19,10 +19,13 @@ mod turn;
 mod values;
 mod windows;
 
-use furiosa_visa_plan::Problem;
+use furiosa_visa_plan::bound::{Rates, of_moves};
 use furiosa_visa_plan::choice::Choice;
 use furiosa_visa_plan::space::for_each;
+use furiosa_visa_plan::{Plan, Problem};
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_std::clock::command_time::CommandClock;
+use furiosa_visa_std::clock::{Model, Profile};
 use reference::random::Random;
 
 /// All choices of a problem.
@@ -30,6 +33,16 @@ fn choices(problem: &Problem) -> Vec<Choice> {
     let mut all = Vec::new();
     for_each(problem, None, &mut |choice| all.push(choice.clone()));
     all
+}
+
+/// The greatest of all bounds of a plan, each of which goes without the clock of its kernel.
+fn bound_of(plan: &Plan) -> u64 {
+    let profile = Profile::default();
+    let operations = plan.commands().expect("the plan has been derived").operations;
+    let times = &mut CommandClock::new(Model::new(profile));
+    let by_moves = of_moves(&plan.work, &operations, &Rates::new(profile), times, u64::MAX);
+    assert!(by_moves >= plan.work.cycles());
+    by_moves.max(plan.problem.bounds(profile).cycles())
 }
 
 /// The axes of an einsum, `M=16,N=8`, each once.

@@ -2,13 +2,16 @@
 
 use crate::{choices, random_problem};
 use core::sync::atomic::{AtomicU64, Ordering};
-use furiosa_visa_plan::choice::{Choice, Split};
+use furiosa_visa_plan::choice::{Choice, Level, Split};
+use furiosa_visa_plan::problem::Role;
+use furiosa_visa_plan::space::{Look, for_each_of};
 use furiosa_visa_plan::{Plan, Problem, Progress, Search, Watch, search};
 use furiosa_visa_rules::command::Operation;
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_std::clock::Profile;
 use reference::cases::for_cases;
 use reference::random::Random;
+use std::collections::BTreeSet;
 
 /// The most choices of a problem that is compared, unless a number of cases is asked for.
 pub const FEW: usize = 1500;
@@ -198,4 +201,23 @@ fn a_role_is_kept() {
         let outcome = search(&problem, &Search { weights: Some(weights), ..Search::default() });
         assert_eq!(outcome.plans[0].choice.weights, weights);
     }
+}
+
+/// Parts of a sum are as few as a register file, or a half of it, has room for; or as few as are whole units of HBM then. 1920
+/// elements with 32 weights are 120 KiB: two parts of 960 elements fit the file, but each is 7.5 units of 256 bytes; three are
+/// 5 units each. Four fit a half, and five are 3 units each.
+#[test]
+fn parts_of_sums_are_few_or_whole_units() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=8,N=4096,K=3840", ElementType::Bf16, None).expect("it is a contraction");
+    let mut parts = BTreeSet::new();
+    let mut look = |choice: &Choice| {
+        let at = |role: Role, level: Level| choice.extent(&problem, role, level);
+        if at(Role::Summed, Level::Slice) == 2 && at(Role::Of(1), Level::Local) == 32 {
+            parts.insert(choice.parts(&problem));
+        }
+        Look::Past
+    };
+    for_each_of(&problem, (Some(1), None), &mut look, &mut |_| ());
+    assert_eq!(parts, BTreeSet::from([2, 3, 4, 5]));
 }

@@ -1,7 +1,7 @@
 //! Random choices of random problems: the chip computes what the host does, in the cycles that were predicted, which are
 //! no fewer than the bounds.
 
-use crate::{choices, random_problem};
+use crate::{bound_of, choices, random_problem};
 use core::panic::Location;
 use furiosa_visa_plan::choice::{Choice, Split, Sums};
 use furiosa_visa_plan::{Plan, Problem};
@@ -131,7 +131,7 @@ pub fn compare(random: &mut Random, plan: &Plan) -> Result<(), String> {
     if cycles != plan.cycles {
         return Err(format!("{}: {cycles} cycles, but {} were predicted", told(), plan.cycles));
     }
-    let least = plan.work.cycles().max(plan.problem.bounds(Profile::default()).cycles());
+    let least = bound_of(plan);
     if least > cycles {
         return Err(format!("{}: {cycles} cycles, but the bound is {least}", told()));
     }
