@@ -69,7 +69,7 @@ impl Stream {
             )
         };
         let request = ContractRequest { element: self.element, packet: self.packet, out_packet: packet };
-        let contract = Some(derive_contract(&request)?);
+        let contract = Some(Box::new(derive_contract(&request)?));
         let time = self.time;
         Ok(Self { contract, element: output, ..self }.at(Position::Contract, [time, packet]))
     }

@@ -77,11 +77,12 @@ pub struct Stream {
     pub(super) packet: &'static Expr,
     /// Windows in which the tensor is read.
     pub(super) windows: &'static [Window],
-    pub(super) pass: Pass,
+    /// On the heap, as all that is large: each call moves the stream.
+    pub(super) pass: Box<Pass>,
     pub(super) aligned: Option<Box<Meeting>>,
     /// Type, time and packet at the stash.
     pub(super) stashed: Option<(VeScalarKind, [&'static Expr; 2])>,
-    pub(super) contract: Option<ContractConfig>,
+    pub(super) contract: Option<Box<ContractConfig>>,
     /// The stages of the Commit Engine.
     pub(super) stages: CommitStages,
 }
@@ -110,7 +111,7 @@ impl Stream {
             time: &Expr::Identity,
             packet: tensor.shape.element,
             windows: &[],
-            pass: Pass::begin(tensor.region),
+            pass: Box::new(Pass::begin(tensor.region)),
             aligned: None,
             stashed: None,
             contract: None,
