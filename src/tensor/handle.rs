@@ -66,27 +66,21 @@ pub(super) fn write_handle(
 /// bound that it refuses.
 macro_rules! handle {
     (
-        $tensor:ident<D: $scalar:ident, $($mapping:ident),+> in $memory:ident as $shape:ident, of $($units:ty),+;
+        $tensor:ident<D: $scalar:ident, $($mapping:ident),+> in $memory:ident, of $($units:ty),+;
         $address_doc:literal
     ) => {
         impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
             #[doc(hidden)]
-            pub const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
-                Ok(footprint) => Ok(footprint),
-                Err(error) => Err(*error),
-            };
-            #[doc(hidden)]
-            pub const COUNTED: Refusable<Footprint> = Self::counted();
+            pub const FOOTPRINT: Refusable<&'static Footprint> =
+                <$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT;
 
-            const fn counted() -> Refusable<Footprint> {
+            pub(crate) const fn counted() -> Refusable<Footprint> {
                 $(attempt!(Late::<$units>::CHECKED);)+
                 $tensor::<D, $($mapping),+>::SHAPE.footprint()
             }
         }
 
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            pub(crate) const SHAPE: Shape = Shape::$shape(D::ELEMENT_TYPE, $($mapping::EXPR),+);
-
             pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
                 let Place { address, lease } = place.into();
                 Self { address, fill, lease, types: PhantomData }

@@ -16,6 +16,7 @@
 
 use super::{CountPlan, UnitLevel, copy_operation};
 use crate::command::{ContextKind, CopyCall};
+use crate::engine::dma::AtRest;
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;

@@ -30,7 +30,7 @@ use crate::error::attempt;
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
@@ -166,11 +166,13 @@ impl<
     #[doc(hidden)]
     pub const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
+        // A reference to a constant would be a constant of its own.
+        let request = Self::REQUEST;
         let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
-        if let Err(error) = check_packet(&Self::REQUEST) {
+        if let Err(error) = check_packet(&request) {
             error.refuse()
         }
-        if windows.is_err() || begin_is_refused(&Self::REQUEST) { NEVER_RUN } else { Self::plan() }
+        if windows.is_err() || begin_is_refused(&request) { NEVER_RUN } else { Self::plan() }
     };
 
     /// This is a function, because constants of a branch that is not taken are evaluated as well.
@@ -191,10 +193,7 @@ impl<
 > Late<CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>>
 {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
-        Ok(config) => Ok(config),
-        Err(error) => Err(*error),
-    };
+    pub const CONFIG: Refusable<&'static FetchConfig> = by_reference(&Self::checked());
 
     const fn checked() -> Refusable<FetchConfig> {
         attempt!(Late::<Clusters<L::Cluster>>::CHECKED);

@@ -48,7 +48,8 @@ pub const UNKNOWN: &Factors = &Factors::failed(Problem::TooManyFactors);
 
 /// Computes the normal form of an expression from the normal forms of its operands.
 const fn form(expr: &Expr, [left, right]: [&Factors; 2]) -> Factors {
-    if left.problem().is_some() || right.problem().is_some() || expr.size() == 0 {
+    if !matches!((&left.problem, &right.problem), (None, None)) || expr.size_over(left.size, right.size) == 0
+    {
         return *UNKNOWN;
     }
     let mut pool = Pool::new();

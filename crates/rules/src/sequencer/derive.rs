@@ -351,7 +351,9 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
     let Expr::Pair(outer, inner) = list else { return };
     let boundary = inside * inner.size();
     cut_at_members(pool, matched, inner, inside, level);
-    each!(k < matched.dividend.list.len, {
+    let mut k = 0;
+    // A cut adds a piece.
+    while k < matched.dividend.list.len {
         let piece = matched.dividend.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == level
@@ -368,7 +370,8 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
                 matched.pair_again();
             }
         }
-    });
+        k += 1;
+    }
     cut_at_members(pool, matched, outer, boundary, level);
 }
 

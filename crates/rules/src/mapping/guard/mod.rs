@@ -104,10 +104,11 @@ impl GuardMappings {
     /// The mappings of as many variables, in order. More than five are not remembered.
     pub const fn new(mappings: &[&'static Expr]) -> Self {
         let mut all = Self::UNKNOWN;
-        let mut k = 0;
-        while k < mappings.len() && mappings.len() <= NAMED_VARIABLES {
-            all.0[k] = Some(mappings[k]);
-            k += 1;
+        let count = mappings.len();
+        if count <= NAMED_VARIABLES {
+            each!(k < count, {
+                all.0[k] = Some(mappings[k]);
+            });
         }
         all
     }
