@@ -6,13 +6,13 @@
 use crate::command::{Address, CommitNarrowing, Part, Region};
 use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::{PlanError, attempt};
-use crate::mapping::M;
+use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
-use crate::runtime::{AUTO, Tu};
+use crate::runtime::{AUTO, Tu, TuContext};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
@@ -155,12 +155,9 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
         D: StoredAs<Element>,
     {
         let plan = planned!(CONFIG of CheckedCommit<D, P, L, Element, T>);
-        if address != AUTO {
-            accept(OPERATION, check_commit_address(address));
-        }
-        let mut tensor = DmTensor::made(self.context, OPERATION, address);
-        let region = tensor.view_mut().region();
-        self.commit_to(region, plan);
+        accept_address(address);
+        let (tensor, region) = DmTensor::made(self.context, OPERATION, address);
+        self.pass.commit(self.context, region, plan, planned!(GUARD of Self));
         tensor
     }
 
@@ -203,12 +200,31 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
             let written = Written { plan, guard: planned!(GUARD of Self) };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));
         }
-        self.commit_to(region, plan);
+        self.pass.commit(self.context, region, plan, planned!(GUARD of Self));
     }
+}
 
+/// Stops a commit at an address that the engine does not take.
+#[track_caller]
+#[inline(never)]
+fn accept_address(address: Address) {
+    if address != AUTO {
+        accept(OPERATION, check_commit_address(address));
+    }
+}
+
+impl Pass {
+    /// Gives the command of a stream that is committed. It has no mapping parameters, so that all kernels share it.
     #[track_caller]
-    fn commit_to(self, destination: Region, plan: &CommitConfig) {
-        self.pass.end(self.context, commit_sink(destination, plan, planned!(GUARD of Self)));
+    #[inline(never)]
+    fn commit<const T: Tu>(
+        self: Box<Self>,
+        context: &mut TuContext<T>,
+        destination: Region,
+        plan: &CommitConfig,
+        guard: &Guard,
+    ) {
+        self.end(context, commit_sink(destination, plan, guard));
     }
 }
 

@@ -114,13 +114,17 @@ macro_rules! memory_calls {
         $example:literal
     ) => {
         impl<D: Scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            /// The tensor that a call makes at `address`, or at free bytes.
+            /// The tensor that a call makes at `address`, or at free bytes, and its region.
             #[track_caller]
-            pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
+            pub(crate) fn made(
+                context: &impl MakesTensors,
+                operation: &'static str,
+                address: Address,
+            ) -> (Self, Region) {
                 let footprint = planned!(FOOTPRINT of Self);
-                let (place, fill) =
+                let (Place { address, lease }, region) =
                     super::place(context.system(), Memory::$memory, footprint, operation, address);
-                Self::filled(place, fill)
+                (Self { address, fill: region.fill, lease, types: PhantomData }, region)
             }
 
             /// A handle to the tensor at an address.
@@ -160,8 +164,8 @@ macro_rules! memory_calls {
             pub fn new(context: &mut Context) -> Self {
                 const OPERATION: &str = concat!(stringify!($tensor), "::new");
                 let dma = &mut context.tdma;
-                let mut tensor = Self::made(dma, OPERATION, AUTO);
-                dma.system().begin_tensor(&tensor.view_mut().region(), OPERATION);
+                let (tensor, region) = Self::made(dma, OPERATION, AUTO);
+                dma.system().begin_tensor(&region, OPERATION);
                 tensor
             }
 

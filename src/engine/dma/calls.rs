@@ -51,8 +51,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
-        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
+        let (tensor, region) = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
+        dma.engines().execute(dma_operation(self.view().region(), region, transfer));
         tensor
     }
 
@@ -89,9 +89,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
         >);
-        let mut tensor =
+        let (tensor, region) =
             DmTensor::<D, Chip, Cluster, Slice2, Element2>::made(dma.engines(), "to_dm", address);
-        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
+        dma.engines().execute(dma_operation(self.view().region(), region, transfer));
         tensor
     }
 }
@@ -154,8 +154,8 @@ fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
     address: Address,
     transfer: &Transfer,
 ) -> HbmTensor<D, Chip, Element2> {
-    let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
-    dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
+    let (tensor, region) = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
+    dma.execute(dma_operation(source.region(), region, transfer));
     tensor
 }
 
@@ -184,13 +184,20 @@ fn into_dm<D: Scalar, Chip: M, Cluster: M, Slice: M, Element2: M>(
     address: Address,
     transfer: &Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+    accept_addresses(&source, address);
+    let (tensor, region) = DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma, "to_dm", address);
+    dma.execute(dma_operation(source, region, transfer));
+    tensor
+}
+
+/// Stops a move from HBM to DM at addresses that the engines do not take.
+#[track_caller]
+#[inline(never)]
+fn accept_addresses(source: &Region, address: Address) {
     accept("to_dm", check_dma_address("HBM source", source.address));
     if address != AUTO {
         accept("to_dm", check_dma_address("DM destination", address));
     }
-    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma, "to_dm", address);
-    dma.execute(dma_operation(source, tensor.view_mut().region(), transfer));
-    tensor
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {

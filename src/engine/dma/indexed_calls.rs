@@ -102,8 +102,8 @@ pub(crate) fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
     [table, index]: [Region; 2],
     address: Address,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element>::made(dma, config.call.name(), address);
-    let region = tensor.view_mut().region();
+    let (tensor, region) =
+        DmTensor::<D, Chip, Cluster, Slice, Element>::made(dma, config.call.name(), address);
     gather(dma, config, [table, index, region], &region.footprint);
     tensor
 }

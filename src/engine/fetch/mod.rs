@@ -24,8 +24,8 @@ mod zero_point;
 pub use crate::command::MaskConfig;
 use crate::command::Table;
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{PositionBegin, PositionFetch};
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::attempt;
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
@@ -205,6 +205,22 @@ impl<
     }
 }
 
+impl Pass {
+    /// The pass with a fetch. It has no type parameters, so that all kernels share it.
+    #[track_caller]
+    #[inline(never)]
+    fn fetched(
+        mut self: Box<Self>,
+        plan: &FetchConfig,
+        table: Option<Table>,
+        zero_points: Option<[i32; 2]>,
+        output: ElementType,
+    ) -> Box<Self> {
+        accept(OPERATION, self.unit.fetch(plan, table, zero_points, output));
+        self
+    }
+}
+
 impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: WindowList>
     StreamTensor<'l, T, PositionBegin<Kind, Windows>, D, L>
 {
@@ -249,8 +265,7 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         table: Option<Table>,
         zero_points: Option<[i32; 2]>,
     ) -> StreamTensor<'l, T, PositionFetch, D2, L2> {
-        let mut pass = self.pass;
-        accept(OPERATION, pass.unit.fetch(plan, table, zero_points, D2::ELEMENT_TYPE));
+        let pass = self.pass.fetched(plan, table, zero_points, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)
     }
 
