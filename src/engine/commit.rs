@@ -3,7 +3,7 @@
 //! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor.
 
-use crate::command::{Address, CommitNarrowing, Part, Region};
+use crate::command::{Address, CommitNarrowing, FillId, Footprint, Memory, Part, Region};
 use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::stage::InMotion;
@@ -12,7 +12,7 @@ use crate::error::{PlanError, attempt};
 use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
-use crate::runtime::{AUTO, Tu, TuContext};
+use crate::runtime::{AUTO, MakesTensors as _, Place, Tu, TuContext};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
@@ -155,10 +155,10 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
         D: StoredAs<Element>,
     {
         let plan = planned!(CONFIG of CheckedCommit<D, P, L, Element, T>);
-        accept_address(address);
-        let (tensor, region) = DmTensor::made(self.context, OPERATION, address);
-        self.pass.commit(self.context, region, plan, planned!(GUARD of Self));
-        tensor
+        let footprint = planned!(FOOTPRINT of DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>);
+        let guard = planned!(GUARD of Self);
+        let (place, fill) = self.pass.commit_new(self.context, address, footprint, plan, guard);
+        DmTensor::filled(place, fill)
     }
 
     /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of
@@ -204,17 +204,29 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
     }
 }
 
-/// Stops a commit at an address that the engine does not take.
-#[track_caller]
-#[inline(never)]
-fn accept_address(address: Address) {
-    if address != AUTO {
-        accept(OPERATION, check_commit_address(address));
-    }
-}
-
+/// The ends of a stream that is committed. They have no mapping parameters, so that all kernels share them.
 impl Pass {
-    /// Gives the command of a stream that is committed. It has no mapping parameters, so that all kernels share it.
+    /// Gives the command with a new tensor, at `address` or at free bytes.
+    #[track_caller]
+    #[inline(never)]
+    fn commit_new<const T: Tu>(
+        self: Box<Self>,
+        context: &mut TuContext<T>,
+        address: Address,
+        footprint: &'static Footprint,
+        plan: &CommitConfig,
+        guard: &Guard,
+    ) -> (Place, FillId) {
+        if address != AUTO {
+            accept(OPERATION, check_commit_address(address));
+        }
+        let (place, region) =
+            crate::tensor::place(context.system(), Memory::Dm, footprint, OPERATION, address);
+        self.commit(context, region, plan, guard);
+        (place, region.fill)
+    }
+
+    /// Gives the command.
     #[track_caller]
     #[inline(never)]
     fn commit<const T: Tu>(

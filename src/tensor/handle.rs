@@ -127,6 +127,12 @@ macro_rules! memory_calls {
                 (Self { address, fill: region.fill, lease, types: PhantomData }, region)
             }
 
+            /// The region of the whole tensor.
+            pub(crate) fn region(&self) -> Region {
+                let footprint = planned!(FOOTPRINT of Self);
+                ViewPlace::whole(self.address, self.fill, footprint).region(Memory::$memory, footprint)
+            }
+
             /// A handle to the tensor at an address.
             ///
             /// Reads see the bytes that are there, from any writer. Writing through a mutable view makes the tensor.

@@ -315,7 +315,8 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
     where
         D: ContractsTo<OutPacket>,
     {
-        self.contract_as(planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>))
+        let columns = planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>);
+        StreamTensor::new(self.context, self.pass.contracted(columns))
     }
 
     /// Multiplies and adds in the tree, as a plan says.

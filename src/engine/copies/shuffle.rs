@@ -189,7 +189,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         pattern: &[usize],
     ) -> HbmTensor<D, Chip, Element> {
         let config = planned!(const CHIPS of ShufflePlan<HbmTensor<D, Chip, Element>>);
-        shuffled(config, tensor.view().region(), self, pattern)
+        shuffled(config, tensor.region(), self, pattern)
     }
 
     /// Never compiles: HBM has chips and no clusters, and the compiler tells the user so.

@@ -253,7 +253,8 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         D: FetchCast<D2, Kind>,
     {
         let plan = planned!(CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Plain, Windows>);
-        self.fetch_as(plan, None, None)
+        let pass = self.pass.fetched(plan, None, None, D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
     }
 
     /// Reads the tensor as a plan says, through a table and with zero points that the plan knows.
