@@ -115,11 +115,10 @@ pub const fn derive_between(
     to: &[Factors; LEVELS],
     broadcast: Broadcast,
 ) -> Result<Transfer, PlanError> {
-    let mut sides =
-        [Pieces::of_first(to, destination.dimensions.len()), Pieces::of_first(from, source.dimensions.len())];
-    sides[0].movable = true;
-    sides[1].movable = true;
-    let cut = matched(pool, sides[0], sides[1], [CutRule::Whole, CutRule::Ragged]);
+    let mut dividend = Pieces::of_first(to, destination.dimensions.len());
+    let mut divisor = Pieces::of_first(from, source.dimensions.len());
+    (dividend.movable, divisor.movable) = (true, true);
+    let cut = matched(pool, dividend, divisor, [CutRule::Whole, CutRule::Ragged]);
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
     if matches!(broadcast, Broadcast::Digits)
         && let Some((digit, size)) = cut.past_held_values()
