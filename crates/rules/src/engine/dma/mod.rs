@@ -287,10 +287,10 @@ const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: u
         let (from, to) = (axis.source.elements, axis.destination.elements);
         let inside = from == to && from < run && axis.source.units == 0 && axis.destination.units == 0;
         if axis.size > 1 && !inside {
-            if from * bits % unit > 0 && (shortest == 0 || from < shortest) {
+            if !(from * bits).is_multiple_of(unit) && (shortest == 0 || from < shortest) {
                 shortest = from;
             }
-            if to * bits % unit > 0 && (shortest == 0 || to < shortest) {
+            if !(to * bits).is_multiple_of(unit) && (shortest == 0 || to < shortest) {
                 shortest = to;
             }
         }
