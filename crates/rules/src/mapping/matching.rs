@@ -311,13 +311,12 @@ impl Pieces {
     const fn crosses(&self, other: &Pieces) -> bool {
         each!(i < other.list.len, {
             if let Factor::Term { term: theirs, .. } = &other.list.items[i].factor {
-                let (start, modulo) = (theirs.stride, theirs.modulo);
-                let end = start * modulo;
+                let end = theirs.stride * theirs.modulo;
                 each!(k < self.list.len, {
                     if let Factor::Term { term, .. } = &self.list.items[k].factor
-                        && (term.stride != start || term.modulo != modulo)
+                        && (term.stride != theirs.stride || term.modulo != theirs.modulo)
                         && term.stride < end
-                        && start < term.stride * term.modulo
+                        && theirs.stride < term.stride * term.modulo
                         && term.atom.is(&theirs.atom)
                     {
                         return true;
