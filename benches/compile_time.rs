@@ -18,9 +18,9 @@ const KERNELS: usize = 200;
 const CALLS: usize = 12;
 /// Turns of the loop.
 const TURNS: usize = 2_000_000;
-/// Maximum number of turns that a call may cost. Measured for it: 6 990, built for debugging, on a loaded AMD EPYC where a
-/// turn of the loop is 0.65 µs. Earlier versions took 8 308 there, and 11 400 at commit 7327a87.
-const LIMIT: f64 = 7_300.0;
+/// Maximum number of turns that a call may cost. Measured for it, built for debugging, on a loaded machine where a turn of
+/// the loop is 0.80 µs: 5 100 to 5 600. The version before took 6 589 there, and that of commit 7327a87 more than 11 000.
+const LIMIT: f64 = 6_000.0;
 /// Number of times that each crate is compiled. The shortest time counts.
 const ROUNDS: usize = 3;
 

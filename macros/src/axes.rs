@@ -132,18 +132,13 @@ fn declare(axis: &Axis) -> TokenStream {
     // If something else has the same name, the compiler's message points to the name and not to the whole `axes!`.
     let at_name = generated_at(name.span());
     let structure = quote_spanned!(at_name=> pub struct #name;);
-    // An axis is only ever a type parameter, and a table of axes may have entries that one crate does not use.
+    // An axis is only ever a type parameter: it has the traits of a mapping, and each more would take the compiler as long
+    // as a mapping. A table of axes may have entries that one crate does not use.
     quote! {
         #(#attributes)*
         #documentation
         #[allow(non_camel_case_types, dead_code)]
-        #[derive(
-            ::core::fmt::Debug,
-            ::core::clone::Clone,
-            ::core::marker::Copy,
-            ::core::cmp::PartialEq,
-            ::core::cmp::Eq,
-        )]
+        #[derive(::core::fmt::Debug, ::core::clone::Clone)]
         #structure
 
         impl ::furiosa_visa_std::mapping::AxisName for #name {
@@ -169,13 +164,7 @@ mod tests {
         let expected = quote! {
             #[doc = " The axis `S_dec` of 1024 positions."]
             #[allow(non_camel_case_types, dead_code)]
-            #[derive(
-                ::core::fmt::Debug,
-                ::core::clone::Clone,
-                ::core::marker::Copy,
-                ::core::cmp::PartialEq,
-                ::core::cmp::Eq,
-            )]
+            #[derive(::core::fmt::Debug, ::core::clone::Clone)]
             pub struct S_dec;
 
             impl ::furiosa_visa_std::mapping::AxisName for S_dec {

@@ -8,8 +8,8 @@
 //! No element moves and no type changes.
 
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{Collectable, PositionCollect};
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::mapping::{Expr, M};
 use crate::runtime::Tu;
 use crate::runtime::late::{Late, Refusable, planned};
@@ -76,9 +76,7 @@ impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTe
         self,
     ) -> StreamTensor<'l, T, PositionCollect, D, L::With<Time2, Packet2>> {
         let plan = planned!(CONFIG of CollectPlan<D, L::Time, L::Packet, Time2, Packet2>);
-        let mut pass = self.pass;
-        pass.unit.collect(&plan);
-        StreamTensor::new(self.context, pass)
+        StreamTensor::new(self.context, self.pass.collected(&plan))
     }
 
     /// [`collect`](Self::collect) with the mappings that follow from the packet: [`FlitTime`] and [`Flit`].
@@ -103,9 +101,16 @@ impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTe
     ) -> StreamTensor<'l, T, PositionCollect, D, L::With<FlitTime<D, L::Time, L::Packet>, Flit<D, L::Packet>>>
     {
         let plan = planned!(CONFIG of CollectPlan<D, L::Time, L::Packet, FlitTime<D, L::Time, L::Packet>, Flit<D, L::Packet>>);
-        let mut pass = self.pass;
-        pass.unit.collect(&plan);
-        StreamTensor::new(self.context, pass)
+        StreamTensor::new(self.context, self.pass.collected(&plan))
+    }
+}
+
+impl Pass {
+    /// The pass with flits. It has no type parameters, so that all kernels share it.
+    #[inline(never)]
+    fn collected(mut self: Box<Self>, plan: &CollectConfig) -> Box<Self> {
+        self.unit.collect(plan);
+        self
     }
 }
 

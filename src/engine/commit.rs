@@ -3,16 +3,16 @@
 //! The leading `commit_in_size` bytes of each flit are kept. Time may be permuted; the packet is always the innermost,
 //! contiguous part of the tensor.
 
-use crate::command::{Address, CommitNarrowing, Part, Region};
+use crate::command::{Address, CommitNarrowing, FillId, Footprint, Memory, Part, Region};
 use crate::engine::commit_stages::{Ending, Plain};
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::InMotion;
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::{PlanError, attempt};
-use crate::mapping::M;
+use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
-use crate::runtime::{AUTO, Tu};
+use crate::runtime::{AUTO, MakesTensors as _, Place, Tu, TuContext};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
 use core::marker::PhantomData;
@@ -155,13 +155,10 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
         D: StoredAs<Element>,
     {
         let plan = planned!(CONFIG of CheckedCommit<D, P, L, Element, T>);
-        if address != AUTO {
-            accept(OPERATION, check_commit_address(address));
-        }
-        let mut tensor = DmTensor::made(self.context, OPERATION, address);
-        let region = tensor.view_mut().region();
-        self.commit_to(region, plan);
-        tensor
+        let footprint = planned!(FOOTPRINT of DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>);
+        let guard = planned!(GUARD of Self);
+        let (place, fill) = self.pass.commit_new(self.context, address, footprint, plan, guard);
+        DmTensor::filled(place, fill)
     }
 
     /// Ends the stream in a view in DM, which may be a [tile](crate::tensor::tile). The rules are those of
@@ -203,12 +200,43 @@ impl<'l, const T: Tu, P: InMotion, D: StreamScalar, L: StreamLayout> StreamTenso
             let written = Written { plan, guard: planned!(GUARD of Self) };
             accept(OPERATION, written.stays_in(&region, destination.tensor()));
         }
-        self.commit_to(region, plan);
+        self.pass.commit(self.context, region, plan, planned!(GUARD of Self));
+    }
+}
+
+/// The ends of a stream that is committed. They have no mapping parameters, so that all kernels share them.
+impl Pass {
+    /// Gives the command with a new tensor, at `address` or at free bytes.
+    #[track_caller]
+    #[inline(never)]
+    fn commit_new<const T: Tu>(
+        self: Box<Self>,
+        context: &mut TuContext<T>,
+        address: Address,
+        footprint: &'static Footprint,
+        plan: &CommitConfig,
+        guard: &Guard,
+    ) -> (Place, FillId) {
+        if address != AUTO {
+            accept(OPERATION, check_commit_address(address));
+        }
+        let (place, region) =
+            crate::tensor::place(context.system(), Memory::Dm, footprint, OPERATION, address);
+        self.commit(context, region, plan, guard);
+        (place, region.fill)
     }
 
+    /// Gives the command.
     #[track_caller]
-    fn commit_to(self, destination: Region, plan: &CommitConfig) {
-        self.pass.end(self.context, commit_sink(destination, plan, planned!(GUARD of Self)));
+    #[inline(never)]
+    fn commit<const T: Tu>(
+        self: Box<Self>,
+        context: &mut TuContext<T>,
+        destination: Region,
+        plan: &CommitConfig,
+        guard: &Guard,
+    ) {
+        self.end(context, commit_sink(destination, plan, guard));
     }
 }
 

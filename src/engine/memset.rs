@@ -9,6 +9,7 @@
 // `#[inline(never)]`: the compiler names the line of a call that it did not inline.
 
 use crate::command::Transfer;
+use crate::engine::dma::AtRest;
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::late::{Late, Refusable, planned};

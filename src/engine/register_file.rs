@@ -7,15 +7,15 @@
 //! `Row` is the outermost part of time, `Element` keeps the order of the stream.
 
 use super::collect::CollectPlan;
-use crate::command::{ContiguousLoad, Sink, TrfAddress};
+use crate::command::{ContiguousLoad, Sink, TrfAddress, TrfRegion};
 use crate::engine::fetch::FetchPlan;
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::PositionCollect;
-use crate::mapping::M;
+use crate::engine::stream::{Pass, StreamTensor};
+use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
-use crate::runtime::{MakesTensors as _, Tu, TuValues};
+use crate::runtime::{MakesTensors as _, Tu, TuContext, TuValues};
 use crate::scalar::{Scalar, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
@@ -126,10 +126,9 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         plan: &TrfLoadConfig,
         address: TrfAddress,
     ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
-        accept(OPERATION, check_capacity(OPERATION, plan, address));
+        accept_capacity(plan, address);
         let tensor = TrfTensor::filled(address, self.context.next_fill());
-        let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };
-        self.pass.end(self.context, sink);
+        self.pass.load(self.context, tensor.region(), planned!(GUARD of Self));
         tensor
     }
 
@@ -191,9 +190,24 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         let fill = self.context.next_fill();
         let (address, lease) = self.context.system().place_in_trf(fill, plan.bytes, OPERATION);
         let tensor = TrfTensor::leased(address, fill, lease);
-        let sink = Sink::Trf { destination: tensor.region(), guard: *planned!(GUARD of Self) };
-        self.pass.end(self.context, sink);
+        self.pass.load(self.context, tensor.region(), planned!(GUARD of Self));
         tensor
+    }
+}
+
+/// Stops a load that does not fit into its part of the TRF.
+#[track_caller]
+#[inline(never)]
+fn accept_capacity(plan: &TrfLoadConfig, address: TrfAddress) {
+    accept(OPERATION, check_capacity(OPERATION, plan, address));
+}
+
+impl Pass {
+    /// Gives the command of a stream that is loaded. It has no mapping parameters, so that all kernels share it.
+    #[track_caller]
+    #[inline(never)]
+    fn load<const T: Tu>(self: Box<Self>, context: &mut TuContext<T>, destination: TrfRegion, guard: &Guard) {
+        self.end(context, Sink::Trf { destination, guard: *guard });
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Elements are `i32` or `f32`: the type to which the fetch widens.
 
-use crate::command::{Address, Footprint, Memory, Part, Region, Sink};
+use crate::command::{Address, Footprint, Memory, Sink};
 use crate::engine::layout::StreamLayout;
 use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::VrfLoadable;
@@ -98,15 +98,11 @@ impl<'l, const T: Tu, P: VrfLoadable, D: Scalar, L: StreamLayout> StreamTensor<'
     {
         let plan = planned!(const CONFIG of VrfLoadPlan<D, L::Time, L::Packet, Element>);
         let footprint = planned!(FOOTPRINT of LoadedTensor<D, L, Element>);
-        let (place, fill) =
+        let (place, destination) =
             crate::tensor::place(self.context.system(), Memory::Vrf, footprint, OPERATION, address);
         accept(OPERATION, crate::tensor::check_vrf_end(OPERATION, plan.bytes, place.address));
-        let tensor = VrfTensor::filled(place, fill);
-        let sink = Sink::Vrf {
-            destination: Region::of(Memory::Vrf, tensor.address, fill, footprint, Part::WHOLE),
-            transfer: plan.transfer,
-            guard: *planned!(GUARD of Self),
-        };
+        let tensor = VrfTensor::filled(place, destination.fill);
+        let sink = Sink::Vrf { destination, transfer: plan.transfer, guard: *planned!(GUARD of Self) };
         self.pass.end(self.context, sink);
         tensor
     }

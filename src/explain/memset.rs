@@ -1,6 +1,7 @@
 //! `explain()` on memsets: the words of a slice, and their number.
 
 use crate::command::{FillId, Memory, Region};
+use crate::engine::dma::AtRest;
 use crate::engine::memset::{MemsetPlan, MemsetScalar};
 use crate::lower::{Tensor, memset};
 use crate::mapping::M;

@@ -84,3 +84,11 @@ pub struct Late<Plan: ?Sized>(PhantomData<Plan>);
 
 /// Type of a constant of [`Late`].
 pub type Refusable<T> = Result<T, PlanError>;
+
+/// A constant result by reference. A reference takes no copy in each constant that passes it on.
+pub(crate) const fn by_reference<T>(result: &'static Refusable<T>) -> Refusable<&'static T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(error) => Err(*error),
+    }
+}

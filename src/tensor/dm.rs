@@ -1,10 +1,10 @@
 //! Tensors in data memory, and the transfers that start there.
 
 use super::handle::{ViewPlace, handle, looks, memory_calls, views};
-use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use super::windows::{NoWindows, WindowList};
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::engine::dma::AtRest;
 use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::error::{PlanError, refuse};
@@ -32,7 +32,7 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Late::<Self>::FOOTPRINT {
+        match Self::LATE_FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -40,7 +40,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
 }
 
 handle! {
-    DmTensor<D: Scalar, Chip, Cluster, Slice, Element> in Dm as dm, of Chips<Chip>, Clusters<Cluster>, Slices<Slice>;
+    DmTensor<D: Scalar, Chip, Cluster, Slice, Element> in Dm, of Chips<Chip>, Clusters<Cluster>, Slices<Slice>;
     "The address of the first byte in each slice."
 }
 

@@ -66,27 +66,21 @@ pub(super) fn write_handle(
 /// bound that it refuses.
 macro_rules! handle {
     (
-        $tensor:ident<D: $scalar:ident, $($mapping:ident),+> in $memory:ident as $shape:ident, of $($units:ty),+;
+        $tensor:ident<D: $scalar:ident, $($mapping:ident),+> in $memory:ident, of $($units:ty),+;
         $address_doc:literal
     ) => {
         impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
             #[doc(hidden)]
-            pub const FOOTPRINT: Refusable<&'static Footprint> = match &Self::COUNTED {
-                Ok(footprint) => Ok(footprint),
-                Err(error) => Err(*error),
-            };
-            #[doc(hidden)]
-            pub const COUNTED: Refusable<Footprint> = Self::counted();
+            pub const FOOTPRINT: Refusable<&'static Footprint> =
+                <$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT;
 
-            const fn counted() -> Refusable<Footprint> {
+            pub(crate) const fn counted() -> Refusable<Footprint> {
                 $(attempt!(Late::<$units>::CHECKED);)+
                 $tensor::<D, $($mapping),+>::SHAPE.footprint()
             }
         }
 
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            pub(crate) const SHAPE: Shape = Shape::$shape(D::ELEMENT_TYPE, $($mapping::EXPR),+);
-
             pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
                 let Place { address, lease } = place.into();
                 Self { address, fill, lease, types: PhantomData }
@@ -120,13 +114,23 @@ macro_rules! memory_calls {
         $example:literal
     ) => {
         impl<D: Scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            /// The tensor that a call makes at `address`, or at free bytes.
+            /// The tensor that a call makes at `address`, or at free bytes, and its region.
             #[track_caller]
-            pub(crate) fn made(context: &mut impl MakesTensors, operation: &'static str, address: Address) -> Self {
+            pub(crate) fn made(
+                context: &impl MakesTensors,
+                operation: &'static str,
+                address: Address,
+            ) -> (Self, Region) {
                 let footprint = planned!(FOOTPRINT of Self);
-                let (place, fill) =
+                let (Place { address, lease }, region) =
                     super::place(context.system(), Memory::$memory, footprint, operation, address);
-                Self::filled(place, fill)
+                (Self { address, fill: region.fill, lease, types: PhantomData }, region)
+            }
+
+            /// The region of the whole tensor.
+            pub(crate) fn region(&self) -> Region {
+                let footprint = planned!(FOOTPRINT of Self);
+                ViewPlace::whole(self.address, self.fill, footprint).region(Memory::$memory, footprint)
             }
 
             /// A handle to the tensor at an address.
@@ -166,8 +170,8 @@ macro_rules! memory_calls {
             pub fn new(context: &mut Context) -> Self {
                 const OPERATION: &str = concat!(stringify!($tensor), "::new");
                 let dma = &mut context.tdma;
-                let mut tensor = Self::made(dma, OPERATION, AUTO);
-                dma.system().begin_tensor(&tensor.view_mut().region(), OPERATION);
+                let (tensor, region) = Self::made(dma, OPERATION, AUTO);
+                dma.system().begin_tensor(&region, OPERATION);
                 tensor
             }
 

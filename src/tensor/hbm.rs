@@ -1,9 +1,9 @@
 //! Tensors in high-bandwidth memory, and the transfers that start there.
 
 use super::handle::{ViewPlace, handle, looks, memory_calls, views};
-use super::shape::Shape;
 use super::units::Chips;
 use crate::command::{Address, FillId, Footprint, Memory, Region};
+use crate::engine::dma::AtRest;
 use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::host::HostTensor;
@@ -27,7 +27,7 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
     pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = Chips::<Chip>::CHECKED;
-        match Late::<Self>::FOOTPRINT {
+        match Self::LATE_FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -35,7 +35,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
 }
 
 handle! {
-    HbmTensor<D: Scalar, Chip, Element> in Hbm as hbm, of Chips<Chip>;
+    HbmTensor<D: Scalar, Chip, Element> in Hbm, of Chips<Chip>;
     "The address of the first byte in each chip."
 }
 

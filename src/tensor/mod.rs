@@ -21,7 +21,7 @@ mod units;
 mod vrf;
 
 pub mod windows;
-use crate::command::{Address, FillId, Footprint, Memory};
+use crate::command::{Address, Footprint, Memory, Region};
 use crate::error::PlanError;
 use crate::runtime::fault::accept;
 use crate::runtime::{Place, SystemHandle, is_name};
@@ -57,8 +57,8 @@ pub(crate) fn check_vrf_end(
     furiosa_visa_rules::tensor::check_vrf_end(operation, bytes, address)
 }
 
-/// Finds the place of a tensor that a call makes, and the number of its filling. It has no type parameters, so that all
-/// kernels share it.
+/// Finds the place of a tensor that a call makes, and its region, with the number of its filling. It has no type
+/// parameters, so that all kernels share it.
 #[track_caller]
 #[inline(never)]
 pub(crate) fn place(
@@ -67,8 +67,9 @@ pub(crate) fn place(
     footprint: &Footprint,
     operation: &'static str,
     address: Address,
-) -> (Place, FillId) {
+) -> (Place, Region) {
     let place = system.place(address, memory, footprint.bytes(), operation);
     accept(operation, check_address(memory, footprint, place.address));
-    (place, system.next_fill())
+    let region = Region::whole(memory, place.address, system.next_fill(), *footprint);
+    (place, region)
 }

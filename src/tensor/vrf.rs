@@ -1,9 +1,9 @@
 //! Tensors in the vector register file.
 
 use super::handle::{RegisterPlace, handle, looks, views};
-use super::shape::Shape;
 use super::units::{Chips, Clusters, Slices};
 use crate::command::{Address, FillId, Footprint, Memory};
+use crate::engine::dma::AtRest;
 use crate::engine::inspect::{InspectionPlan, inspected};
 use crate::error::attempt;
 use crate::host::HostTensor;
@@ -31,7 +31,7 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
     pub(crate) const FOOTPRINT: &'static Footprint = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Late::<Self>::FOOTPRINT {
+        match Self::LATE_FOOTPRINT {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -39,7 +39,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
 }
 
 handle! {
-    VrfTensor<D: VeScalar, Chip, Cluster, Slice, Element> in Vrf as vrf, of Chips<Chip>, Clusters<Cluster>, Slices<Slice>;
+    VrfTensor<D: VeScalar, Chip, Cluster, Slice, Element> in Vrf, of Chips<Chip>, Clusters<Cluster>, Slices<Slice>;
     "The address of the first byte in each slice."
 }
 

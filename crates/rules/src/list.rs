@@ -4,12 +4,12 @@
 //! commands.
 
 /// Loop over `k` for const code, which has no `for`: `each!(k < list.len, { … })` from 0 on, `each!((k = 1) < list.len,
-/// { … })` from another number. The limit is evaluated before each turn, as that of `while`.
+/// { … })` from another number. The limit is evaluated once: a list that grows in its loop needs `while`.
 macro_rules! each {
     ($k:ident < $($rest:tt)*) => { each!(($k = 0) < $($rest)*) };
     (($k:ident = $start:expr) < $limit:expr, { $($body:tt)* }) => {{
-        let mut next = $start;
-        while next < $limit {
+        let (mut next, limit) = ($start, $limit);
+        while next < limit {
             let $k = next;
             next += 1;
             $($body)*
@@ -17,7 +17,7 @@ macro_rules! each {
     }};
 }
 
-/// Loop as [`each`], from the last `k` below the limit down to 0. The limit is evaluated once.
+/// Loop as [`each`], from the last `k` below the limit down to 0.
 macro_rules! each_back {
     ($k:ident < $limit:expr, { $($body:tt)* }) => {{
         let mut rest = $limit;

@@ -14,9 +14,9 @@ use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::lower::Aligned;
 use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
-use crate::runtime::Tu;
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::{Lease, Tu};
 use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
 use core::marker::PhantomData;
@@ -284,11 +284,9 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         align: &'static AlignConfig,
         step_guard: &'static Guard,
     ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
-        let mut pass = self.pass;
         let stream_guard = planned!(GUARD of Self);
-        pass.held.extend(weights.lease.clone());
-        pass.aligned = Some(Aligned { weights: weights.region(), stream_guard, step_guard, align });
-        StreamTensor::new(self.context, pass)
+        let aligned = Aligned { weights: weights.region(), stream_guard, step_guard, align };
+        StreamTensor::new(self.context, self.pass.aligned(aligned, &weights.lease))
     }
 }
 
@@ -317,7 +315,8 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
     where
         D: ContractsTo<OutPacket>,
     {
-        self.contract_as(planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>))
+        let columns = planned!(CONFIG of ContractPlan<D, L::Packet, OutPacket>);
+        StreamTensor::new(self.context, self.pass.contracted(columns))
     }
 
     /// Multiplies and adds in the tree, as a plan says.
@@ -332,9 +331,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
         D2,
         Layout<L::Chip, L::Cluster, L::Slice, L::Time, OutPacket>,
     > {
-        let mut pass = self.pass;
-        pass.columns = Some(columns);
-        StreamTensor::new(self.context, pass)
+        StreamTensor::new(self.context, self.pass.contracted(columns))
     }
 }
 
@@ -368,22 +365,39 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
         self,
         kind: AccumulationKind,
     ) -> StreamTensor<'l, T, PositionContraction, D, L::With<OutTime, OutPacket>> {
-        let plan = of_kind(
-            AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::KINDS,
-            &AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::request(kind),
-        );
-        let mut pass = self.pass;
-        pass.contract(&plan, kind, D::ELEMENT_TYPE);
-        StreamTensor::new(self.context, pass)
+        let kinds = AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::KINDS;
+        let request = AccumulatePlan::<Row, L::Time, L::Packet, OutTime, OutPacket>::request(kind);
+        StreamTensor::new(self.context, self.pass.accumulated(kinds, &request, D::ELEMENT_TYPE))
     }
 }
 
+/// The steps of a contraction. They have no type parameters, so that all kernels share them.
 impl Pass {
-    /// Adds the contraction of an aligned stream. It has no mapping parameters, so that all kernels share it.
     #[inline(never)]
-    fn contract(&mut self, plan: &AccumulateConfig, kind: AccumulationKind, output: ElementType) {
+    fn aligned(mut self: Box<Self>, aligned: Aligned<'static>, lease: &Option<Lease>) -> Box<Self> {
+        self.held.extend(lease.clone());
+        self.aligned = Some(aligned);
+        self
+    }
+
+    #[inline(never)]
+    fn contracted(mut self: Box<Self>, columns: ContractConfig) -> Box<Self> {
+        self.columns = Some(columns);
+        self
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn accumulated(
+        mut self: Box<Self>,
+        kinds: &[Option<AccumulateConfig>; 2],
+        request: &AccumulateRequest,
+        output: ElementType,
+    ) -> Box<Self> {
+        let plan = of_kind(kinds, request);
         let aligned = self.aligned.take().expect("the stream was aligned");
         let columns = self.columns.take().expect("the stream was contracted");
-        self.unit.contract(aligned, &columns, plan, kind, output);
+        self.unit.contract(aligned, &columns, &plan, request.kind, output);
+        self
     }
 }

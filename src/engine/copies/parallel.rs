@@ -125,7 +125,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
         >);
         let destination = destination.view_mut();
-        copied(sub.unit(), [self.view().region(), destination.region()], destination.tensor(), transfer);
+        copied(sub.unit(), [self.region(), destination.region()], destination.tensor(), transfer);
     }
 }
 

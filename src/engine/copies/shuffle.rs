@@ -146,9 +146,8 @@ impl DmaContext<{ Dma::Tensor }> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
         let (call, source) = (config.call, tensor.region());
         let moves = accept(call.name(), config.moves(pattern));
-        let mut result = DmTensor::made(self, call.name(), AUTO);
-        let regions = [source, result.view_mut().region()];
-        self.execute(copy_operation(call, ContextKind::TensorDma, regions, moves));
+        let (result, region) = DmTensor::made(self, call.name(), AUTO);
+        self.execute(copy_operation(call, ContextKind::TensorDma, [source, region], moves));
         result
     }
 }
@@ -163,10 +162,9 @@ pub(crate) fn shuffled<const DMA: Dma, D: Scalar, Chip: M, Element: M>(
 ) -> HbmTensor<D, Chip, Element> {
     let call = config.call;
     let moves = accept(call.name(), config.moves(pattern));
-    let mut result = HbmTensor::made(dma, call.name(), AUTO);
+    let (result, region) = HbmTensor::made(dma, call.name(), AUTO);
     let context = if DMA == Dma::Pcie { ContextKind::PcieDma } else { ContextKind::TensorDma };
-    let regions = [source, result.view_mut().region()];
-    dma.execute(copy_operation(call, context, regions, moves));
+    dma.execute(copy_operation(call, context, [source, region], moves));
     result
 }
 
@@ -191,7 +189,7 @@ impl<const DMA: Dma> DmaContext<DMA> {
         pattern: &[usize],
     ) -> HbmTensor<D, Chip, Element> {
         let config = planned!(const CHIPS of ShufflePlan<HbmTensor<D, Chip, Element>>);
-        shuffled(config, tensor.view().region(), self, pattern)
+        shuffled(config, tensor.region(), self, pattern)
     }
 
     /// Never compiles: HBM has chips and no clusters, and the compiler tells the user so.

@@ -16,6 +16,7 @@
 
 use super::{CountPlan, UnitLevel, copy_operation};
 use crate::command::{ContextKind, CopyCall};
+use crate::engine::dma::AtRest;
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
@@ -186,8 +187,8 @@ impl TuContext<{ Tu::Sub }> {
     ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
         let call = config.call;
         let moves = accept(call.name(), config.moves(index));
-        let mut result = DmTensor::made(self, call.name(), AUTO);
-        let regions = [tensor.region(), result.view_mut().region()];
+        let (result, region) = DmTensor::made(self, call.name(), AUTO);
+        let regions = [tensor.region(), region];
         self.execute(copy_operation(call, ContextKind::Sub, regions, moves));
         result
     }

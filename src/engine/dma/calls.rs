@@ -4,7 +4,7 @@
 
 use super::link::OnChip;
 use super::{DmaPlan, HostPlan, check_units_of_tile, dma_operation};
-use crate::command::{Address, Footprint, HostTransfer, Memory, Region, Start, Transfer};
+use crate::command::{Address, FillId, Footprint, HostTransfer, Memory, Region, Start, Transfer};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::{accept, or_raise};
@@ -51,9 +51,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma.engines(), "to_hbm", address);
-        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
-        tensor
+        in_hbm(self.region(), dma.engines(), address, transfer)
     }
 
     /// Copies the tensor to another place in DM of the same cluster, in any layout, in every slice at byte `address`, a
@@ -89,10 +87,10 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             DmTensor<D, Chip, Cluster, Slice2, Element2>,
         >);
-        let mut tensor =
-            DmTensor::<D, Chip, Cluster, Slice2, Element2>::made(dma.engines(), "to_dm", address);
-        dma.engines().execute(dma_operation(self.view().region(), tensor.view_mut().region(), transfer));
-        tensor
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice2, Element2>);
+        let to = (Memory::Dm, footprint, address);
+        let (place, fill) = moved(dma.engines(), "to_dm", self.region(), to, transfer);
+        DmTensor::filled(place, fill)
     }
 }
 
@@ -146,17 +144,32 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 }
 
-/// Moves from HBM to HBM.
+/// Moves to HBM.
 #[track_caller]
-fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M, Element2: M>(
-    source: HbmTensorView<'_, D, Chip, Element>,
+fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M>(
+    source: Region,
     dma: &mut DmaContext<DMA>,
     address: Address,
     transfer: &Transfer,
-) -> HbmTensor<D, Chip, Element2> {
-    let mut tensor = HbmTensor::<D, Chip, Element2>::made(dma, "to_hbm", address);
-    dma.execute(dma_operation(source.region(), tensor.view_mut().region(), transfer));
-    tensor
+) -> HbmTensor<D, Chip, Element> {
+    let to = (Memory::Hbm, planned!(FOOTPRINT of HbmTensor<D, Chip, Element>), address);
+    let (place, fill) = moved(dma, "to_hbm", source, to, transfer);
+    HbmTensor::filled(place, fill)
+}
+
+/// Moves to a place in a memory that the call finds. It has no mapping parameters, so that all kernels share it.
+#[track_caller]
+#[inline(never)]
+fn moved<const DMA: Dma>(
+    dma: &mut DmaContext<DMA>,
+    operation: &'static str,
+    source: Region,
+    (memory, footprint, address): (Memory, &'static Footprint, Address),
+    transfer: &Transfer,
+) -> (Place, FillId) {
+    let (place, region) = crate::tensor::place(dma.system(), memory, footprint, operation, address);
+    dma.execute(dma_operation(source, region, transfer));
+    (place, region.fill)
 }
 
 /// Moves from HBM into a view of a tensor in DM. It has no type parameters, so that all kernels share it.
@@ -184,13 +197,20 @@ fn into_dm<D: Scalar, Chip: M, Cluster: M, Slice: M, Element2: M>(
     address: Address,
     transfer: &Transfer,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
+    accept_addresses(&source, address);
+    let to = (Memory::Dm, planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element2>), address);
+    let (place, fill) = moved(dma, "to_dm", source, to, transfer);
+    DmTensor::filled(place, fill)
+}
+
+/// Stops a move from HBM to DM at addresses that the engines do not take.
+#[track_caller]
+#[inline(never)]
+fn accept_addresses(source: &Region, address: Address) {
     accept("to_dm", check_dma_address("HBM source", source.address));
     if address != AUTO {
         accept("to_dm", check_dma_address("DM destination", address));
     }
-    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element2>::made(dma, "to_dm", address);
-    dma.execute(dma_operation(source, tensor.view_mut().region(), transfer));
-    tensor
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
@@ -243,7 +263,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        in_hbm(self.view(), dma, address, transfer)
+        in_hbm(self.region(), dma, address, transfer)
     }
 
     /// Copies the tensor to DM, in any layout, in every slice at byte `address`, a multiple of 8 or [`AUTO`]. The
@@ -284,7 +304,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             DmTensor<D, Chip, Cluster, Slice, Element2>,
         >);
-        into_dm(self.view().region(), dma.engines(), address, transfer)
+        into_dm(self.region(), dma.engines(), address, transfer)
     }
 }
 
@@ -328,7 +348,7 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        in_hbm(self, dma, address, transfer)
+        in_hbm(self.region(), dma, address, transfer)
     }
 
     /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`], and [`DmTensorView::to_hbm_view`] for an example.

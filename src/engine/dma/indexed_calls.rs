@@ -45,10 +45,10 @@ macro_rules! row_index {
 }
 
 row_index! {
-    [Chip: M, Element: M] HbmTensor<i32, Chip, Element> => Self, self: self.view().region();
+    [Chip: M, Element: M] HbmTensor<i32, Chip, Element> => Self, self: self.region();
     ['l, Chip: M, Element: M] HbmTensorView<'l, i32, Chip, Element> => HbmTensor<i32, Chip, Element>, self: self.region();
     [Chip: M, Cluster: M, Slice: M, Element: M] DmTensor<i32, Chip, Cluster, Slice, Element> => Self,
-        self: self.view().region();
+        self: self.region();
     ['l, Chip: M, Cluster: M, Slice: M, Element: M] DmTensorView<'l, i32, Chip, Cluster, Slice, Element>
         => DmTensor<i32, Chip, Cluster, Slice, Element>, self: self.region();
 }
@@ -102,8 +102,8 @@ pub(crate) fn gathered<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>(
     [table, index]: [Region; 2],
     address: Address,
 ) -> DmTensor<D, Chip, Cluster, Slice, Element> {
-    let mut tensor = DmTensor::<D, Chip, Cluster, Slice, Element>::made(dma, config.call.name(), address);
-    let region = tensor.view_mut().region();
+    let (tensor, region) =
+        DmTensor::<D, Chip, Cluster, Slice, Element>::made(dma, config.call.name(), address);
     gather(dma, config, [table, index, region], &region.footprint);
     tensor
 }
@@ -178,7 +178,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster2, Slice2, Element2>,
         >);
-        gathered(dma, config, [self.view().region(), index.view().region()], address)
+        gathered(dma, config, [self.region(), index.view().region()], address)
     }
 
     /// Copies rows of the tensor to DM by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`].
@@ -205,7 +205,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             Index::Tensor,
             DmTensor<D, Chip, Cluster2, Slice2, Element2>,
         >);
-        gathered(dma.engines(), config, [self.view().region(), index.index_region()], address)
+        gathered(dma.engines(), config, [self.region(), index.index_region()], address)
     }
 }
 
@@ -340,7 +340,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
-        let regions = [self.view().region(), index.view().region(), output.view_mut().region()];
+        let regions = [self.region(), index.view().region(), output.view_mut().region()];
         scatter(dma, config, regions, (scaled, Duplicates::Equal));
     }
 
@@ -361,7 +361,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             Index::Tensor,
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
-        let regions = [self.view().region(), index.index_region(), output.view_mut().region()];
+        let regions = [self.region(), index.index_region(), output.view_mut().region()];
         scatter(dma.engines(), config, regions, (false, duplicates));
     }
 }

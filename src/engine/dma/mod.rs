@@ -72,7 +72,7 @@ mod sealed {
 use crate::command::{Footprint, Transfer};
 use crate::error::attempt;
 use crate::mapping::{Factors, Identity, M};
-use crate::runtime::late::{Late, Refusable};
+use crate::runtime::late::{Late, Refusable, by_reference};
 use crate::scalar::{Scalar, VeScalar};
 use crate::tensor::{DmTensor, HbmTensor, Shape, VrfTensor};
 use core::marker::PhantomData;
@@ -92,28 +92,28 @@ pub trait AtRest {
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
-    const SHAPE: Shape = Self::SHAPE;
+    const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
     type Dimensions = (Element, Chip, Identity, Identity);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for DmTensor<D, Chip, Cluster, Slice, Element>
 {
-    const SHAPE: Shape = Self::SHAPE;
+    const SHAPE: Shape = Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     for VrfTensor<D, Chip, Cluster, Slice, Element>
 {
-    const SHAPE: Shape = Self::SHAPE;
+    const SHAPE: Shape = Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
     const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = Late::<Self>::FOOTPRINT;
+    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
 }
 
 /// Four mappings.
@@ -144,21 +144,15 @@ const fn forms<T: AtRest>() -> [&'static Factors; 4] {
 
 impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
     #[doc(hidden)]
-    pub const TRANSFER: Refusable<&'static Transfer> = match &Self::checked() {
-        Ok(transfer) => Ok(transfer),
-        Err(error) => Err(*error),
-    };
+    pub const TRANSFER: Refusable<&'static Transfer> = by_reference(&Self::checked());
 
     const fn checked() -> Refusable<Transfer> {
-        attempt!(Source::LATE_FOOTPRINT);
-        attempt!(Destination::LATE_FOOTPRINT);
-        let operation = dma_name(&Destination::SHAPE);
-        derive_move_of(
-            operation,
-            &Source::SHAPE,
-            &Destination::SHAPE,
-            [&forms::<Source>(), &forms::<Destination>()],
-        )
+        let elements =
+            [attempt!(Source::LATE_FOOTPRINT).elements, attempt!(Destination::LATE_FOOTPRINT).elements];
+        // References to constants would be constants of their own.
+        let (source, destination) = (Source::SHAPE, Destination::SHAPE);
+        let (from, to) = (forms::<Source>(), forms::<Destination>());
+        derive_move_of(dma_name(&destination), [&source, &destination], elements, [&from, &to])
     }
 }
 

@@ -24,13 +24,13 @@ mod zero_point;
 pub use crate::command::MaskConfig;
 use crate::command::Table;
 use crate::engine::layout::StreamLayout;
-use crate::engine::stream::StreamTensor;
 use crate::engine::stream::stage::{PositionBegin, PositionFetch};
+use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::attempt;
 use crate::mapping::{Expr, Identity, M};
 use crate::runtime::Tu;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::scalar::{ChipType, ElementType, FetchCast, Scalar, StreamScalar};
 use crate::sequencer::check_windows;
 use crate::tensor::{Clusters, NoWindows, Slices, WindowList};
@@ -166,11 +166,13 @@ impl<
     #[doc(hidden)]
     pub const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
+        // A reference to a constant would be a constant of its own.
+        let request = Self::REQUEST;
         let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
-        if let Err(error) = check_packet(&Self::REQUEST) {
+        if let Err(error) = check_packet(&request) {
             error.refuse()
         }
-        if windows.is_err() || begin_is_refused(&Self::REQUEST) { NEVER_RUN } else { Self::plan() }
+        if windows.is_err() || begin_is_refused(&request) { NEVER_RUN } else { Self::plan() }
     };
 
     /// This is a function, because constants of a branch that is not taken are evaluated as well.
@@ -191,10 +193,7 @@ impl<
 > Late<CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>>
 {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<&'static FetchConfig> = match &Self::checked() {
-        Ok(config) => Ok(config),
-        Err(error) => Err(*error),
-    };
+    pub const CONFIG: Refusable<&'static FetchConfig> = by_reference(&Self::checked());
 
     const fn checked() -> Refusable<FetchConfig> {
         attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
@@ -203,6 +202,22 @@ impl<
         let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
         attempt!(check_packet(request));
         FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::RESULT
+    }
+}
+
+impl Pass {
+    /// The pass with a fetch. It has no type parameters, so that all kernels share it.
+    #[track_caller]
+    #[inline(never)]
+    fn fetched(
+        mut self: Box<Self>,
+        plan: &FetchConfig,
+        table: Option<Table>,
+        zero_points: Option<[i32; 2]>,
+        output: ElementType,
+    ) -> Box<Self> {
+        accept(OPERATION, self.unit.fetch(plan, table, zero_points, output));
+        self
     }
 }
 
@@ -238,7 +253,8 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         D: FetchCast<D2, Kind>,
     {
         let plan = planned!(CONFIG of CheckedFetch<D, D2, L, Time2, Packet2, T, Plain, Windows>);
-        self.fetch_as(plan, None, None)
+        let pass = self.pass.fetched(plan, None, None, D2::ELEMENT_TYPE);
+        StreamTensor::new(self.context, pass)
     }
 
     /// Reads the tensor as a plan says, through a table and with zero points that the plan knows.
@@ -250,8 +266,7 @@ impl<'l, const T: Tu, D: Scalar, L: StreamLayout, Kind: ChipType, Windows: Windo
         table: Option<Table>,
         zero_points: Option<[i32; 2]>,
     ) -> StreamTensor<'l, T, PositionFetch, D2, L2> {
-        let mut pass = self.pass;
-        accept(OPERATION, pass.unit.fetch(plan, table, zero_points, D2::ELEMENT_TYPE));
+        let pass = self.pass.fetched(plan, table, zero_points, D2::ELEMENT_TYPE);
         StreamTensor::new(self.context, pass)
     }
 

@@ -43,39 +43,36 @@ impl Expr {
         match self {
             Expr::Identity => 1,
             Expr::Symbol(axis) => axis.size,
-            Expr::Stride(inner, n) => {
-                let size = inner.size();
-                if *n > 0 && size % *n == 0 { size / *n } else { 0 }
-            }
-            Expr::Modulo(inner, n) => {
-                let size = inner.size();
-                if size > 0 && *n > 0 && size % *n == 0 { *n } else { 0 }
-            }
-            Expr::Resize(inner, n) => {
-                if inner.size() > 0 {
-                    *n
-                } else {
-                    0
-                }
-            }
-            Expr::Padding(inner, n) => {
-                let size = inner.size();
-                if size > 0 && size <= *n { *n } else { 0 }
-            }
-            Expr::Margin(inner, lead, trail) => match inner.size() {
-                0 => 0,
-                size => match size.checked_add(*lead) {
-                    Some(size) => match size.checked_add(*trail) {
-                        Some(size) => size,
-                        None => 0,
-                    },
+            Expr::Stride(inner, _)
+            | Expr::Modulo(inner, _)
+            | Expr::Resize(inner, _)
+            | Expr::Padding(inner, _)
+            | Expr::Margin(inner, ..) => self.size_over(inner.size(), 1),
+            Expr::Pair(left, right) => self.size_over(left.size(), right.size()),
+        }
+    }
+
+    /// [`Self::size`] with the sizes of the operands, 0 for one with a problem. Of one operand, the second is 1.
+    pub(super) const fn size_over(&self, left: usize, right: usize) -> usize {
+        match self {
+            _ if left == 0 || right == 0 => 0,
+            Expr::Identity => 1,
+            Expr::Symbol(axis) => axis.size,
+            Expr::Stride(_, 0) | Expr::Modulo(_, 0) => 0,
+            Expr::Stride(_, n) if left.is_multiple_of(*n) => left / *n,
+            Expr::Modulo(_, n) if left.is_multiple_of(*n) => *n,
+            Expr::Stride(..) | Expr::Modulo(..) => 0,
+            Expr::Padding(_, n) if *n < left => 0,
+            Expr::Resize(_, n) | Expr::Padding(_, n) => *n,
+            Expr::Margin(_, lead, trail) => match left.checked_add(*lead) {
+                Some(size) => match size.checked_add(*trail) {
+                    Some(size) => size,
                     None => 0,
                 },
-            },
-            Expr::Pair(left, right) => match left.size().checked_mul(right.size()) {
-                Some(size) => size,
                 None => 0,
             },
+            Expr::Pair(..) if right <= usize::MAX / left => left * right,
+            Expr::Pair(..) => 0,
         }
     }
 

@@ -224,7 +224,10 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
     each!(k < dimensions.len(), {
         let inner = match dimensions[k] {
             Expr::Padding(inner, size) => {
-                let Ok(limit) = inner.checked_size() else { return None };
+                let limit = inner.size();
+                if limit == 0 {
+                    return None;
+                }
                 if *size > limit {
                     let first = guard.digits.len;
                     guard.digits.push(GuardDigit { variable: k, base: 1, extent: *size, weight: 1 });
@@ -234,7 +237,7 @@ const fn simple(dimensions: &[&'static Expr]) -> Option<Guard> {
             }
             inner => inner,
         };
-        if !is_exact(inner) {
+        if !matches!(inner, Expr::Identity | Expr::Symbol(_)) && !is_exact(inner) {
             return None;
         }
     });
@@ -246,6 +249,9 @@ const fn is_exact(expr: &Expr) -> bool {
     match expr {
         Expr::Identity | Expr::Symbol(_) => true,
         Expr::Stride(inner, _) | Expr::Modulo(inner, _) => is_exact(inner),
+        // Most members of a list are axes.
+        Expr::Pair(left, Expr::Symbol(_)) => is_exact(left),
+        Expr::Pair(Expr::Symbol(_), right) => is_exact(right),
         Expr::Pair(left, right) => is_exact(left) && is_exact(right),
         Expr::Resize(..) | Expr::Padding(..) | Expr::Margin(..) => false,
     }

@@ -307,13 +307,35 @@ impl Pieces {
         }
     }
 
+    /// True if a digit of one side begins or ends inside a digit of the other side.
+    const fn crosses(&self, other: &Pieces) -> bool {
+        each!(i < other.list.len, {
+            if let Factor::Term { term: theirs, .. } = &other.list.items[i].factor {
+                let end = theirs.stride * theirs.modulo;
+                each!(k < self.list.len, {
+                    if let Factor::Term { term, .. } = &self.list.items[k].factor
+                        && (term.stride != theirs.stride || term.modulo != theirs.modulo)
+                        && term.stride < end
+                        && theirs.stride < term.stride * term.modulo
+                        && term.atom.is(&theirs.atom)
+                    {
+                        return true;
+                    }
+                });
+            }
+        });
+        false
+    }
+
     /// Cuts this side's digits where the other side's digits of the same atom begin and end.
     const fn refine(&mut self, pool: &Pool, other: &Pieces, rule: CutRule) -> bool {
         let mut changed = false;
         each!(i < other.list.len, {
             if let Factor::Term { term: guide, .. } = &other.list.items[i].factor {
                 let (start, end) = (guide.stride, guide.stride * guide.modulo);
-                each!(k < self.list.len, {
+                let mut k = 0;
+                // A cut adds a piece.
+                while k < self.list.len {
                     if let Factor::Term { term, .. } = &self.list.items[k].factor {
                         let term_end = term.stride * term.modulo;
                         let low = term.stride < start && start < term_end;
@@ -324,7 +346,8 @@ impl Pieces {
                             changed = (low && self.cut(pool, k, start, rule)) || changed;
                         }
                     }
-                });
+                    k += 1;
+                }
             }
         });
         changed
@@ -465,12 +488,12 @@ pub struct Matched {
 pub const fn matched(pool: &Pool, dividend: Pieces, divisor: Pieces, rules: [CutRule; 2]) -> Matched {
     let mut matched = Matched { dividend, divisor, pairs: NO_PAIRS };
     let Matched { dividend, divisor, .. } = &mut matched;
-    let mut again = true;
     let composites = pool.factors.len > 0;
     if composites {
         while dividend.movable && dividend.open(pool, divisor) {}
         while divisor.movable && divisor.open(pool, dividend) {}
     }
+    let mut again = composites || dividend.crosses(divisor);
     while again {
         again = composites && dividend.lift(pool, divisor);
         again = dividend.refine(pool, divisor, rules[0]) || again;

@@ -35,13 +35,16 @@ pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
 
 /// A part of an axis that occurs twice in the mappings of one tensor or stream: the digit and its size.
 pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
-    each!(level < levels.len(), {
-        each!(i < levels[level].len, {
-            if let Factor::Term { term, resize } = &levels[level].items[i] {
+    let count = levels.len();
+    each!(level < count, {
+        let list = levels[level];
+        each!(i < list.len, {
+            if let Factor::Term { term, resize } = &list.items[i] {
                 let (mut other, mut j) = (level, i + 1);
-                while other < levels.len() {
-                    while j < levels[other].len {
-                        if let Factor::Term { term: again, .. } = &levels[other].items[j]
+                while other < count {
+                    let others = levels[other];
+                    while j < others.len {
+                        if let Factor::Term { term: again, .. } = &others.items[j]
                             && overlap(pool, term, again)
                         {
                             return Some((*term, *resize));

@@ -108,8 +108,16 @@ pub enum Atom {
 impl Atom {
     /// True if two atoms of one pool are the same, in const code.
     pub const fn is(&self, other: &Atom) -> bool {
+        if let Atom::Symbol(a) = self {
+            return match other {
+                // `Axis::is`, without two calls.
+                Atom::Symbol(b) if a.size == b.size && a.name.head == b.name.head => {
+                    a.name.head >> 56 == 0 || crate::text::same(a.name.name, b.name.name)
+                }
+                _ => false,
+            };
+        }
         match (self, other) {
-            (Atom::Symbol(a), Atom::Symbol(b)) => a.size == b.size && a.name.is(&b.name),
             (Atom::Composite(a), Atom::Composite(b)) => a.is(b),
             _ => false,
         }

@@ -49,16 +49,20 @@ pub struct Derived {
 
 /// The loops that read the stream `[time, packet]` from the buffer, before limits.
 pub const fn derive(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
-    let job = attempt!(Job::new(pool, request));
-    let trace = attempt!(trace(pool, &job, spec::SEQUENCER_ENTRIES));
-    Ok(trace.derived(&job))
+    derive_in(pool, request, spec::SEQUENCER_ENTRIES)
 }
 
 /// As [`derive()`], with an entry for each member of a list, for callers that need entries that end with the members.
 pub const fn derive_members(pool: &mut Pool, request: &Request<'_>) -> Result<Derived, PlanError> {
+    derive_in(pool, request, 0)
+}
+
+/// The loops. If the members of the lists need more than `entries`, each member has an entry.
+const fn derive_in(pool: &mut Pool, request: &Request<'_>, entries: usize) -> Result<Derived, PlanError> {
     let job = attempt!(Job::new(pool, request));
-    let trace = attempt!(trace(pool, &job, 0));
-    Ok(trace.derived(&job))
+    let mut matched = paired(pool, &job, &job.time, &job.packet);
+    let loops = attempt!(loops(pool, &job, &mut matched, entries));
+    Ok(derived(&job, &matched, &loops))
 }
 
 /// Record of a derivation, which explanations print.
@@ -70,56 +74,84 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    pub(super) const fn derived(&self, job: &Job<'_>) -> Derived {
-        let mut config = Config::new(job.packet.size);
-        config.base = self.matched.divisor.starts[0];
-        each_back!(level < TIME + 1, {
-            each_back!(k < self.loops[level].len, {
-                config.entries.push(self.loops[level].items[k]);
-            });
-        });
-        Derived { config, time_entries: self.loops[TIME].len }
+    /// The record of [`derive()`].
+    ///
+    /// # Errors
+    /// Its refusals.
+    pub(super) fn new(pool: &mut Pool, job: &Job<'_>) -> Result<Self, PlanError> {
+        let mut matched = paired(pool, job, &job.time, &job.packet);
+        let loops = loops(pool, job, &mut matched, spec::SEQUENCER_ENTRIES)?;
+        Ok(Self { matched, loops })
+    }
+
+    pub(super) fn derived(&self, job: &Job<'_>) -> Derived {
+        derived(job, &self.matched, &self.loops)
     }
 }
 
-/// Derives the loops. If the members of the lists need more than `entries`, each member has an entry.
-pub(super) const fn trace(pool: &mut Pool, job: &Job<'_>, entries: usize) -> Result<Trace, PlanError> {
-    let mut matched = paired(pool, job, &job.time, &job.packet);
+const fn derived(job: &Job<'_>, matched: &Matched, loops: &[Loops; 2]) -> Derived {
+    let mut config = Config::new(job.packet.size);
+    config.base = matched.divisor.starts[0];
+    let entries = &mut config.entries;
+    each_back!(level < TIME + 1, {
+        let loops = &loops[level];
+        each_back!(k < loops.len, {
+            entries.push(loops.items[k]);
+        });
+    });
+    Derived { config, time_entries: loops[TIME].len }
+}
+
+/// Derives the loops of a stream and a buffer, which are cut more if members of lists have an entry each.
+const fn loops(
+    pool: &mut Pool,
+    job: &Job<'_>,
+    matched: &mut Matched,
+    entries: usize,
+) -> Result<[Loops; 2], PlanError> {
     if matched.overflowed() || pool.factors.overflowed() {
         return Err(too_many(job));
     }
-    attempt!(within_the_first_values(pool, job, &matched));
-    let mut loops = attempt!(both_levels(pool, job, &matched));
+    attempt!(within_the_first_values(pool, job, matched));
+    let mut loops = attempt!(both_levels(pool, job, matched));
     if !job.request.unread {
-        attempt!(nothing_dropped(pool, job, &matched));
+        attempt!(nothing_dropped(pool, job, matched));
     }
-    if cut_as_written(pool, job, &mut matched, &loops, entries) {
-        loops = attempt!(both_levels(pool, job, &matched));
+    if cut_as_written(pool, job, matched, &loops, entries) {
+        loops = attempt!(both_levels(pool, job, matched));
     }
     if matched.overflowed() || loops[TIME].len + loops[PACKET].len > super::DERIVED_ENTRIES {
         return Err(too_many(job));
     }
-    Ok(Trace { matched, loops })
+    Ok(loops)
 }
 
 /// The stream and the buffer, cut at the same places.
 const fn paired(pool: &Pool, job: &Job<'_>, time: &Factors, packet: &Factors) -> Matched {
-    let stream = Pieces::new(&[packet, time]).sliceable();
-    let mut buffer = Pieces::new(&[job.request.buf]).movable();
+    // In place: const evaluation takes a while to copy them.
+    let mut stream = Pieces::new(&[packet, time]);
+    let mut buffer = Pieces::new(&[job.request.buf]);
+    (stream.sliceable, buffer.movable) = (true, true);
     place(pool, &job.windows, &mut buffer, &stream);
     matched(pool, stream, buffer, [CutRule::Ragged; 2])
 }
 
 const fn both_levels(pool: &Pool, job: &Job<'_>, matched: &Matched) -> Result<[Loops; 2], PlanError> {
-    let time = attempt!(nest(pool, job, matched, TIME));
-    let packet = attempt!(nest(pool, job, matched, PACKET));
-    Ok([packet, time])
+    let mut loops = [NO_LOOPS; 2];
+    attempt!(nest(pool, job, matched, TIME, &mut loops[TIME]));
+    attempt!(nest(pool, job, matched, PACKET, &mut loops[PACKET]));
+    Ok(loops)
 }
 
-/// The loops of time or of the packet.
-const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Result<Loops, PlanError> {
+/// Adds the loops of time or of the packet.
+const fn nest(
+    pool: &Pool,
+    job: &Job<'_>,
+    matched: &Matched,
+    level: usize,
+    loops: &mut Loops,
+) -> Result<(), PlanError> {
     let stream = &matched.dividend.list;
-    let mut loops = NO_LOOPS;
     // Number of the outermost digit among those of the stream, and the positions inside it.
     let (mut origin, mut base) = (usize::MAX, 1);
     let mut digits = 0;
@@ -129,7 +161,7 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
             _ if piece.level != level => {}
             Factor::Term { term, resize } => {
                 if piece.origin != origin {
-                    if !fit(&mut loops, piece.base) {
+                    if !fit(loops, piece.base) {
                         return Err(no_nest(pool, job, matched, level, piece.base));
                     }
                     (origin, base) = (piece.origin, piece.base);
@@ -153,19 +185,19 @@ const fn nest(pool: &Pool, job: &Job<'_>, matched: &Matched, level: usize) -> Re
             }
             Factor::Padding { size } => {
                 if digits > 1 && (level == PACKET || !size.is_multiple_of(base)) {
-                    join(&mut loops);
+                    join(loops);
                 }
-                if !fit(&mut loops, size) {
+                if !fit(loops, size) {
                     return Err(no_nest(pool, job, matched, level, size));
                 }
             }
         }
     });
     let size = if level == TIME { job.time.size } else { job.packet.size };
-    if !fit(&mut loops, size) {
+    if !fit(loops, size) {
         return Err(no_nest(pool, job, matched, level, size));
     }
-    if loops.overflowed { Err(too_many(job)) } else { Ok(loops) }
+    if loops.overflowed { Err(too_many(job)) } else { Ok(()) }
 }
 
 /// Refuses a digit without a partner if the buffer holds a part of it: such a digit is no broadcast.
@@ -351,7 +383,9 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
     let Expr::Pair(outer, inner) = list else { return };
     let boundary = inside * inner.size();
     cut_at_members(pool, matched, inner, inside, level);
-    each!(k < matched.dividend.list.len, {
+    let mut k = 0;
+    // A cut adds a piece.
+    while k < matched.dividend.list.len {
         let piece = matched.dividend.list.items[k];
         if let Factor::Term { term, resize } = piece.factor
             && piece.level == level
@@ -368,7 +402,8 @@ const fn cut_at_members(pool: &Pool, matched: &mut Matched, list: &Expr, inside:
                 matched.pair_again();
             }
         }
-    });
+        k += 1;
+    }
     cut_at_members(pool, matched, outer, boundary, level);
 }
 

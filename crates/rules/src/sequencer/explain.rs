@@ -12,7 +12,7 @@
 //! partners in the buffer. The code runs at run time only, and may allocate.
 
 use super::config::{Config, Entry};
-use super::derive::{PACKET, TIME, Trace, trace};
+use super::derive::{PACKET, TIME, Trace};
 use super::limits::{contiguous_run, limited};
 use super::request::{Job, Request, StreamPart};
 use super::window::{Windows, window_of};
@@ -92,7 +92,7 @@ impl Explanation {
 /// with the refusal in [`Explanation::limited`].
 pub fn explain_loops(pool: &mut Pool, request: &Request<'_>) -> Result<Explanation, PlanError> {
     let job = Job::new(pool, request)?;
-    let trace = trace(pool, &job, spec::SEQUENCER_ENTRIES)?;
+    let trace = Trace::new(pool, &job)?;
     let derived = trace.derived(&job).config;
     let table = TableBuilder::new(pool, &job, &trace);
     Ok(Explanation {

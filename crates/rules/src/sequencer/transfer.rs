@@ -15,7 +15,8 @@
 use crate::command::{Start, Step, TRANSFER_LOOPS, Transfer, TransferLoop};
 use crate::error::{PlanError, attempt, refuse};
 use crate::mapping::{
-    CutRule, Expr, Factor, Factors, Guard, GuardBuilder, Matched, Pieces, Pool, factorize, matched, repeated,
+    CutRule, Expr, Factor, Factors, Guard, GuardBuilder, Matched, Pieces, Pool, UNKNOWN, factorize, matched,
+    repeated,
 };
 use crate::spec;
 use crate::text::Text;
@@ -114,11 +115,10 @@ pub const fn derive_between(
     to: &[Factors; LEVELS],
     broadcast: Broadcast,
 ) -> Result<Transfer, PlanError> {
-    let mut sides =
-        [Pieces::of_first(to, destination.dimensions.len()), Pieces::of_first(from, source.dimensions.len())];
-    sides[0].movable = true;
-    sides[1].movable = true;
-    let cut = matched(pool, sides[0], sides[1], [CutRule::Whole, CutRule::Ragged]);
+    let mut dividend = Pieces::of_first(to, destination.dimensions.len());
+    let mut divisor = Pieces::of_first(from, source.dimensions.len());
+    (dividend.movable, divisor.movable) = (true, true);
+    let cut = matched(pool, dividend, divisor, [CutRule::Whole, CutRule::Ragged]);
     attempt!(source_is_covered(operation, pool, &cut, source, destination));
     if matches!(broadcast, Broadcast::Digits)
         && let Some((digit, size)) = cut.past_held_values()
@@ -214,17 +214,19 @@ const fn factors_known(
     forms: &[&Factors],
 ) -> Result<[Factors; LEVELS], PlanError> {
     let mut factors = [Factors::ONE; LEVELS];
+    let known = forms.len();
     each!(k < placement.dimensions.len(), {
-        factors[k] = if k < forms.len() && forms[k].problem.is_none() {
-            *forms[k]
-        } else {
-            factorize(pool, placement.dimensions[k].0)
+        let form = if k < known { forms[k] } else { UNKNOWN };
+        factors[k] = match form.problem {
+            None => *form,
+            Some(_) => factorize(pool, placement.dimensions[k].0),
         };
-        if let Some(problem) = factors[k].problem {
+        let factors = &factors[k];
+        if let Some(problem) = factors.problem {
             return Err(PlanError::mapping(operation, problem));
         }
-        if factors[k].len > 1
-            && let Some((digit, size)) = repeated(pool, &[&factors[k]])
+        if factors.len > 1
+            && let Some((digit, size)) = repeated(pool, &[factors])
         {
             refuse!(
                 "axis repeated",
@@ -250,10 +252,13 @@ pub(super) const fn step(pieces: &Pieces, k: usize, placement: &Placement<'_>) -
 pub(super) const fn start(pieces: &Pieces, placement: &Placement<'_>) -> Start {
     let mut start = Start::FIRST;
     each!(k < placement.dimensions.len(), {
-        match placement.dimensions[k].1 {
-            Level::Units(units) => start.units += units as isize * pieces.starts[k],
-            Level::Element => start.elements += pieces.starts[k],
-            Level::Elements(elements) => start.elements += elements as isize * pieces.starts[k],
+        let from = pieces.starts[k];
+        if from != 0 {
+            match placement.dimensions[k].1 {
+                Level::Units(units) => start.units += units as isize * from,
+                Level::Element => start.elements += from,
+                Level::Elements(elements) => start.elements += elements as isize * from,
+            }
         }
     });
     start
@@ -397,12 +402,12 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
     while grown {
         grown = false;
         each!(k < transfer.loops.len, {
-            let current = transfer.loops.items[k];
-            if current.size > 1
+            let current = &transfer.loops.items[k];
+            if current.source.elements == run
+                && current.destination.elements == run
+                && current.size > 1
                 && current.source.units == 0
                 && current.destination.units == 0
-                && current.source.elements == run
-                && current.destination.elements == run
             {
                 run *= current.size;
                 grown = true;

@@ -34,14 +34,16 @@ pub const fn derive_move(
     source: &Shape,
     destination: &Shape,
 ) -> Result<Transfer, PlanError> {
-    derive_move_of(operation, source, destination, [&[UNKNOWN; 4]; 2])
+    let elements = [attempt!(source.sizes())[3], attempt!(destination.sizes())[3]];
+    derive_move_of(operation, [source, destination], elements, [&[UNKNOWN; 4]; 2])
 }
 
-/// As [`derive_move`], with the normal forms of the dimensions of source and destination.
+/// As [`derive_move`], for a source and a destination of which is known that their memories hold them: with the elements
+/// per unit and the normal forms of the dimensions.
 pub const fn derive_move_of(
     operation: &'static str,
-    source: &Shape,
-    destination: &Shape,
+    [source, destination]: [&Shape; 2],
+    elements: [usize; 2],
     forms: [&[&Factors; 4]; 2],
 ) -> Result<Transfer, PlanError> {
     if matches!(source.memory, Memory::Vrf) || matches!(destination.memory, Memory::Vrf) {
@@ -51,8 +53,6 @@ pub const fn derive_move_of(
             operation,
         );
     }
-    let from = attempt!(source.sizes());
-    let to = attempt!(destination.sizes());
     let (a, b): ([_; 4], [_; 4]) = (source.dimensions(), destination.dimensions());
     let transfer = attempt!(derive_transfer_of(
         operation,
@@ -63,8 +63,8 @@ pub const fn derive_move_of(
     ));
     let rules = DmaRules {
         operation,
-        source: (*source, from[3]),
-        destination: (*destination, to[3]),
+        source: (*source, elements[0]),
+        destination: (*destination, elements[1]),
         by_index: false,
     };
     attempt!(check_dma(&rules, &transfer));
@@ -169,8 +169,12 @@ impl DmaRules {
 pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), PlanError> {
     let bits = rules.source.0.element_type.bits();
     let run = contiguous_elements(transfer);
-    attempt!(check_starts(rules, transfer, bits));
-    if !(run * bits).is_multiple_of(8) || shortest_odd_step(transfer, bits, 8, run) > 0 {
+    let to_dm = matches!((rules.source.0.memory, rules.destination.0.memory), (Memory::Hbm, Memory::Dm));
+    let unit = if to_dm { spec::DMA_HBM_TO_DM_BYTES } else { 1 };
+    attempt!(check_starts(rules, transfer, bits, unit));
+    // Steps by whole units are steps by whole bytes.
+    let odd = shortest_odd_step(transfer, bits, 8 * unit, run);
+    if !(run * bits).is_multiple_of(8) || (odd > 0 && shortest_odd_step(transfer, bits, 8, run) > 0) {
         refuse!(
             "whole bytes",
             "{} moves {} of {} bits at a time, or steps by half a byte, but a transfer moves whole bytes; \
@@ -178,10 +182,9 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             (&rules.text(), count(run, "element"), bits),
         );
     }
-    if !matches!((rules.source.0.memory, rules.destination.0.memory), (Memory::Hbm, Memory::Dm)) {
+    if !to_dm {
         return Ok(());
     }
-    let unit = spec::DMA_HBM_TO_DM_BYTES;
     let bytes = run * bits / 8;
     let rounded = bytes.div_ceil(unit) * unit;
     // A run may be read past its end if no other run begins there on either side. The extra bytes land in padding.
@@ -208,7 +211,6 @@ pub const fn check_dma(rules: &DmaRules, transfer: &Transfer) -> Result<(), Plan
             rounded * 8 / bits,
         );
     }
-    let odd = shortest_odd_step(transfer, bits, 8 * unit, run);
     if odd > 0 {
         let step = odd * bits / 8;
         refuse!(
@@ -235,12 +237,16 @@ const fn longer_runs(rules: &DmaRules, run: usize, bits: usize) -> Text {
 }
 
 /// Checks the start of the loops, which padding positions before an axis move. It must be aligned like their steps.
-const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Result<(), PlanError> {
-    let unit = match (rules.source.0.memory, rules.destination.0.memory) {
-        (Memory::Hbm, Memory::Dm) => spec::DMA_HBM_TO_DM_BYTES,
-        _ => 1,
-    };
+const fn check_starts(
+    rules: &DmaRules,
+    transfer: &Transfer,
+    bits: usize,
+    unit: usize,
+) -> Result<(), PlanError> {
     let starts = [transfer.source_start.elements, transfer.destination_start.elements];
+    if let [0, 0] = starts {
+        return Ok(());
+    }
     each!(k < starts.len(), {
         if !(starts[k].unsigned_abs() * bits).is_multiple_of(8 * unit) {
             refuse!(
@@ -264,7 +270,7 @@ const fn check_starts(rules: &DmaRules, transfer: &Transfer, bits: usize) -> Res
 const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
     let mut next = usize::MAX / 64;
     each!(k < transfer.loops.len, {
-        let axis = transfer.loops.items[k];
+        let axis = &transfer.loops.items[k];
         let step = if of_source { axis.source.elements } else { axis.destination.elements };
         if axis.size > 1 && step >= run {
             next = least(next, step);
@@ -277,16 +283,17 @@ const fn next_run(transfer: &Transfer, run: usize, of_source: bool) -> usize {
 const fn shortest_odd_step(transfer: &Transfer, bits: usize, unit: usize, run: usize) -> usize {
     let mut shortest = 0;
     each!(k < transfer.loops.len, {
-        let axis = transfer.loops.items[k];
-        let steps = [axis.source.elements, axis.destination.elements];
-        let inside =
-            steps[0] == steps[1] && steps[0] < run && axis.source.units == 0 && axis.destination.units == 0;
-        each!(s < steps.len(), {
-            let odd = axis.size > 1 && !inside && !(steps[s] * bits).is_multiple_of(unit);
-            if odd && (shortest == 0 || steps[s] < shortest) {
-                shortest = steps[s];
+        let axis = &transfer.loops.items[k];
+        let (from, to) = (axis.source.elements, axis.destination.elements);
+        let inside = from == to && from < run && axis.source.units == 0 && axis.destination.units == 0;
+        if axis.size > 1 && !inside {
+            if !(from * bits).is_multiple_of(unit) && (shortest == 0 || from < shortest) {
+                shortest = from;
             }
-        });
+            if !(to * bits).is_multiple_of(unit) && (shortest == 0 || to < shortest) {
+                shortest = to;
+            }
+        }
     });
     shortest
 }

@@ -104,10 +104,14 @@ impl GuardMappings {
     /// The mappings of as many variables, in order. More than five are not remembered.
     pub const fn new(mappings: &[&'static Expr]) -> Self {
         let mut all = Self::UNKNOWN;
-        let mut k = 0;
-        while k < mappings.len() && mappings.len() <= NAMED_VARIABLES {
-            all.0[k] = Some(mappings[k]);
-            k += 1;
+        match *mappings {
+            // Most guards, without a loop.
+            [a, b, c, d] => all.0 = [Some(a), Some(b), Some(c), Some(d), None],
+            [a, b, c, d, e] => all.0 = [Some(a), Some(b), Some(c), Some(d), Some(e)],
+            _ if mappings.len() > NAMED_VARIABLES => {}
+            _ => each!(k < mappings.len(), {
+                all.0[k] = Some(mappings[k]);
+            }),
         }
         all
     }
