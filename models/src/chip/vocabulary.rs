@@ -25,7 +25,10 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
     (ctx.main.begin(row.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).commit(AUTO)
 }
 
-/// Parts of the weights that are brought one by one, beside layers.
+/// Small parts of the weights.
+pub const PARTS: usize = 24;
+
+/// Parts of the weights that are brought one by one beside the layers of a token.
 pub const SMALL_PARTS: usize = 15;
 
 /// Brings a small part of the weights: of the 96 tokens of each slice, four.
@@ -51,17 +54,14 @@ pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VI
         }};
     }
     match which {
-        Rest::First => load!(6, 0),
         Rest::BesideTheLastLayer => load!(1, 5),
         Rest::Behind => load!(2, 6),
     }
 }
 
-/// Larger parts of the weights. All but the first are behind the small ones.
+/// Larger parts of the weights, behind the small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// All that is not behind the last layer.
-    First,
     /// As much as the last layer has time for.
     BesideTheLastLayer,
     /// All others.

@@ -8,19 +8,19 @@ use super::vectors::added_over_slices;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of queries, keys and values, in four parts for the slices that share them.
-pub type QWeights = Hbm<bf16, m![D / 2 % 4, G, B, D / 16, D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QWeights = Hbm<bf16, m![D / 8 % 2, E / 16 % 9, D / 2 % 4, G, B, D / 16, D % 2, E / 144, E % 16]>;
 /// Parts of them in DM.
-pub type QParts = Dm<bf16, m![D / 2 % 4, G, B, D / 16], m![D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QParts = Dm<bf16, m![D / 2 % 4, G, B, D / 16], m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16]>;
 /// All of them in DM.
-pub type QInDm = Dm<bf16, QSlice, m![D / 2 % 4, D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QInDm = Dm<bf16, QSlice, m![D / 2 % 4, D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16]>;
 /// The same in the register file.
 pub type QInTrf = Trf<QSlice, m![D % 8], m![D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
 /// Weights of the output of the attention, in four parts for the slices that share them.
-pub type OWeights = Hbm<bf16, m![X / 2 % 4, G = 3, B = 3, D / 16, X % 2, X / 8, D % 16]>;
+pub type OWeights = Hbm<bf16, m![X / 64, X % 2, X / 2 % 4, G = 3, B = 3, D / 16, X / 8 % 8, D % 16]>;
 /// Parts of them in DM.
-pub type OParts = Dm<bf16, m![X / 2 % 4, G = 3 # 4, B = 3 # 4, D / 16], m![X % 2, X / 8, D % 16]>;
+pub type OParts = Dm<bf16, m![X / 2 % 4, G = 3 # 4, B = 3 # 4, D / 16], m![X / 64, X % 2, X / 8 % 8, D % 16]>;
 /// All of them in DM.
-pub type OInDm = Dm<bf16, OSlice, m![X / 2 % 4, X % 2, X / 8, D % 16]>;
+pub type OInDm = Dm<bf16, OSlice, m![X / 2 % 4, X / 64, X % 2, X / 8 % 8, D % 16]>;
 /// The same in the register file.
 pub type OInTrf = Trf<OSlice, m![X % 8], m![X / 8, D % 16]>;
 
@@ -43,7 +43,7 @@ type VInTrf = Trf<ASlice, m![D % 8], m![D / 8, N]>;
 /// One of four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
 pub fn spread_queries(ctx: &mut Context, parts: &QParts, which: usize, all: &mut QInDm) {
-    type Part = m![D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16];
+    type Part = m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16];
     let part = parts.view().slice_tile::<m![D / 2 % 4], 1, m![1 # 4, G, B, D / 16]>(which);
     let mut all = all.view_mut();
     part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![D / 2 % 4], 1, m![1 # 4, { Part }]>(which));

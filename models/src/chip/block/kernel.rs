@@ -4,14 +4,14 @@ use super::attention::{
     self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles,
     Written,
 };
-use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
+use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::kind::Kind;
 use crate::chip::rounded::Rounded;
 use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, Rest, VInDm};
+use crate::chip::vocabulary::{self, Logits, VInDm};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -77,7 +77,7 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
 /// Weights of gate, up and down of a layer in DM.
 struct Loaded {
     g: GParts,
-    d: DParts,
+    d: DInDm,
 }
 
 impl Loaded {
@@ -87,6 +87,12 @@ impl Loaded {
         let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
         Self { g, d }
     }
+}
+
+/// Parts of the weights of the vocabulary that are brought beside a layer.
+fn parts(number: usize, layers: usize) -> core::ops::Range<usize> {
+    let before = |layers_before: usize| layers_before * vocabulary::PARTS / layers;
+    before(number)..before(number + 1)
 }
 
 /// A block of tokens through all layers. Its keys and values are stored to its page.
@@ -111,6 +117,7 @@ pub fn block(
     let mut q = attention::load_queries(ctx, &all, first);
     let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
+    let factors = attention::rotary(ctx, &rotary);
     let mask = attention::mask(ctx, &blocks.triangles, [&blocks.diagonals, &blocks.limits], place::OWN);
     let whole: Option<Mask> = (!before.is_empty())
         .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
@@ -122,11 +129,9 @@ pub fn block(
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
-        let factors = attention::rotary(ctx, &rotary);
         let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let own_o = attention::spread_output(ctx, &o);
         let heads = attention::heads(ctx, &normed, &q, &factors);
-        drop(factors);
         let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
         let mut pages = vec![page];
         for page in before {
@@ -141,9 +146,10 @@ pub fn block(
             loaded = Some(Loaded::new(ctx, next));
             q
         });
-        // Beside other layers, the DMA engines have no time for more.
-        if let (Some(rows), None) = (&mut rows, &next) {
-            vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::First, rows);
+        if let Some(rows) = &mut rows {
+            for part in parts(number, layers) {
+                vocabulary::load(ctx, &network.weights.vocabulary, part, rows);
+            }
         }
         part_of_layer(ctx, number, "attention");
         let operand = vectors::operand(ctx, &x);
@@ -156,18 +162,15 @@ pub fn block(
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
-        let mut d = DInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
+        let down = feed_forward::load_down(ctx, &own_d, first);
         let operand = vectors::operand(ctx, &x);
-        // Half of the next layer's weights of queries are spread beside gate and up, and half beside down.
         let mut all = QInDm::new(ctx);
         if let Some(next) = &next {
-            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+            (0..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
         }
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
-        let (hidden, down) = feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
-        if let Some(next) = &next {
-            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+        let hidden = feed_forward::hidden(ctx, &sums);
+        if next.is_some() {
             q = attention::load_queries(ctx, &all, second);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
@@ -178,7 +181,6 @@ pub fn block(
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
-    vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::Behind, rows);
     let logits = Rounded::logits(ctx, &(), rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),

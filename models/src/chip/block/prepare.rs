@@ -15,30 +15,9 @@ const PAGE: usize = C::SIZE * V::SIZE * W::SIZE * R::SIZE;
 /// The greatest power of a score: that of 69. Sums of powers and of weighted values stay far below the largest f32.
 const GREATEST: f32 = 1e30;
 
-/// Rows of 576 elements in the order in which the register file has them: quarters inside of runs of 16.
-fn quartered(row: &[bf16], to: &mut Vec<bf16>) {
-    for run in 0..9 {
-        for quarter in 0..4 {
-            to.extend_from_slice(&row[144 * quarter + 16 * run..][..16]);
-        }
-    }
-}
-
-/// Rows of a matrix, each given by its number, or zeros, in this order.
-fn rows<const N: usize>(
-    sizes: [usize; N],
-    mut of: impl FnMut([usize; N]) -> Option<(usize, usize)>,
-    matrices: &[&[bf16]],
-) -> Vec<bf16> {
-    let zeros = vec![bf16::from_f32(0.0); HIDDEN];
-    let mut all = Vec::with_capacity(sizes.iter().product::<usize>() * HIDDEN);
-    for place in tensor(sizes, |at| at) {
-        match of(place) {
-            Some((which, row)) => quartered(&matrices[which][row * HIDDEN..][..HIDDEN], &mut all),
-            None => quartered(&zeros, &mut all),
-        }
-    }
-    all
+/// The element of a row of 576 at a place of the order in which the register file has them: quarters inside of runs of 16.
+fn quartered(run: usize, quarter: usize, place: usize) -> usize {
+    144 * quarter + 16 * run + place
 }
 
 /// The head at a place: its number in the order `J, K` of [`row`], if there is one.
@@ -53,27 +32,32 @@ fn head(g: usize, b: usize) -> Option<usize> {
 
 async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     let [q, k, v] = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
-    let values = rows(
-        [4, 4, 4, 4, 2, 2],
-        |[part, g, b, d, d0, d1]| head(g, b).map(|head| row(head, 16 * d + 8 * d1 + 2 * part + d0)),
-        &[&q, &k, &v],
-    );
-    let q = HostTensor::<bf16, m![D / 2 % 4, G, B, D / 16, D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
+    let zero = bf16::from_f32(0.0);
+    let values = tensor([2, 9, 4, 4, 4, 4, 2, 4, 16], |[d1, e0, part, g, b, d, d0, e, e1]| {
+        head(g, b).map_or(zero, |head| {
+            let (which, row) = row(head, 16 * d + 8 * d1 + 2 * part + d0);
+            [&q, &k, &v][which][row * HIDDEN + quartered(e0, e, e1)]
+        })
+    });
+    let q = HostTensor::<bf16, m![D / 8 % 2, E / 16 % 9, D / 2 % 4, G, B, D / 16, D % 2, E / 144, E % 16]>::from_slice(&values);
     let o = scaled(&layer.o, &[1.0]);
-    let values = tensor([4, 3, 3, 4, 2, 72, 16], |[part, g, b, d, x0, x, d0]| {
-        o[(8 * x + 2 * part + x0) * HIDDEN + (3 * g + b) * HEAD + 16 * d + d0]
+    let values = tensor([9, 2, 4, 3, 3, 4, 8, 16], |[x, x0, part, g, b, d, x1, d0]| {
+        o[(64 * x + 8 * x1 + 2 * part + x0) * HIDDEN + (3 * g + b) * HEAD + 16 * d + d0]
     });
     let o =
-        HostTensor::<bf16, m![X / 2 % 4, G = 3, B = 3, D / 16, X % 2, X / 8, D % 16]>::from_slice(&values);
+        HostTensor::<bf16, m![X / 64, X % 2, X / 2 % 4, G = 3, B = 3, D / 16, X / 8 % 8, D % 16]>::from_slice(
+            &values,
+        );
     let [gate, up] = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
-    let values = rows([2, 128, 4, 3], |[i, f, f0, f1]| Some((i, 12 * f + 4 * f1 + f0)), &[&gate, &up]);
-    let g =
-        HostTensor::<bf16, m![I, F / 12, F % 4, F / 4 % 3, E / 16 % 9, E / 144, E % 16]>::from_slice(&values);
-    let down = scaled(&layer.down, &[1.0]);
-    let values = tensor([2, 128, 4, 72, 12], |[part, f, x0, x, f0]| {
-        down[(8 * x + 4 * part + x0) * GATE + 12 * f + f0]
+    let values = tensor([3, 9, 2, 2, 128, 2, 4, 16], |[f1, e0, f0, i, f, f2, e, e1]| {
+        [&gate, &up][i][(12 * f + 4 * f1 + 2 * f0 + f2) * HIDDEN + quartered(e0, e, e1)]
     });
-    let d = HostTensor::<bf16, m![X / 4 % 2, F / 12, X % 4, X / 8, F / 4 % 3, F % 4]>::from_slice(&values);
+    let g = HostTensor::<bf16, m![F / 4 % 3, E / 16 % 9, F / 2 % 2, I, F / 12, F % 2, E / 144, E % 16]>::from_slice(&values);
+    let down = scaled(&layer.down, &[1.0]);
+    let values = tensor([3, 18, 2, 128, 32, 4], |[f1, x, _, f, x0, f0]| {
+        down[(32 * x + x0) * GATE + 12 * f + 4 * f1 + f0]
+    });
+    let d = HostTensor::<bf16, m![F / 4 % 3, X / 32, V, F / 12, X % 32, F % 4]>::from_slice(&values);
     let dma = &mut ctx.pdma;
     Layer {
         q: q.to_hbm(dma, AUTO).await,
