@@ -33,12 +33,14 @@ pub type Heads = Dm<f32, HeadSlice, m![R % 8, D]>;
 
 /// Keys of a half of a page, as rings pass them on.
 pub type Keys = Dm<f32, KSlice, m![S / 8 % 2, S % 8, D % 32]>;
-/// Values of a half of a page, as rings pass them on.
-pub type Values = Dm<f32, VSlice, m![S % 8, D]>;
+/// Values of a half of a page.
+pub type Values = Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]>;
+/// Values of a page, keys inside, as rings pass them on.
+type Turned = Dm<bf16, VSlice, m![D % 16, N % 64]>;
 /// Keys of a page in the register file.
 pub type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32, D % 16]>;
 /// Values of a page in the register file.
-type VInTrf = Trf<ASlice, m![D % 8], m![D / 8, N]>;
+type VInTrf = Trf<OSlice, m![D % 8], m![D / 8 % 2, N / 16 % 4, N / 64, N % 16]>;
 
 /// One of four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
@@ -116,8 +118,14 @@ pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
         .to_vrf(place::FACTORS)
 }
 
-/// Keys and values of a page: of the half that this cluster has first, and of the other one.
-pub struct Page {
+/// Keys and values of the block itself: keys of the half that this cluster has first, and of the other one.
+pub struct OwnPage {
+    keys: [Keys; 2],
+    values: Turned,
+}
+
+/// Keys and values of a page before the block, by halves.
+pub struct PageBefore {
     keys: [Keys; 2],
     values: [Values; 2],
 }
@@ -129,13 +137,15 @@ pub type Read = Hbm<f32, m![L, Z, S, I, G = 3, D]>;
 
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
-/// Values of the tokens of a cluster.
-type TokensValues<'l> =
-    DmTensorView<'l, f32, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![R % 8, D]>;
+/// Values of the tokens of a cluster, and the same with tokens inside.
+type TokensValues<'l, S, Element> =
+    DmTensorView<'l, S, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], Element>;
+/// Queries, keys and values, without names of heads.
+type UnnamedHeads = Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]>;
 /// Keys of some tokens of each of 16 slices, before other names are given to them.
 type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
-/// Values of some tokens of each of 16 slices, before other names are given to them.
-type ValuesOfTokens = Dm<f32, m![Q, B = 3 # 4, V, W, R / 8], m![R % 8, D]>;
+/// Values of some tokens and elements of each of 16 slices, before other names are given to them.
+type ValuesOfTokens = Dm<bf16, m![Q, B = 3 # 4, V, W, D / 16], m![D % 16, R / 8, Z, R % 8]>;
 
 /// Keys of a cluster's tokens to all slices that need them.
 #[track_caller]
@@ -150,51 +160,58 @@ fn spread_keys(ctx: &mut Context, keys: TokensKeys<'_>) -> Keys {
 #[track_caller]
 fn spread_values(
     ctx: &mut Context,
-    values: TokensValues<'_>,
-) -> Dm<f32, m![Q, G = 3 # 4, V, W, R / 8], m![R % 8, D]> {
-    let mut spread = ValuesOfTokens::new(ctx);
-    values.to_dm_view_pcopy(&mut ctx.sub, spread.view_mut());
-    spread.relabel()
+    values: TokensValues<'_, bf16, m![D, R % 8]>,
+    half: usize,
+    all: &mut ValuesOfTokens,
+) {
+    let mut all = all.view_mut();
+    let all = all.tile::<m![Z], 1, m![D % 16, R / 8, 1 # 2, R % 8]>(half);
+    values.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
-/// Keys and values of the block itself, and its keys in the register file. They are stored to its page.
+/// The slices of values.
+fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> TokensValues<'_, S, Element> {
+    let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
+    values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
+}
+
+/// Keys and values of the block itself. They are stored to its page.
 #[track_caller]
-pub fn own_page(
-    ctx: &mut Context,
-    heads: &Heads,
-    (page, layer): (&mut Written, usize),
-    half: TrfAddress,
-) -> (Page, KInTrf) {
+pub fn own_page(ctx: &mut Context, heads: Heads, (page, layer): (&mut Written, usize)) -> (Heads, OwnPage) {
     let keys = || {
         let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
         keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
     };
-    let values = || {
-        let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
-        values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
-    };
     let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(keys(), &[1, 0]);
-    let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(values(), &[1, 0]);
     let own_keys = spread_keys(ctx, keys());
-    let own = spread_values(ctx, values());
-    let all_keys = [own_keys, spread_keys(ctx, other_keys.view())];
-    let in_trf = load_keys(ctx, &all_keys, half);
-    let other = spread_values(ctx, other_values.view());
+    // Main turns values while keys are on their way. All heads take as long as those of values.
+    let turned: Dm<bf16, HeadSlice, m![D, R % 8]> =
+        (ctx.main.begin(heads.view()).fetch::<bf16, m![D / 8, R / 4 % 2, R % 4], m![D % 8]>())
+            .collect::<m![D / 8, R / 4 % 2, R % 4], m![D % 8 # 16]>()
+            .transpose::<m![D / 8, R / 4 % 2, D % 8], m![R % 4 # 16]>()
+            .commit(AUTO);
+    let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_values(&turned), &[1, 0]);
+    let keys_of_both = [own_keys, spread_keys(ctx, other_keys.view())];
+    let mut values = ValuesOfTokens::new(ctx);
+    spread_values(ctx, of_values(&turned), 0, &mut values);
+    spread_values(ctx, other_values.view(), 1, &mut values);
     let mut page = page.view_mut();
     let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
     keys().to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0));
-    let values = own.view().slice_tile::<m![Q], 1, m![1 # 4, G = 3 # 4, V, W, R / 8]>(0);
-    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
-    let all_values = [own, other].map(|values| {
-        let values: Dm<f32, m![Q, G = 3 # 4, S / 8], m![S % 8, D]> = values.relabel();
-        values.relabel()
-    });
-    (Page { keys: all_keys, values: all_values }, in_trf)
+    // A page has one name for the heads of keys and of values.
+    let unnamed: UnnamedHeads = heads.relabel();
+    let heads: Dm<f32, m![V, W, Q, G, R / 8], m![R % 8, D]> = unnamed.relabel();
+    let stored = heads.view().slice_tile::<m![Q], 1, m![V, W, 1 # 4, G, R / 8]>(3);
+    let stored = stored.slice_tile::<m![G], 3, m![V, W, 1 # 4, G = 3 # 4, R / 8]>(0);
+    stored.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
+    let values: Dm<bf16, m![Q, G = 3 # 4, N / 64, D / 16], m![D % 16, N % 64]> = values.relabel();
+    let unnamed: UnnamedHeads = heads.relabel();
+    (unnamed.relabel(), OwnPage { keys: keys_of_both, values: values.relabel() })
 }
 
 /// Keys and values of a page before the block.
 #[track_caller]
-pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> Page {
+pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> PageBefore {
     let page = page.view();
     let page = page.tile::<m![L], 1, m![1 # 30, Z, S, I, G = 3, D]>(layer);
     let keys = [0, 1].map(|half| {
@@ -209,45 +226,42 @@ pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> Page {
     let values = [0, 1].map(|half| {
         let values = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
         let values = values.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(1);
-        let values: Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]> = values.to_dm(&mut ctx.tdma, AUTO);
-        let mut all = Values::new(ctx);
-        values.to_dm_pcopy(&mut ctx.sub, &mut all);
-        all
+        values.to_dm(&mut ctx.tdma, AUTO)
     });
-    Page { keys, values }
+    PageBefore { keys, values }
 }
 
 /// Keys of a page to the register file.
 #[track_caller]
 fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2], half: TrfAddress) -> KInTrf {
-    (ctx.sub.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
+    (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
         .fetch::<bf16, m![S % 8, Z, S / 8 % 2, D / 16 % 2], m![D % 16]>()
         .switch_to::<ASlice, m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32]>()
         .collect::<m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32], m![D % 16]>()
         .to_trf(half)
 }
 
-/// Values of a page, keys inside.
-type Turned = Dm<bf16, m![V, W, G = 3 # 4, N / 16], m![D, N % 16]>;
-
 /// Turns the values of a page, so that keys are inside.
 #[track_caller]
 fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
-    let turned: Dm<bf16, VSlice, m![D, Z, S % 8]> =
+    let turned: Dm<bf16, m![1 # 4, G = 3 # 4, S / 8], m![D, Z, S % 8]> =
         (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
             .fetch::<bf16, m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8]>()
             .collect::<m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8 # 16]>()
             .transpose::<m![D / 8, Z, S / 4 % 2, D % 8], m![S % 4 # 16]>()
             .commit(AUTO);
-    turned.relabel()
+    let turned: Dm<bf16, m![1 # 4, G = 3 # 4, N / 16], m![D, N % 16]> = turned.relabel();
+    let mut all = Turned::new(ctx);
+    turned.to_dm_pcopy(&mut ctx.sub, &mut all);
+    all
 }
 
 /// Values of a page to the register file.
 #[track_caller]
 fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
-    (ctx.sub.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8], m![N % 16]>())
-        .switch_to::<ASlice, m![D % 8, D / 8, N / 16]>()
-        .collect::<m![D % 8, D / 8, N / 16], m![N % 16]>()
+    (ctx.sub.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8 % 2, N / 16 % 4], m![N % 16]>())
+        .switch_to::<OSlice, m![D % 8, D / 8 % 2, N / 16 % 4, N / 64]>()
+        .collect::<m![D % 8, D / 8 % 2, N / 16 % 4, N / 64], m![N % 16]>()
         .to_trf(half)
 }
 
@@ -255,12 +269,10 @@ fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
 type Powers = Dm<bf16, ASlice, m![R % 8, N]>;
 /// A number for each token.
 type Numbers = Dm<f32, ASlice, m![R % 8, 1 # 2]>;
-/// The same as an operand.
-type OfTokens = Vrf<ASlice, m![R % 8]>;
+/// The same of all tokens of a head as an operand.
+type OfTokens = Vrf<OSlice, m![R % 8, R / 8]>;
 /// What heads choose.
-type Chosen = Dm<f32, ASlice, m![R % 8, D]>;
-/// The same, rounded, in the slices in which the output is summed over them.
-type Rounded = Dm<bf16, OSlice, m![R, D % 16]>;
+type Chosen = Dm<f32, OSlice, m![R, D % 16]>;
 
 /// What each token sees: tables of a page.
 pub struct Mask {
@@ -356,7 +368,9 @@ fn both(ctx: &mut Context, one: &Numbers, other: &Numbers) -> Numbers {
 
 #[track_caller]
 fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
-    (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>().collect::<m![R % 8], m![1 # 8]>())
+    (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>())
+        .switch_to::<OSlice, m![R % 8, R / 8]>()
+        .collect::<m![R % 8, R / 8], m![1 # 8]>()
         .to_vrf(place::SUMS)
 }
 
@@ -364,15 +378,16 @@ fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
 #[track_caller]
 fn weighted(ctx: &mut Context, powers: &Powers, values: &VInTrf, sum: &OfTokens) -> Chosen {
     (ctx.main.begin(powers.view()).fetch::<bf16, m![R % 8, N / 16], m![N % 16]>())
-        .collect::<m![R % 8, N / 16], m![N % 16]>()
-        .align::<m![R % 8, N / 32, D / 8], m![N % 32], _, _>(values)
-        .contract::<m![1]>()
-        .accumulate::<m![R % 8, D / 8], m![D % 8]>(AccumulationKind::Interleaved)
+        .switch_to::<OSlice, m![R % 8, N / 16, R / 8]>()
+        .collect::<m![R % 8, N / 16, R / 8], m![N % 16]>()
+        .align::<m![R % 8, N / 16, R / 16, D / 8 % 2], m![R / 8 % 2, N % 16], _, _>(values)
+        .contract::<m![R / 8 % 2]>()
+        .accumulate::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![R % 8, D / 4], m![D % 4]>()
+        .vector_split::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2, D / 4 % 2], m![D % 4]>()
         .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), sum)
-        .vector_concat::<m![R % 8, D / 8], m![D % 8]>()
+        .vector_concat::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2], m![D % 8]>()
         .vector_final()
         .commit(AUTO)
 }
@@ -381,36 +396,38 @@ fn weighted(ctx: &mut Context, powers: &Powers, values: &VInTrf, sum: &OfTokens)
 #[track_caller]
 fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
     (ctx.main.begin_interleaved::<I, _, _, _, _, _>(one.view(), other.view()))
-        .fetch::<f32, m![R % 8, D / 8, I], m![D % 8]>()
-        .collect::<m![R % 8, D / 8, I], m![D % 8]>()
+        .fetch::<f32, m![R, D / 8 % 2, I], m![D % 8]>()
+        .collect::<m![R, D / 8 % 2, I], m![D % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![R % 8, D / 8, I, D / 4 % 2], m![D % 4]>()
-        .vector_intra_slice_reduce::<I, m![R % 8, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_concat::<m![R % 8, D / 8], m![D % 8]>()
+        .vector_split::<m![R, D / 8 % 2, I, D / 4 % 2], m![D % 4]>()
+        .vector_intra_slice_reduce::<I, m![R, D / 8 % 2, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_concat::<m![R, D / 8 % 2], m![D % 8]>()
         .vector_final()
         .commit(AUTO)
 }
 
-/// What heads choose of all pages, rounded, and the weights of the output. The first page is that of the block; the others
-/// are seen as a whole. Keys and values take turns in one half of the register file, and the weights take the other one.
+/// What heads choose of all pages. The block's own page is the first; the others are seen as a whole. Keys and values take
+/// turns in one half of the register file, and the weights of the output take the other one.
 #[track_caller]
 pub fn chosen(
     ctx: &mut Context,
     heads: &Heads,
-    (pages, own): (&[Page], KInTrf),
+    (own, before): (&OwnPage, &[PageBefore]),
     [mask, whole]: [&Mask; 2],
     output: &OInDm,
     [other, half]: [TrfAddress; 2],
-) -> (Rounded, OInTrf) {
+) -> (Chosen, OInTrf) {
     // Main loads the weights while keys are on their way.
     let output = load_output(ctx, output, other);
-    let mut all = vec![powers(ctx, heads, &own, mask)];
-    for page in &pages[1..] {
+    let keys = load_keys(ctx, &own.keys, half);
+    let mut all = vec![powers(ctx, heads, &keys, mask)];
+    for page in before {
         let keys = load_keys(ctx, &page.keys, half);
         all.push(powers(ctx, heads, &keys, whole));
     }
-    let turned: Vec<Turned> = pages.iter().map(|page| turn_values(ctx, &page.values)).collect();
+    let before: Vec<Turned> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
+    let mut values = Some(load_values(ctx, &own.values, half));
     let mut sum: Option<Numbers> = None;
     for powers in &all {
         let own = sums(ctx, powers);
@@ -419,30 +436,22 @@ pub fn chosen(
             Some(before) => both(ctx, &before, &own),
         });
     }
-    let mut values = Some(load_values(ctx, &turned[0], half));
     let sum = of_tokens(ctx, &sum.expect("there is a page"));
     let mut chosen: Option<Chosen> = None;
     for (number, powers) in all.iter().enumerate() {
-        let loaded = values.take().unwrap_or_else(|| load_values(ctx, &turned[number], half));
+        let loaded = values.take().unwrap_or_else(|| load_values(ctx, &before[number - 1], half));
         let own = weighted(ctx, powers, &loaded, &sum);
         chosen = Some(match chosen {
             None => own,
             Some(before) => added(ctx, &before, &own),
         });
     }
-    let chosen = chosen.expect("there is a page");
-    // The slices of a head change their tokens for parts of it.
-    let chosen = (ctx.main.begin(chosen.view()))
-        .fetch::<bf16, m![R % 8, D / 16], m![D % 16]>()
-        .switch_to::<OSlice, m![R % 8, R / 8]>()
-        .collect::<m![R % 8, R / 8], m![D % 16]>()
-        .commit(AUTO);
-    (chosen, output)
+    (chosen.expect("there is a page"), output)
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.
 #[track_caller]
-pub fn output(ctx: &mut Context, chosen: &Rounded, weights: &OInTrf, x: &Operand) -> Vectors {
+pub fn output(ctx: &mut Context, chosen: &Chosen, weights: &OInTrf, x: &Operand) -> Vectors {
     let products = (ctx.main.begin(chosen.view()).fetch::<bf16, m![R / 2], m![R % 2, D % 16]>())
         .collect::<m![R / 2, R % 2], m![D % 16]>()
         .align::<m![R / 2, X / 8], m![R % 2, D % 16], _, _>(weights)

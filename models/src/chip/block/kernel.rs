@@ -1,8 +1,8 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles,
-    Written,
+    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable,
+    Triangles, Written,
 };
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights};
 use super::layout::*;
@@ -132,11 +132,9 @@ pub fn block(
         let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let own_o = attention::spread_output(ctx, &o);
         let heads = attention::heads(ctx, &normed, &q, &factors);
-        let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
-        let mut pages = vec![page];
-        for page in before {
-            pages.push(attention::page_before(ctx, page, number));
-        }
+        let (heads, page) = attention::own_page(ctx, heads, (own, number));
+        let pages: Vec<PageBefore> =
+            before.iter().map(|page| attention::page_before(ctx, page, number)).collect();
         part_of_layer(ctx, number, "loads");
         let Loaded { g: own_g, d: own_d } =
             loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
@@ -154,7 +152,8 @@ pub fn block(
         part_of_layer(ctx, number, "attention");
         let operand = vectors::operand(ctx, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
+        let (chosen, output) =
+            attention::chosen(ctx, &heads, (&page, &pages), masks, &own_o, [first, second]);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = GInDm::new(ctx);
         (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
