@@ -35,12 +35,12 @@ pub type Heads = Dm<f32, HeadSlice, m![R % 8, D]>;
 pub type Keys = Dm<f32, KSlice, m![S / 8 % 2, S % 8, D % 32]>;
 /// Values of a half of a page.
 pub type Values = Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]>;
-/// Values of a page, keys inside, as rings pass them on.
-type Turned = Dm<bf16, VSlice, m![D % 16, N % 64]>;
+/// Values of a page, keys inside.
+type Turned = Dm<bf16, OSlice, m![D % 16, N]>;
 /// Keys of a page in the register file.
 pub type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32, D % 16]>;
 /// Values of a page in the register file.
-type VInTrf = Trf<OSlice, m![D % 8], m![D / 8 % 2, N / 16 % 4, N / 64, N % 16]>;
+type VInTrf = Trf<OSlice, m![D % 8], m![D / 8 % 2, N]>;
 
 /// One of four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
@@ -118,10 +118,12 @@ pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
         .to_vrf(place::FACTORS)
 }
 
-/// Keys and values of the block itself: keys of the half that this cluster has first, and of the other one.
+/// Keys, in the register file, and values of the block itself. In both, those of the half that this cluster has are the first.
 pub struct OwnPage {
-    keys: [Keys; 2],
+    keys: KInTrf,
     values: Turned,
+    /// What they were made of. Its bytes are not for the next loads, which would wait until it has been read.
+    _sources: (OtherKeys, [Keys; 2], TurnedHeads, OtherValues),
 }
 
 /// Keys and values of a page before the block, by halves.
@@ -140,12 +142,18 @@ type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 
 /// Values of the tokens of a cluster, and the same with tokens inside.
 type TokensValues<'l, S, Element> =
     DmTensorView<'l, S, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], Element>;
+/// Keys of the tokens of the other cluster.
+type OtherKeys = Dm<f32, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
+/// Values of the tokens of the other cluster.
+type OtherValues = Dm<bf16, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![D, R % 8]>;
+/// Queries, keys and values with tokens inside.
+type TurnedHeads = Dm<bf16, HeadSlice, m![D, R % 8]>;
 /// Queries, keys and values, without names of heads.
 type UnnamedHeads = Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]>;
 /// Keys of some tokens of each of 16 slices, before other names are given to them.
 type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
-/// Values of some tokens and elements of each of 16 slices, before other names are given to them.
-type ValuesOfTokens = Dm<bf16, m![Q, B = 3 # 4, V, W, D / 16], m![D % 16, R / 8, Z, R % 8]>;
+/// Values of all tokens and some elements, before other names are given to them.
+type ValuesOfTokens = Dm<bf16, m![Q, B = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, V, W, R / 8, Z, R % 8]>;
 
 /// Keys of a cluster's tokens to all slices that need them.
 #[track_caller]
@@ -165,7 +173,7 @@ fn spread_values(
     all: &mut ValuesOfTokens,
 ) {
     let mut all = all.view_mut();
-    let all = all.tile::<m![Z], 1, m![D % 16, R / 8, 1 # 2, R % 8]>(half);
+    let all = all.tile::<m![Z], 1, m![D % 16, V, W, R / 8, 1 # 2, R % 8]>(half);
     values.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
@@ -177,7 +185,12 @@ fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> Tokens
 
 /// Keys and values of the block itself. They are stored to its page.
 #[track_caller]
-pub fn own_page(ctx: &mut Context, heads: Heads, (page, layer): (&mut Written, usize)) -> (Heads, OwnPage) {
+pub fn own_page(
+    ctx: &mut Context,
+    heads: Heads,
+    (page, layer): (&mut Written, usize),
+    half: TrfAddress,
+) -> (Heads, OwnPage) {
     let keys = || {
         let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
         keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
@@ -185,13 +198,14 @@ pub fn own_page(ctx: &mut Context, heads: Heads, (page, layer): (&mut Written, u
     let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(keys(), &[1, 0]);
     let own_keys = spread_keys(ctx, keys());
     // Main turns values while keys are on their way. All heads take as long as those of values.
-    let turned: Dm<bf16, HeadSlice, m![D, R % 8]> =
+    let turned: TurnedHeads =
         (ctx.main.begin(heads.view()).fetch::<bf16, m![D / 8, R / 4 % 2, R % 4], m![D % 8]>())
             .collect::<m![D / 8, R / 4 % 2, R % 4], m![D % 8 # 16]>()
             .transpose::<m![D / 8, R / 4 % 2, D % 8], m![R % 4 # 16]>()
             .commit(AUTO);
     let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_values(&turned), &[1, 0]);
     let keys_of_both = [own_keys, spread_keys(ctx, other_keys.view())];
+    let keys_in_trf = load_keys(ctx, &keys_of_both, half);
     let mut values = ValuesOfTokens::new(ctx);
     spread_values(ctx, of_values(&turned), 0, &mut values);
     spread_values(ctx, other_values.view(), 1, &mut values);
@@ -204,9 +218,10 @@ pub fn own_page(ctx: &mut Context, heads: Heads, (page, layer): (&mut Written, u
     let stored = heads.view().slice_tile::<m![Q], 1, m![V, W, 1 # 4, G, R / 8]>(3);
     let stored = stored.slice_tile::<m![G], 3, m![V, W, 1 # 4, G = 3 # 4, R / 8]>(0);
     stored.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
-    let values: Dm<bf16, m![Q, G = 3 # 4, N / 64, D / 16], m![D % 16, N % 64]> = values.relabel();
+    let values: Dm<bf16, m![Q, G = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, N]> = values.relabel();
     let unnamed: UnnamedHeads = heads.relabel();
-    (unnamed.relabel(), OwnPage { keys: keys_of_both, values: values.relabel() })
+    let sources = (other_keys, keys_of_both, turned, other_values);
+    (unnamed.relabel(), OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources })
 }
 
 /// Keys and values of a page before the block.
@@ -234,7 +249,7 @@ pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> PageBefore {
 /// Keys of a page to the register file.
 #[track_caller]
 fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2], half: TrfAddress) -> KInTrf {
-    (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
+    (ctx.sub.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
         .fetch::<bf16, m![S % 8, Z, S / 8 % 2, D / 16 % 2], m![D % 16]>()
         .switch_to::<ASlice, m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32]>()
         .collect::<m![S % 8, Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32], m![D % 16]>()
@@ -259,9 +274,8 @@ fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
 /// Values of a page to the register file.
 #[track_caller]
 fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
-    (ctx.sub.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8 % 2, N / 16 % 4], m![N % 16]>())
-        .switch_to::<OSlice, m![D % 8, D / 8 % 2, N / 16 % 4, N / 64]>()
-        .collect::<m![D % 8, D / 8 % 2, N / 16 % 4, N / 64], m![N % 16]>()
+    (ctx.main.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8 % 2, N / 16], m![N % 16]>())
+        .collect::<m![D % 8, D / 8 % 2, N / 16], m![N % 16]>()
         .to_trf(half)
 }
 
@@ -408,26 +422,21 @@ fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
 }
 
 /// What heads choose of all pages. The block's own page is the first; the others are seen as a whole. Keys and values take
-/// turns in one half of the register file, and the weights of the output take the other one.
+/// turns in one half of the register file.
 #[track_caller]
 pub fn chosen(
     ctx: &mut Context,
     heads: &Heads,
     (own, before): (&OwnPage, &[PageBefore]),
     [mask, whole]: [&Mask; 2],
-    output: &OInDm,
-    [other, half]: [TrfAddress; 2],
-) -> (Chosen, OInTrf) {
-    // Main loads the weights while keys are on their way.
-    let output = load_output(ctx, output, other);
-    let keys = load_keys(ctx, &own.keys, half);
-    let mut all = vec![powers(ctx, heads, &keys, mask)];
+    half: TrfAddress,
+) -> Chosen {
+    let mut all = vec![powers(ctx, heads, &own.keys, mask)];
     for page in before {
         let keys = load_keys(ctx, &page.keys, half);
         all.push(powers(ctx, heads, &keys, whole));
     }
     let before: Vec<Turned> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
-    let mut values = Some(load_values(ctx, &own.values, half));
     let mut sum: Option<Numbers> = None;
     for powers in &all {
         let own = sums(ctx, powers);
@@ -438,15 +447,15 @@ pub fn chosen(
     }
     let sum = of_tokens(ctx, &sum.expect("there is a page"));
     let mut chosen: Option<Chosen> = None;
-    for (number, powers) in all.iter().enumerate() {
-        let loaded = values.take().unwrap_or_else(|| load_values(ctx, &before[number - 1], half));
-        let own = weighted(ctx, powers, &loaded, &sum);
+    for (powers, values) in all.iter().zip([&own.values].into_iter().chain(&before)) {
+        let values = load_values(ctx, values, half);
+        let own = weighted(ctx, powers, &values, &sum);
         chosen = Some(match chosen {
             None => own,
             Some(before) => added(ctx, &before, &own),
         });
     }
-    (chosen.expect("there is a page"), output)
+    chosen.expect("there is a page")
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.

@@ -24,13 +24,37 @@ pub type Sums = Dm<f32, FSlice, m![W, R / 2, F / 4 % 3, I, R % 2, F % 4]>;
 /// Hidden elements.
 pub type Hidden = Dm<bf16, FSlice, m![W, R / 8, F / 4 % 3, R % 8, F % 4]>;
 
-/// Weights of gate, 0, or of up, 1, to all slices.
+/// Parts of the weights of gate and up that are spread one by one.
+#[derive(Clone, Copy, Debug)]
+pub enum Spread {
+    /// A third of gate.
+    First,
+    /// The rest of gate.
+    Rest,
+    /// Up.
+    Up,
+}
+
+/// Weights of gate or of up to all slices.
 #[track_caller]
-pub fn spread(ctx: &mut Context, parts: &GParts, which: usize, all: &mut GInDm) {
-    type Part = m![F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16];
-    let part = parts.view().slice_tile::<m![I], 1, m![1 # 2, F / 12]>(which);
-    let mut all = all.view_mut();
-    part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![I], 1, m![1 # 2, { Part }]>(which));
+pub fn spread(ctx: &mut Context, parts: &GParts, which: Spread, all: &mut GInDm) {
+    macro_rules! spread {
+        ($i:literal, $count:literal, $first:literal, $part:ty) => {{
+            let part = parts.view().slice_tile::<m![I], 1, m![1 # 2, F / 12]>($i);
+            let mut all = all.view_mut();
+            let mut all = all.tile::<m![I], 1, m![1 # 2, F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16]>($i);
+            let part = part.tile::<m![F / 4 % 3], $count, $part>($first);
+            part.to_dm_view_pcopy(
+                &mut ctx.sub,
+                all.tile::<m![F / 4 % 3], $count, m![1 # 2, { $part }]>($first),
+            );
+        }};
+    }
+    match which {
+        Spread::First => spread!(0, 1, 0, m![1 # 3, E / 16 % 9, F % 4, E / 144, E % 16]),
+        Spread::Rest => spread!(0, 2, 1, m![F / 4 % 3 = 2 # 3, E / 16 % 9, F % 4, E / 144, E % 16]),
+        Spread::Up => spread!(1, 3, 0, m![F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16]),
+    }
 }
 
 /// Weights of gate and up to the register file.

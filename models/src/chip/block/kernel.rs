@@ -4,7 +4,7 @@ use super::attention::{
     self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable,
     Triangles, Written,
 };
-use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights};
+use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights, Spread};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::kind::Kind;
@@ -122,7 +122,8 @@ pub fn block(
     let whole: Option<Mask> = (!before.is_empty())
         .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
     let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
-    let mut loaded = None;
+    let mut loaded: Option<Loaded> = None;
+    let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
@@ -132,7 +133,7 @@ pub fn block(
         let (normed, ()) = vectors::normed(ctx, &x, |_| ());
         let own_o = attention::spread_output(ctx, &o);
         let heads = attention::heads(ctx, &normed, &q, &factors);
-        let (heads, page) = attention::own_page(ctx, heads, (own, number));
+        let (heads, page) = attention::own_page(ctx, heads, (own, number), second);
         let pages: Vec<PageBefore> =
             before.iter().map(|page| attention::page_before(ctx, page, number)).collect();
         part_of_layer(ctx, number, "loads");
@@ -150,19 +151,25 @@ pub fn block(
             }
         }
         part_of_layer(ctx, number, "attention");
-        let operand = vectors::operand(ctx, &x);
+        // Main does this while keys are on their way.
+        let output = attention::load_output(ctx, &own_o, first);
+        let operand = vectors::operand!(ctx.main, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let (chosen, output) =
-            attention::chosen(ctx, &heads, (&page, &pages), masks, &own_o, [first, second]);
+        let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
         // The sub context spreads weights of gate and up while main makes the output.
-        let mut g = GInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
+        let mut g = next_g.take().unwrap_or_else(|| {
+            let mut g = GInDm::new(ctx);
+            feed_forward::spread(ctx, &own_g, Spread::First, &mut g);
+            g
+        });
+        feed_forward::spread(ctx, &own_g, Spread::Rest, &mut g);
+        feed_forward::spread(ctx, &own_g, Spread::Up, &mut g);
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         let down = feed_forward::load_down(ctx, &own_d, first);
-        let operand = vectors::operand(ctx, &x);
+        let operand = vectors::operand!(ctx.sub, &x);
         let mut all = QInDm::new(ctx);
         if let Some(next) = &next {
             (0..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
@@ -171,6 +178,11 @@ pub fn block(
         let hidden = feed_forward::hidden(ctx, &sums);
         if next.is_some() {
             q = attention::load_queries(ctx, &all, second);
+        }
+        if let Some(loaded) = &loaded {
+            let mut all = GInDm::new(ctx);
+            feed_forward::spread(ctx, &loaded.g, Spread::First, &mut all);
+            next_g = Some(all);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
         [first, second] = [second, first];

@@ -62,8 +62,6 @@ pub type ASlice = m![V, W, G = 3 # 4, B = 3 # 4, R / 8];
 pub type OSlice = m![V, W, G = 3 # 4, B = 3 # 4, D / 16];
 /// Slices of keys that rings pass on.
 pub type KSlice = m![V, W, G = 3 # 4, S / 16, D / 32];
-/// Slices of values that rings pass on.
-pub type VSlice = m![V, W, G = 3 # 4, N / 64, D / 16];
 /// Slices of hidden elements.
 pub type FSlice = m![V, F / 12];
 

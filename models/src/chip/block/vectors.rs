@@ -75,10 +75,14 @@ macro_rules! added_over_slices {
 }
 pub(super) use added_over_slices;
 
-/// Vectors as an operand, to be added to what a part of the layer makes of them.
-#[track_caller]
-pub fn operand(ctx: &mut Context, x: &Vectors) -> Operand {
-    (ctx.sub.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
-        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
-        .to_vrf(place::VECTORS)
+/// Vectors as an operand, to be added to what a part of the layer makes of them. A context loads it: `ctx.main` or `ctx.sub`.
+macro_rules! operand {
+    ($context:expr, $x:expr) => {{
+        let x: &Vectors = $x;
+        let operand: Operand = ($context.begin(x.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
+            .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+            .to_vrf(place::VECTORS);
+        operand
+    }};
 }
+pub(super) use operand;
