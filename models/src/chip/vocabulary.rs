@@ -35,7 +35,8 @@ pub const SMALL_PARTS: usize = 15;
 #[track_caller]
 pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
     let weights = weights.view();
-    let weights = weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
+    let weights =
+        weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
     let mut to = to.view_mut();
     let to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
     weights.to_dm_view(&mut ctx.tdma, to);
@@ -46,11 +47,17 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
 pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VInDm) {
     macro_rules! load {
         ($count:literal, $first:literal) => {{
-            type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3];
+    type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3];
             let weights = weights.view();
-            let weights = weights.tile::<m![V / 12 % 8], $count, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>($first);
+            let weights = weights
+                .tile::<m![V / 12 % 8], $count, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
+                    $first,
+                );
             let mut to = to.view_mut();
-            weights.to_dm_view(&mut ctx.tdma, to.tile::<m![V / 12 % 8], $count, m![{ Blocks }, E / 8, V % 4, E % 8]>($first));
+            weights.to_dm_view(
+                &mut ctx.tdma,
+                to.tile::<m![V / 12 % 8], $count, m![{ Blocks }, E / 8, V % 4, E % 8]>($first),
+            );
         }};
     }
     match which {

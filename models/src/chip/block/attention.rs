@@ -54,7 +54,7 @@ pub fn spread_queries(ctx: &mut Context, parts: &QParts, which: usize, all: &mut
 /// Weights of queries, keys and values to the register file.
 #[track_caller]
 pub fn load_queries(ctx: &mut Context, weights: &QInDm, half: TrfAddress) -> QInTrf {
-    (ctx.sub.begin(weights.view()))
+    (ctx.main.begin(weights.view()))
         .fetch::<bf16, m![D % 8, D / 8 % 2], m![E / 16 % 9, E / 144, E % 16]>()
         .collect::<m![D % 8, D / 8 % 2, E / 16 % 9, E / 144], m![E % 16]>()
         .to_trf(half)

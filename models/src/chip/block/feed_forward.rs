@@ -12,17 +12,21 @@ pub type GParts = Dm<bf16, m![I, F / 12], m![F / 4 % 3, E / 16 % 9, F % 4, E / 1
 pub type GInDm = Dm<bf16, FSlice, m![I, F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16]>;
 /// The same in the register file.
 pub type GInTrf = Trf<FSlice, m![I, F % 4], m![F / 4 % 3, E / 16 % 9, E / 144, E % 16]>;
-/// Weights of down, with a copy for each slice that shares them.
-pub type DWeights = Hbm<bf16, m![F / 4 % 3, X / 32, V, F / 12, X % 32, F % 4]>;
-/// The same in DM.
-pub type DInDm = Dm<bf16, FSlice, m![F / 4 % 3, X, F % 4]>;
+/// Weights of down, in four parts for the slices that share them.
+pub type DWeights = Hbm<bf16, m![F / 8 % 3, X / 64, X / 2 % 4, F / 24, F / 4 % 2, X % 2, X / 8 % 8, F % 4]>;
+/// Parts of them in DM.
+pub type DParts = Dm<bf16, m![X / 2 % 4, F / 24], m![F / 8 % 3, X / 64, F / 4 % 2, X % 2, X / 8 % 8, F % 4]>;
+/// All of them in DM.
+pub type DInDm = Dm<bf16, DSlice, m![X / 2 % 4, F / 8 % 3, X / 64, F / 4 % 2, X % 2, X / 8 % 8, F % 4]>;
 /// The same in the register file.
-pub type DInTrf = Trf<FSlice, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>;
+pub type DInTrf = Trf<DSlice, m![X % 8], m![F / 8 % 3, X / 64, F / 4 % 2, X / 8 % 8, F % 4]>;
 
 /// `silu(gate)` and `up`.
 pub type Sums = Dm<f32, FSlice, m![W, R / 2, F / 4 % 3, I, R % 2, F % 4]>;
-/// Hidden elements.
+/// Hidden elements of 64 tokens in 128 slices.
 pub type Hidden = Dm<bf16, FSlice, m![W, R / 8, F / 4 % 3, R % 8, F % 4]>;
+/// Hidden elements of 32 tokens in 64 slices.
+pub type DHidden = Dm<bf16, DSlice, m![R / 8, F / 4 % 6, R % 8, F % 4]>;
 
 /// Parts of the weights of gate and up that are spread one by one.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +70,19 @@ pub fn load_gate_up(ctx: &mut Context, weights: &GInDm, half: TrfAddress) -> GIn
         .to_trf(half)
 }
 
+/// Weights of down to all slices.
+#[track_caller]
+pub fn spread_down(ctx: &mut Context, parts: &DParts) -> DInDm {
+    let mut all = DInDm::new(ctx);
+    parts.to_dm_pcopy(&mut ctx.sub, &mut all);
+    all
+}
+
 /// Weights of down to the register file.
 #[track_caller]
 pub fn load_down(ctx: &mut Context, weights: &DInDm, half: TrfAddress) -> DInTrf {
-    (ctx.sub.begin(weights.view()))
-        .fetch::<bf16, m![X % 8], m![X / 8, F / 4 % 3, F % 4]>()
+    (ctx.main.begin(weights.view()))
+        .fetch::<bf16, m![X % 8], m![F / 8 % 3, X / 64, F / 4 % 2, X / 8 % 8, F % 4]>()
         .collect_flits()
         .to_trf(half)
 }
@@ -110,14 +122,23 @@ pub fn hidden(ctx: &mut Context, sums: &Sums) -> Hidden {
         .commit(AUTO)
 }
 
+/// Hidden elements in the slices in which down is summed over them: twice as many elements for half of the tokens, so that
+/// half as many sums leave the accumulator.
+#[track_caller]
+pub fn gathered(ctx: &mut Context, hidden: &Hidden) -> DHidden {
+    let mut all = DHidden::new(ctx);
+    hidden.to_dm_pcopy(&mut ctx.sub, &mut all);
+    all
+}
+
 /// `x`, and what down adds to it. A slice has products of its hidden elements, which are added over slices.
 #[track_caller]
-pub fn down(ctx: &mut Context, hidden: &Hidden, weights: &DInTrf, x: &Operand) -> Vectors {
+pub fn down(ctx: &mut Context, hidden: &DHidden, weights: &DInTrf, x: &Operand) -> Vectors {
     let products =
-        (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4]>())
-            .collect::<m![X / 8, W, R / 8, F / 4 % 3, R / 4 % 2], m![R % 4, F % 4]>()
-            .align::<m![X / 8, W, R / 8, F / 4 % 3], m![R % 8, F % 4], _, _>(weights)
+        (ctx.main.begin(hidden.view()).fetch::<bf16, m![X / 16, R / 8, F / 4 % 6], m![R % 8, F % 4]>())
+            .collect::<m![X / 16, R / 8, F / 4 % 6, R / 4 % 2], m![R % 4, F % 4]>()
+            .align::<m![X / 16, R / 8, F / 4 % 6, X / 8 % 2], m![R % 8, F % 4], _, _>(weights)
             .contract::<m![R % 8]>()
-            .accumulate::<m![X / 8, W, R], m![X % 8]>(AccumulationKind::Interleaved);
+            .accumulate::<m![X / 16, R / 8, X / 8 % 2, R % 8], m![X % 8]>(AccumulationKind::Interleaved);
     added_over_slices!(products, x)
 }

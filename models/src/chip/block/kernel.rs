@@ -4,7 +4,7 @@ use super::attention::{
     self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable,
     Triangles, Written,
 };
-use super::feed_forward::{self, DInDm, DWeights, GInDm, GParts, GWeights, Spread};
+use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
 use super::layout::*;
 use super::vectors::{self, Numbers};
 use crate::chip::kind::Kind;
@@ -77,7 +77,7 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
 /// Weights of gate, up and down of a layer in DM.
 struct Loaded {
     g: GParts,
-    d: DInDm,
+    d: DParts,
 }
 
 impl Loaded {
@@ -110,11 +110,10 @@ pub fn block(
     ctx.part("embedding");
     let layers = blocks.layers.len();
     let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
-    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
-    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
-    let mut all = QInDm::new(ctx);
-    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all));
-    let mut q = attention::load_queries(ctx, &all, first);
+    // Halves of the register file, in turns: queries, keys and then values, output, gate and up, down.
+    let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let mut all_q = QInDm::new(ctx);
+    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));
     let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
     let factors = attention::rotary(ctx, &rotary);
@@ -130,7 +129,7 @@ pub fn block(
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
-        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
+        let (normed, q) = vectors::normed(ctx, &x, |ctx| attention::load_queries(ctx, &all_q, first));
         let own_o = attention::spread_output(ctx, &o);
         let heads = attention::heads(ctx, &normed, &q, &factors);
         let (heads, page) = attention::own_page(ctx, heads, (own, number), second);
@@ -168,16 +167,19 @@ pub fn block(
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
-        let down = feed_forward::load_down(ctx, &own_d, first);
         let operand = vectors::operand!(ctx.sub, &x);
-        let mut all = QInDm::new(ctx);
+        let d = feed_forward::spread_down(ctx, &own_d);
+        // Weights of the next layer are spread when the sub context has time.
+        all_q = QInDm::new(ctx);
         if let Some(next) = &next {
-            (0..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
         }
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
         let hidden = feed_forward::hidden(ctx, &sums);
-        if next.is_some() {
-            q = attention::load_queries(ctx, &all, second);
+        let hidden = feed_forward::gathered(ctx, &hidden);
+        let down = feed_forward::load_down(ctx, &d, first);
+        if let Some(next) = &next {
+            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
         }
         if let Some(loaded) = &loaded {
             let mut all = GInDm::new(ctx);
@@ -185,7 +187,6 @@ pub fn block(
             next_g = Some(all);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
-        [first, second] = [second, first];
     }
     let Some(rows) = &mut rows else { return };
     ctx.part("vocabulary");

@@ -64,6 +64,8 @@ pub type OSlice = m![V, W, G = 3 # 4, B = 3 # 4, D / 16];
 pub type KSlice = m![V, W, G = 3 # 4, S / 16, D / 32];
 /// Slices of hidden elements.
 pub type FSlice = m![V, F / 12];
+/// Slices of hidden elements, where down is summed over them.
+pub type DSlice = m![V, W, F / 24];
 
 /// A tensor in DM.
 pub type Dm<D, Slice, Element> = DmTensor<D, m![1], Cluster, Slice, Element>;

@@ -54,10 +54,10 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     });
     let g = HostTensor::<bf16, m![F / 4 % 3, E / 16 % 9, F / 2 % 2, I, F / 12, F % 2, E / 144, E % 16]>::from_slice(&values);
     let down = scaled(&layer.down, &[1.0]);
-    let values = tensor([3, 18, 2, 128, 32, 4], |[f1, x, _, f, x0, f0]| {
-        down[(32 * x + x0) * GATE + 12 * f + 4 * f1 + f0]
+    let values = tensor([3, 9, 4, 64, 2, 2, 8, 4], |[f1, x, part, f, f2, x0, x1, f0]| {
+        down[(64 * x + 8 * x1 + 2 * part + x0) * GATE + 24 * f + 8 * f1 + 4 * f2 + f0]
     });
-    let d = HostTensor::<bf16, m![F / 4 % 3, X / 32, V, F / 12, X % 32, F % 4]>::from_slice(&values);
+    let d = HostTensor::<bf16, m![F / 8 % 3, X / 64, X / 2 % 4, F / 24, F / 4 % 2, X % 2, X / 8 % 8, F % 4]>::from_slice(&values);
     let dma = &mut ctx.pdma;
     Layer {
         q: q.to_hbm(dma, AUTO).await,
