@@ -4,7 +4,7 @@
 //! 8 tokens of one head. Both halves of a block's keys are needed by both clusters: the own half comes first in each of them.
 
 use super::layout::*;
-use super::vectors::added_over_slices;
+use super::vectors::{Means, added_over_slices, over_root};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of queries, keys and values, in four parts for the slices that share them.
@@ -79,15 +79,21 @@ pub fn load_output(ctx: &mut Context, weights: &OInDm, half: TrfAddress) -> OInT
 
 /// Queries, keys and values of the tokens.
 #[track_caller]
-pub fn heads(ctx: &mut Context, x: &Stream, weights: &QInTrf, rotary: &Rotary) -> Heads {
-    let sums: Dm<f32, QSlice, m![R, D % 16]> =
-        (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
-            .switch_to::<QSlice, m![R % 2, E / 16 % 9, R / 2, E / 144]>()
-            .collect::<m![R % 2, E / 16 % 9, R / 2, E / 144], m![E % 16]>()
-            .align::<m![R % 2, E / 16 % 9, R / 2, E / 288, D / 8 % 2], m![E / 144 % 2, E % 16], _, _>(weights)
-            .contract::<m![1]>()
-            .accumulate::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
-            .commit(AUTO);
+pub fn heads(ctx: &mut Context, x: &Unnormed, means: &Means, weights: &QInTrf, rotary: &Rotary) -> Heads {
+    // Sums are over the root mean square of a vector, in the place of its elements.
+    let sums = (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
+        .switch_to::<QSlice, m![R % 2, E / 16 % 9, R / 2, E / 144]>()
+        .collect::<m![R % 2, E / 16 % 9, R / 2, E / 144], m![E % 16]>()
+        .align::<m![R % 2, E / 16 % 9, R / 2, E / 288, D / 8 % 2], m![E / 144 % 2, E % 16], _, _>(weights)
+        .contract::<m![1]>()
+        .accumulate::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![R % 2, R / 2, D / 8 % 2, D / 4 % 2], m![D % 4]>();
+    let sums: Dm<f32, QSlice, m![R, D % 16]> = over_root!(sums, means)
+        .vector_concat::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>()
+        .vector_final()
+        .commit(AUTO);
     let pairs: Dm<f32, RSlice, m![R, O % 4, T, P]> = sums.relabel();
     // Of each pair both elements meet both factors; and the slices of a head change their parts of it for tokens.
     let turned: Dm<f32, HeadSlice, m![R % 8, O, U, P]> =

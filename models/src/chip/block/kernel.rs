@@ -129,9 +129,13 @@ pub fn block(
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
-        let (normed, q) = vectors::normed(ctx, &x, |ctx| attention::load_queries(ctx, &all_q, first));
+        let means = vectors::means(ctx, &x);
+        // Main does this while the means are on their way.
+        let q = attention::load_queries(ctx, &all_q, first);
         let own_o = attention::spread_output(ctx, &o);
-        let heads = attention::heads(ctx, &normed, &q, &factors);
+        let stream: Unnormed = x.relabel();
+        let heads = attention::heads(ctx, &stream, &means, &q, &factors);
+        x = stream.relabel();
         let (heads, page) = attention::own_page(ctx, heads, (own, number), second);
         let pages: Vec<PageBefore> =
             before.iter().map(|page| attention::page_before(ctx, page, number)).collect();

@@ -78,6 +78,8 @@ pub type Hbm<D, Element> = HbmTensor<D, m![1], Element>;
 
 /// The vectors of the tokens.
 pub type Vectors = Dm<f32, XSlice, m![R % 2, X % 144]>;
+/// The vectors as they are, for products that stream them.
+pub type Unnormed = Dm<f32, ESlice, m![R % 2, E % 144]>;
 /// The vectors as products stream them.
 pub type Stream = Dm<bf16, ESlice, m![R % 2, E % 144]>;
 /// The vectors as an operand.
