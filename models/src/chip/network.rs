@@ -151,8 +151,8 @@ impl<Stored: Kind> ChipModel<Stored> {
         assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
         self.page();
         let Self { ctx, network, pages, choice, computes, .. } = self;
-        let network = Stored::prefill(network).expect("there is a kernel of blocks");
         let ctx = ctx.get_mut();
+        let network = Stored::prefill(ctx, network).expect("there is a kernel of blocks");
         let next = pollster::block_on(async {
             let mut logits = None;
             let answer = Answer::of(want, choice, &mut logits);
@@ -264,7 +264,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
             let want = if behind.is_empty() { want } else { Want::Nothing };
-            if page.len() < LEAST || Stored::prefill(&self.network).is_none() {
+            if page.len() < LEAST || !Stored::HAS_BLOCKS {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
                     next = self.append(*token, if number == last { want } else { Want::Nothing });

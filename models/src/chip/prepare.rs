@@ -1,7 +1,7 @@
 //! Weights and tables as the chip wants them.
 
 use super::layout::*;
-use super::rounded::{Pair, Rounded};
+use super::rounded::{Blocks, Pair, Rounded};
 use super::token::Network;
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::Matrix;
@@ -137,8 +137,7 @@ pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let vocabulary =
         HostTensor::<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>::from_slice(&values);
     let vocabulary = vocabulary.to_hbm(&mut ctx.pdma, AUTO).await;
-    let blocks = super::block::prepare::network(ctx, weights).await;
-    Rounded { embedding, pairs, vocabulary, blocks }
+    Rounded { embedding, pairs, vocabulary, blocks: Blocks::OnHost(weights.layers.clone()) }
 }
 
 /// Uploads tables, and makes a network of them and of weights for `layers` layers.

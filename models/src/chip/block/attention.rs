@@ -357,7 +357,7 @@ fn powers(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Power
     powers.relabel()
 }
 
-/// The sum of the powers of each token.
+/// The sum of the powers of each token, above 0: a token whose powers all vanish chooses nothing.
 #[track_caller]
 fn sums(ctx: &mut Context, powers: &Powers) -> Numbers {
     (ctx.main.begin(powers.view()).fetch::<f32, m![R % 8, N / 8], m![N % 8]>())
@@ -367,6 +367,7 @@ fn sums(ctx: &mut Context, powers: &Powers) -> Numbers {
         .vector_split::<m![R % 8, N / 4], m![N % 4]>()
         .vector_intra_slice_reduce::<N, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::Add)
         .vector_pad_way8::<m![1 # 8]>()
+        .vector_clip(ClipBinaryOpF32::Max, f32::MIN_POSITIVE)
         .vector_final()
         .commit(AUTO)
 }

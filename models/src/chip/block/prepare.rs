@@ -6,7 +6,7 @@ use super::layout::*;
 use super::vectors::Numbers;
 use crate::chip::prepare::{angle, factor, row, scaled, tensor};
 use crate::config::{GATE, HEAD, HIDDEN};
-use crate::weights::{self, Weights};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 
 /// Positions of a page.
@@ -91,9 +91,9 @@ async fn blocks(ctx: &mut Context, value: impl Fn(isize) -> f32) -> Blocks {
 }
 
 /// Uploads the network for blocks.
-pub async fn network(ctx: &mut Context, weights: &Weights) -> BlockNetwork {
+pub async fn network(ctx: &mut Context, of: &[weights::Layer]) -> BlockNetwork {
     let mut layers = Vec::new();
-    for one in &weights.layers {
+    for one in of {
         layers.push(layer(ctx, one).await);
     }
     let values = tensor([2, 4, 4, 4, 4, 8, 8], |[_, _, _, _, _, m, s]| if s > m { 3e4_f32 } else { 0.0 });
