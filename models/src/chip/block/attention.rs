@@ -25,7 +25,7 @@ pub type OInDm = Dm<bf16, OSlice, m![X / 2 % 4, X / 64, X % 2, X / 8 % 8, D % 16
 pub type OInTrf = Trf<OSlice, m![X % 8], m![X / 8, D % 16]>;
 
 /// Rotary factors of the positions of a page.
-pub type RotaryTable = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, O, T, U, P]>;
+pub type RotaryTable = Hbm<f32, m![R % 8, O / 8, C, V, W, G, B, R / 8, O % 8, T, U, P]>;
 /// Rotary factors of the tokens.
 pub type Rotary = Vrf<HeadSlice, m![R % 8, O, T, U, P]>;
 /// Queries, keys and values with rotary pairs turned, in slices of 8 tokens.
@@ -154,8 +154,6 @@ type OtherKeys = Dm<f32, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
 type OtherValues = Dm<bf16, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![D, R % 8]>;
 /// Queries, keys and values with tokens inside.
 type TurnedHeads = Dm<bf16, HeadSlice, m![D, R % 8]>;
-/// Queries, keys and values, without names of heads.
-type UnnamedHeads = Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]>;
 /// Keys of some tokens of each of 16 slices, before other names are given to them.
 type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
 /// Values of all tokens and some elements, before other names are given to them.
@@ -189,20 +187,32 @@ fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> Tokens
     values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
 }
 
-/// Keys and values of the block itself. They are stored to its page.
+/// The slices of keys.
+fn of_keys(heads: &Heads) -> TokensKeys<'_> {
+    let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
+    keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
+}
+
+/// Stores keys and values of the block to its page.
 #[track_caller]
-pub fn own_page(
-    ctx: &mut Context,
-    heads: Heads,
-    (page, layer): (&mut Written, usize),
-    half: TrfAddress,
-) -> (Heads, OwnPage) {
-    let keys = || {
-        let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
-        keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
-    };
-    let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(keys(), &[1, 0]);
-    let own_keys = spread_keys(ctx, keys());
+pub fn store(ctx: &mut Context, heads: Heads, page: &mut Written, layer: usize) {
+    type Place = m![1 # 30, C, V, W, R, 1 # 2, G = 3, D];
+    let mut page = page.view_mut();
+    let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
+    of_keys(&heads).to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(0));
+    // A page has one name for the heads of keys and of values.
+    let unnamed: Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]> = heads.relabel();
+    let heads: Dm<f32, m![V, W, Q, G, R / 8], m![R % 8, D]> = unnamed.relabel();
+    let values = heads.view().slice_tile::<m![Q], 1, m![V, W, 1 # 4, G, R / 8]>(3);
+    let values = values.slice_tile::<m![G], 3, m![V, W, 1 # 4, G = 3 # 4, R / 8]>(0);
+    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(1));
+}
+
+/// Keys and values of the block itself.
+#[track_caller]
+pub fn own_page(ctx: &mut Context, heads: &Heads, half: TrfAddress) -> OwnPage {
+    let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_keys(heads), &[1, 0]);
+    let own_keys = spread_keys(ctx, of_keys(heads));
     // Main turns values while keys are on their way. All heads take as long as those of values.
     let turned: TurnedHeads =
         (ctx.main.begin(heads.view()).fetch::<bf16, m![D / 8, R / 4 % 2, R % 4], m![D % 8]>())
@@ -215,19 +225,9 @@ pub fn own_page(
     let mut values = ValuesOfTokens::new(ctx);
     spread_values(ctx, of_values(&turned), 0, &mut values);
     spread_values(ctx, other_values.view(), 1, &mut values);
-    let mut page = page.view_mut();
-    let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
-    keys().to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0));
-    // A page has one name for the heads of keys and of values.
-    let unnamed: UnnamedHeads = heads.relabel();
-    let heads: Dm<f32, m![V, W, Q, G, R / 8], m![R % 8, D]> = unnamed.relabel();
-    let stored = heads.view().slice_tile::<m![Q], 1, m![V, W, 1 # 4, G, R / 8]>(3);
-    let stored = stored.slice_tile::<m![G], 3, m![V, W, 1 # 4, G = 3 # 4, R / 8]>(0);
-    stored.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
     let values: Dm<bf16, m![Q, G = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, N]> = values.relabel();
-    let unnamed: UnnamedHeads = heads.relabel();
     let sources = (other_keys, keys_of_both, turned, other_values);
-    (unnamed.relabel(), OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources })
+    OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources }
 }
 
 /// Keys and values of a page before the block.
@@ -306,19 +306,20 @@ pub struct Mask {
 
 /// What tokens see of their own page.
 pub type Triangles = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>;
-/// What tokens see of blocks of 8 keys.
-pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, Z, S / 8]>;
+/// What tokens see of blocks of 8 keys: `diagonal` and `limit` of a [`Mask`].
+pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, I, Z, S / 8]>;
 
 /// The mask of a page.
 #[track_caller]
-pub fn mask(ctx: &mut Context, triangles: &Triangles, blocks: [&Blocks; 2], places: [u64; 3]) -> Mask {
+pub fn mask(ctx: &mut Context, triangles: &Triangles, blocks: &Blocks, places: [u64; 3]) -> Mask {
     let triangles: Dm<f32, HeadSlice, m![R % 8, S % 8]> = triangles.to_dm(&mut ctx.tdma, AUTO);
     let triangle = (ctx.sub.begin(triangles.view()).fetch::<f32, m![R % 8], m![S % 8]>())
         .collect::<m![R % 8], m![S % 8]>()
         .to_vrf(places[0]);
+    let blocks: Dm<f32, HeadSlice, m![I, Z, S / 8]> = blocks.to_dm(&mut ctx.tdma, AUTO);
     let [diagonal, limit] = [0, 1].map(|which| {
-        let blocks: Dm<f32, HeadSlice, m![Z, S / 8]> = blocks[which].to_dm(&mut ctx.tdma, AUTO);
-        (ctx.sub.begin(blocks.view()).fetch::<f32, m![Z, S / 64], m![S / 8 % 8]>())
+        let table = blocks.view().tile::<m![I], 1, m![1 # 2, Z, S / 8]>(which);
+        (ctx.sub.begin(table).fetch::<f32, m![Z, S / 64], m![S / 8 % 8]>())
             .collect::<m![Z, S / 64], m![S / 8 % 8]>()
             .to_vrf(places[1 + which])
     });

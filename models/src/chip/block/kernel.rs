@@ -1,12 +1,12 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable,
-    Triangles, Written,
+    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QInTrf, QParts, QWeights, Read, RotaryInDm,
+    RotaryTable, Triangles, Written,
 };
 use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
 use super::layout::*;
-use super::vectors::{self, Numbers};
+use super::vectors::{self, Means, Numbers};
 use crate::chip::kind::Kind;
 use crate::chip::rounded::Rounded;
 use crate::chip::token::{Answer, Network, part_of_layer};
@@ -32,12 +32,10 @@ pub struct BlockNetwork {
     pub layers: Vec<Layer>,
     /// What tokens see of 8 keys.
     pub triangles: Triangles,
-    /// Where keys are those of the tokens.
-    pub diagonals: Blocks,
-    /// Where keys are behind the tokens.
-    pub limits: Blocks,
+    /// Where keys are those of the tokens, and where they are behind them.
+    pub own: Blocks,
     /// The same of a page before the block: nowhere.
-    pub nowhere: [Blocks; 2],
+    pub nowhere: Blocks,
 }
 
 impl DeviceSend for BlockNetwork {}
@@ -95,6 +93,14 @@ fn parts(number: usize, layers: usize) -> core::ops::Range<usize> {
     before(number)..before(number + 1)
 }
 
+/// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
+/// on their way.
+#[track_caller]
+fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (Means, QInTrf) {
+    let means = vectors::means(ctx, x);
+    (means, attention::load_queries(ctx, weights, half))
+}
+
 /// A block of tokens through all layers. Its keys and values are stored to its page.
 #[device(chip = 1)]
 pub fn block(
@@ -115,11 +121,13 @@ pub fn block(
     let mut all_q = QInDm::new(ctx);
     (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));
     let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
+    // What the first layer needs first comes first.
+    let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
     let factors = attention::rotary(ctx, &rotary);
-    let mask = attention::mask(ctx, &blocks.triangles, [&blocks.diagonals, &blocks.limits], place::OWN);
-    let whole: Option<Mask> = (!before.is_empty())
-        .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
+    let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
+    let whole: Option<Mask> =
+        (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
     let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
     let mut loaded: Option<Loaded> = None;
     let mut next_g: Option<GInDm> = None;
@@ -129,14 +137,12 @@ pub fn block(
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
-        let means = vectors::means(ctx, &x);
-        // Main does this while the means are on their way.
-        let q = attention::load_queries(ctx, &all_q, first);
+        let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
         let own_o = attention::spread_output(ctx, &o);
         let stream: Unnormed = x.relabel();
         let heads = attention::heads(ctx, &stream, &means, &q, &factors);
         x = stream.relabel();
-        let (heads, page) = attention::own_page(ctx, heads, (own, number), second);
+        let page = attention::own_page(ctx, &heads, second);
         let pages: Vec<PageBefore> =
             before.iter().map(|page| attention::page_before(ctx, page, number)).collect();
         part_of_layer(ctx, number, "loads");
@@ -191,6 +197,8 @@ pub fn block(
             next_g = Some(all);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
+        // Behind the loads, which are needed sooner.
+        attention::store(ctx, heads, own, number);
     }
     let Some(rows) = &mut rows else { return };
     ctx.part("vocabulary");

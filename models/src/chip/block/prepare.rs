@@ -70,23 +70,24 @@ async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
 /// Rotary factors of the positions of a page.
 pub async fn rotary(ctx: &mut Context, page: usize) -> RotaryTable {
     let angles = tensor([PAGE, HEAD / 2], |[token, pair]| angle(PAGE * page + token, pair));
-    let values = tensor([2, 4, 4, 4, 4, 8, 16, 2, 2, 2], |[c, t, g, b, u, m, o, from, to, pair]| {
+    let values = tensor([8, 2, 2, 4, 4, 4, 4, 8, 2, 2, 2], |[m, o, c, t, g, b, u, o0, from, to, pair]| {
         let token = 128 * c + 32 * t + 8 * u + m;
-        let angle = (g < 3).then(|| angles[token * (HEAD / 2) + 2 * o + pair]);
+        let angle = (g < 3).then(|| angles[token * (HEAD / 2) + 2 * (8 * o + o0) + pair]);
         factor(angle, (from, to), g < 3 && b < 3)
     });
-    let table = HostTensor::<f32, m![C, V, W, G, B, R / 8, R % 8, O, T, U, P]>::from_slice(&values);
+    let table =
+        HostTensor::<f32, m![R % 8, O / 8, C, V, W, G, B, R / 8, O % 8, T, U, P]>::from_slice(&values);
     table.to_hbm(&mut ctx.pdma, AUTO).await
 }
 
-/// A number for each 8 keys of a half of the page, from the distance of their run of 8 to that of the tokens.
-async fn blocks(ctx: &mut Context, value: impl Fn(isize) -> f32) -> Blocks {
-    let values = tensor([2, 4, 4, 4, 4, 2, 16], |[c, t, _, _, u, z, s]| {
+/// Two numbers for each 8 keys of a half of the page, from the distance of their run of 8 to that of the tokens.
+async fn blocks(ctx: &mut Context, values: impl Fn(isize) -> [f32; 2]) -> Blocks {
+    let values = tensor([2, 4, 4, 4, 4, 2, 2, 16], |[c, t, _, _, u, which, z, s]| {
         // The half of the own cluster comes first.
         let (token, key) = (16 * c + 4 * t + u, 16 * (c ^ z) + s);
-        value(key as isize - token as isize)
+        values(key as isize - token as isize)[which]
     });
-    let blocks = HostTensor::<f32, m![C, V, W, G, B, R / 8, Z, S / 8]>::from_slice(&values);
+    let blocks = HostTensor::<f32, m![C, V, W, G, B, R / 8, I, Z, S / 8]>::from_slice(&values);
     blocks.to_hbm(&mut ctx.pdma, AUTO).await
 }
 
@@ -99,10 +100,13 @@ pub async fn network(ctx: &mut Context, of: &[weights::Layer]) -> BlockNetwork {
     let values = tensor([2, 4, 4, 4, 4, 8, 8], |[_, _, _, _, _, m, s]| if s > m { 3e4_f32 } else { 0.0 });
     let triangles = HostTensor::<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>::from_slice(&values);
     let triangles = triangles.to_hbm(&mut ctx.pdma, AUTO).await;
-    let diagonals = blocks(ctx, |distance| if distance == 0 { -1.0 } else { 0.0 }).await;
-    let limits = blocks(ctx, |distance| if distance > 0 { 0.0 } else { GREATEST }).await;
-    let nowhere = [blocks(ctx, |_| 0.0).await, blocks(ctx, |_| GREATEST).await];
-    BlockNetwork { layers, triangles, diagonals, limits, nowhere }
+    let own = blocks(ctx, |distance| {
+        let diagonal = if distance == 0 { -1.0 } else { 0.0 };
+        [diagonal, if distance > 0 { 0.0 } else { GREATEST }]
+    });
+    let own = own.await;
+    let nowhere = blocks(ctx, |_| [0.0, GREATEST]).await;
+    BlockNetwork { layers, triangles, own, nowhere }
 }
 
 /// Numbers of the tokens of a block: behind the last one, that of the last one again.
