@@ -1,7 +1,8 @@
 //! Attention of a block to itself and to the pages before it.
 //!
-//! 16 slices share the keys and values of a head: each has a part, and a ring passes all parts to the register files. A slice has
-//! 8 tokens of one head. Both halves of a block's keys are needed by both clusters: the own half comes first in each of them.
+//! 16 slices share the keys of a head: each has a part, and a ring passes all parts to the register files. A slice has the scores
+//! of 8 tokens of one head; a ring passes their powers to the four slices of a head, each of which has a quarter of the elements
+//! of all values. Both halves of a block's keys and values are needed by both clusters: the own half comes first in each of them.
 
 use super::layout::*;
 use super::vectors::{Means, added_over_slices, over_root};

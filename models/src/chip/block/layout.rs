@@ -4,7 +4,8 @@
 //!   cluster   half of the tokens: all products of a token are made in its cluster
 //!   slice     of the tokens' vectors: 2 tokens in 4 slices, a quarter of the vector in each
 //!             of queries, keys and values: 4 groups of 32 tokens, and for each of them 16 heads in 4 slices
-//!             of hidden elements: 2 groups of 64 tokens, and for each of them 128 slices with 12 elements
+//!             of hidden elements: 2 groups of 64 tokens, and for each of them 128 slices with 12 elements; and, where down is
+//!             summed over them, 4 groups of 32 tokens, and for each of them 64 slices with 24
 //! ```
 //!
 //! Heads have places: `G`, a group of queries that share keys, and `B`, three heads of queries and one of keys. The last `G` has
