@@ -34,7 +34,9 @@ pub type Heads = Dm<f32, HeadSlice, m![R % 8, D]>;
 
 /// Keys of a half of a page, as rings pass them on.
 pub type Keys = Dm<f32, KSlice, m![S / 8 % 2, S % 8, D % 32]>;
-/// Values of a half of a page.
+/// Keys of a half of a page before the block.
+pub type KeyParts = Dm<f32, m![1 # 4, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]>;
+/// Values of a half of a page before the block.
 pub type Values = Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]>;
 /// Values of a page, keys inside.
 type Turned = Dm<bf16, OSlice, m![D % 16, N]>;
@@ -135,7 +137,7 @@ pub struct OwnPage {
 
 /// Keys and values of a page before the block, by halves.
 pub struct PageBefore {
-    keys: [Keys; 2],
+    keys: [KeyParts; 2],
     values: [Values; 2],
 }
 
@@ -239,11 +241,7 @@ pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> PageBefore {
     let keys = [0, 1].map(|half| {
         let keys = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
         let keys = keys.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(0);
-        let keys: Dm<f32, m![1 # 4, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]> =
-            keys.to_dm(&mut ctx.tdma, AUTO);
-        let mut all = Keys::new(ctx);
-        keys.to_dm_pcopy(&mut ctx.sub, &mut all);
-        all
+        keys.to_dm(&mut ctx.tdma, AUTO)
     });
     let values = [0, 1].map(|half| {
         let values = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
@@ -263,19 +261,19 @@ fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2], half: TrfAddress) -
         .to_trf(half)
 }
 
-/// Turns the values of a page, so that keys are inside.
+/// Values of a page before the block, keys inside.
+type TurnedParts = Dm<bf16, m![1 # 4, G = 3 # 4, N / 16], m![D, N % 16]>;
+
+/// Turns the values of a page before the block, so that keys are inside.
 #[track_caller]
-fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
+fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> TurnedParts {
     let turned: Dm<bf16, m![1 # 4, G = 3 # 4, S / 8], m![D, Z, S % 8]> =
         (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
             .fetch::<bf16, m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8]>()
             .collect::<m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8 # 16]>()
             .transpose::<m![D / 8, Z, S / 4 % 2, D % 8], m![S % 4 # 16]>()
             .commit(AUTO);
-    let turned: Dm<bf16, m![1 # 4, G = 3 # 4, N / 16], m![D, N % 16]> = turned.relabel();
-    let mut all = Turned::new(ctx);
-    turned.to_dm_pcopy(&mut ctx.sub, &mut all);
-    all
+    turned.relabel()
 }
 
 /// Values of a page to the register file.
@@ -440,21 +438,31 @@ pub fn chosen(
     [mask, whole]: [&Mask; 2],
     half: TrfAddress,
 ) -> Chosen {
+    // Main turns values and adds powers while keys are on their way.
+    let turned: Vec<TurnedParts> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
     let mut all = vec![powers(ctx, heads, &own.keys, mask)];
+    let mut sum = sums(ctx, &all[0]);
     for page in before {
-        let keys = load_keys(ctx, &page.keys, half);
-        all.push(powers(ctx, heads, &keys, whole));
-    }
-    let before: Vec<Turned> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
-    let mut sum: Option<Numbers> = None;
-    for powers in &all {
-        let own = sums(ctx, powers);
-        sum = Some(match sum {
-            None => own,
-            Some(before) => both(ctx, &before, &own),
+        let keys = page.keys.each_ref().map(|keys| {
+            let mut all = Keys::new(ctx);
+            keys.to_dm_pcopy(&mut ctx.sub, &mut all);
+            all
         });
+        let keys = load_keys(ctx, &keys, half);
+        let powers = powers(ctx, heads, &keys, whole);
+        let own = sums(ctx, &powers);
+        sum = both(ctx, &sum, &own);
+        all.push(powers);
     }
-    let sum = of_tokens(ctx, &sum.expect("there is a page"));
+    let before: Vec<Turned> = turned
+        .iter()
+        .map(|values| {
+            let mut all = Turned::new(ctx);
+            values.to_dm_pcopy(&mut ctx.sub, &mut all);
+            all
+        })
+        .collect();
+    let sum = of_tokens(ctx, &sum);
     let mut chosen: Option<Chosen> = None;
     for (powers, values) in all.iter().zip([&own.values].into_iter().chain(&before)) {
         let values = load_values(ctx, values, half);

@@ -129,6 +129,7 @@ pub fn block(
     let whole: Option<Mask> =
         (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
     let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
     let mut loaded: Option<Loaded> = None;
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
@@ -143,15 +144,15 @@ pub fn block(
         let heads = attention::heads(ctx, &stream, &means, &q, &factors);
         x = stream.relabel();
         let page = attention::own_page(ctx, &heads, second);
-        let pages: Vec<PageBefore> =
-            before.iter().map(|page| attention::page_before(ctx, page, number)).collect();
         part_of_layer(ctx, number, "loads");
         let Loaded { g: own_g, d: own_d } =
             loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
+        let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
             o = next.o.to_dm(&mut ctx.tdma, AUTO);
             let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
             loaded = Some(Loaded::new(ctx, next));
+            next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
             q
         });
         if let Some(rows) = &mut rows {
@@ -197,6 +198,7 @@ pub fn block(
             next_g = Some(all);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
+        pages = next_pages;
         // Behind the loads, which are needed sooner.
         attention::store(ctx, heads, own, number);
     }
