@@ -116,7 +116,7 @@ pub fn block(
     ctx.part("embedding");
     let layers = blocks.layers.len();
     let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
-    // Halves of the register file, in turns: queries, keys and then values, output, gate and up, down.
+    // Halves of the register file: queries, output and down take the first one; keys, values, gate and up the second one.
     let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
     let mut all_q = QInDm::new(ctx);
     (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));

@@ -88,7 +88,7 @@ pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
 
 /// Places of operands in the vector register file, in bytes. What has a place of its own waits for nothing but its own readers.
 pub mod place {
-    /// Rotary factors, and then `up`.
+    /// Rotary factors.
     pub const FACTORS: u64 = 0;
     /// Vectors of the tokens.
     pub const VECTORS: u64 = 4096;
