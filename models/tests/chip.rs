@@ -2,10 +2,12 @@
 
 use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
-use furiosa_visa_models::config::VOCABULARY;
+use furiosa_visa_models::config::{HEAD, HEADS, KEY_VALUE, VOCABULARY};
+use furiosa_visa_models::matrix::{BlockQ4_1, Matrix, Storage};
 use furiosa_visa_models::model::{Model, Next, Want, largest};
 use furiosa_visa_models::reference::Reference;
 use furiosa_visa_models::weights::Weights;
+use half::f16;
 
 /// Tokens of the text. What follows them is in both halves of the vocabulary, each of which a cluster has.
 const TOKENS: [u32; 3] = [5, 49_151, 300];
@@ -129,6 +131,31 @@ fn blocks_give_the_logits_of_the_host() {
     host.clear();
     let difference = apart(&found, &logits(host.prefill(&text[256..], Want::Logits)));
     assert!(difference > 4.0 * BLOCK_TOLERANCE, "{difference}");
+}
+
+/// Keys that are queries of the other sign, 40 times as large: the score of a token and itself is far below -87.
+fn opposite(queries: &Matrix) -> Matrix {
+    let Storage::Q4_1(blocks) = &queries.storage else { panic!("synthetic queries have 4 bits") };
+    let times = |value: f16| f16::from_f32(-40.0 * value.to_f32());
+    let opposite = |block: &BlockQ4_1| BlockQ4_1 {
+        scale: times(block.scale),
+        minimum: times(block.minimum),
+        codes: block.codes,
+    };
+    // Of three heads of queries that share keys, the first one.
+    let heads = blocks.chunks(HEAD * queries.row_blocks()).step_by(HEADS / (KEY_VALUE / HEAD));
+    let storage = Storage::Q4_1(heads.flatten().map(opposite).collect());
+    Matrix { rows: KEY_VALUE, columns: queries.columns, storage }
+}
+
+#[test]
+fn a_token_of_a_block_whose_powers_all_vanish_chooses_nothing() {
+    let mut weights = Weights::synthetic(2, 7);
+    weights.layers.iter_mut().for_each(|layer| layer.k = opposite(&layer.q));
+    let mut chip = ChipModel::new(&weights, false);
+    // The first token sees itself alone. What it has behind the first layer is seen by the others in the second one.
+    let found = logits(chip.prefill(&text(16), Want::Logits));
+    assert!(found.iter().all(|logit| logit.is_finite()));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn the_chip_prefills_in_blocks_as_the_host() {
         let work = chip.work().unwrap() - before;
         let share = work.bound_cycles as f64 / work.cycles as f64;
         eprintln!("{} tokens: {work:?}, {:.1} % of the bound", part.len(), 100.0 * share);
-        assert!(part.len() < 256 || share > 0.25, "{share}");
+        assert!(part.len() < 256 || share > 0.3, "{share}");
         // Of the most probable token, and of the one that the text has.
         let tokens = [largest(&expected), tokens[host.position()]];
         differences.extend(

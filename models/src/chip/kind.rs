@@ -28,6 +28,9 @@ pub trait Kind: Sized {
     /// Small parts of the weights of the vocabulary, which are brought beside layers.
     const SMALL_PARTS: usize;
 
+    /// True if there is a kernel of blocks of tokens.
+    const HAS_BLOCKS: bool;
+
     /// Bytes of weights of layers.
     fn layer_bytes(weights: usize) -> usize;
     /// Bytes of weights of the vocabulary.
@@ -50,8 +53,8 @@ pub trait Kind: Sized {
     /// Brings all that is left of the weights of the vocabulary.
     fn load_rest(&self, ctx: &mut Context, rows: &mut Self::Rows);
 
-    /// The network for blocks of tokens, if there is a kernel of them for this kind.
-    fn prefill(network: &Network<Self>) -> Option<Prefill<'_>>;
+    /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
+    fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>>;
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned.

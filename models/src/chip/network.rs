@@ -151,8 +151,8 @@ impl<Stored: Kind> ChipModel<Stored> {
         assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
         self.page();
         let Self { ctx, network, pages, choice, computes, .. } = self;
-        let network = Stored::prefill(network).expect("there is a kernel of blocks");
         let ctx = ctx.get_mut();
+        let network = Stored::prefill(ctx, network).expect("there is a kernel of blocks");
         let next = pollster::block_on(async {
             let mut logits = None;
             let answer = Answer::of(want, choice, &mut logits);
@@ -253,7 +253,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     /// Appends tokens in blocks, if a page gets at least 16 of them and weights are in bf16, and one by one otherwise.
     ///
-    /// A block takes the chip as long as 2 to 3 tokens one by one, however many tokens it has. The simulation computes all 256 of
+    /// A block takes the chip less time than 2 tokens one by one, however many tokens it has. The simulation computes all 256 of
     /// them, which takes as long as about 7 one by one. But activations of a block are rounded to bf16, and those of a token
     /// alone are not: short prompts are worth their time.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
@@ -264,7 +264,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
             let want = if behind.is_empty() { want } else { Want::Nothing };
-            if page.len() < LEAST || Stored::prefill(&self.network).is_none() {
+            if page.len() < LEAST || !Stored::HAS_BLOCKS {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
                     next = self.append(*token, if number == last { want } else { Want::Nothing });

@@ -1,7 +1,7 @@
 //! Weights and tables as the chip wants them.
 
 use super::layout::*;
-use super::rounded::{Pair, Rounded};
+use super::rounded::{Blocks, Pair, Rounded};
 use super::token::Network;
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::Matrix;
@@ -131,12 +131,13 @@ pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let rows: Vec<bf16> = weights.embedding.to_f32().into_iter().map(bf16::from_f32).collect();
     let embedding = HostTensor::<bf16, m![B, X]>::from_slice(&rows).to_hbm(&mut ctx.pdma, AUTO).await;
     let rows = scaled(&weights.embedding, &weights.output_norm);
-    let values =
-        tensor([VOCABULARY / 4, 72, 4, 8], |[v, e, v0, e0]| rows[(4 * v + v0) * HIDDEN + 8 * e + e0]);
-    let vocabulary = HostTensor::<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>::from_slice(&values);
+    let values = tensor([2, 24, 18, 256, 4, 4, 8], |[c, part, e, v, e1, v0, e0]| {
+        rows[(VOCABULARY / 2 * c + 96 * v + 4 * part + v0) * HIDDEN + 32 * e + 8 * e1 + e0]
+    });
+    let vocabulary =
+        HostTensor::<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>::from_slice(&values);
     let vocabulary = vocabulary.to_hbm(&mut ctx.pdma, AUTO).await;
-    let blocks = super::block::prepare::network(ctx, weights).await;
-    Rounded { embedding, pairs, vocabulary, blocks }
+    Rounded { embedding, pairs, vocabulary, blocks: Blocks::OnHost(weights.layers.clone()) }
 }
 
 /// Uploads tables, and makes a network of them and of weights for `layers` layers.

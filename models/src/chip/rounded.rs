@@ -1,13 +1,14 @@
 //! Weights that are rounded to bf16, with the factors of the norms in front of them.
 
 use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
-use super::block::{Prefill, kernel::BlockNetwork};
+use super::block::{self, Prefill, kernel::BlockNetwork};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
 use super::kind::Kind;
 use super::layout::*;
 use super::token::Network;
 use super::vector::{self, Vector};
 use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of two layers.
@@ -31,7 +32,15 @@ pub struct Rounded {
     /// Of the logits.
     pub vocabulary: VWeights,
     /// What blocks read.
-    pub blocks: BlockNetwork,
+    pub blocks: Blocks,
+}
+
+/// Weights and tables that only blocks read.
+pub enum Blocks {
+    /// No block has come: weights of layers on the host.
+    OnHost(Vec<weights::Layer>),
+    /// In HBM.
+    Uploaded(BlockNetwork),
 }
 
 impl Kind for Rounded {
@@ -43,6 +52,7 @@ impl Kind for Rounded {
     type Middle = Vector;
 
     const SMALL_PARTS: usize = vocabulary::SMALL_PARTS;
+    const HAS_BLOCKS: bool = true;
 
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
@@ -54,8 +64,16 @@ impl Kind for Rounded {
 
     fn common(&self, _: &mut Context) {}
 
-    fn prefill(network: &Network<Self>) -> Option<Prefill<'_>> {
-        Some((network, &network.weights.blocks))
+    fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>> {
+        let blocks = &mut network.weights.blocks;
+        if let Blocks::OnHost(layers) = blocks {
+            let uploaded = pollster::block_on(block::prepare::network(ctx, layers));
+            *blocks = Blocks::Uploaded(uploaded);
+        }
+        match &network.weights.blocks {
+            Blocks::Uploaded(blocks) => Some((network, blocks)),
+            Blocks::OnHost(_) => None,
+        }
     }
 
     #[track_caller]

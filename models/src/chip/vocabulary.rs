@@ -7,7 +7,7 @@ use furiosa_visa_std::prelude::*;
 /// The embedding, a row for each token.
 pub type Embedding = Hbm<bf16, m![B, X]>;
 /// The same weights, as the product over the vocabulary reads them.
-pub type VWeights = Hbm<bf16, m![C, V / 4, E / 8, V % 4, E % 8]>;
+pub type VWeights = Hbm<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>;
 /// The same in DM: a part of them.
 pub type VInDm = Dm<bf16, VSlice, m![V / 4 % 24, E / 8, V % 4, E % 8]>;
 /// A logit for each token.
@@ -25,14 +25,18 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
     (ctx.main.begin(row.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).commit(AUTO)
 }
 
-/// Parts of the weights that are brought one by one, beside layers.
+/// Small parts of the weights.
+pub const PARTS: usize = 24;
+
+/// Parts of the weights that are brought one by one beside the layers of a token.
 pub const SMALL_PARTS: usize = 15;
 
 /// Brings a small part of the weights: of the 96 tokens of each slice, four.
 #[track_caller]
 pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
     let weights = weights.view();
-    let weights = weights.tile::<m![V / 4 % 24], 1, m![C, V / 96, 1 # 24, E / 8, V % 4, E % 8]>(part);
+    let weights =
+        weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
     let mut to = to.view_mut();
     let to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
     weights.to_dm_view(&mut ctx.tdma, to);
@@ -43,25 +47,28 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
 pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VInDm) {
     macro_rules! load {
         ($count:literal, $first:literal) => {{
-    type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3, E / 8, V % 4, E % 8];
+    type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3];
             let weights = weights.view();
-            let weights = weights.tile::<m![V / 12 % 8], $count, m![C, V / 96, { Blocks }]>($first);
+            let weights = weights
+                .tile::<m![V / 12 % 8], $count, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
+                    $first,
+                );
             let mut to = to.view_mut();
-            weights.to_dm_view(&mut ctx.tdma, to.tile::<m![V / 12 % 8], $count, Blocks>($first));
+            weights.to_dm_view(
+                &mut ctx.tdma,
+                to.tile::<m![V / 12 % 8], $count, m![{ Blocks }, E / 8, V % 4, E % 8]>($first),
+            );
         }};
     }
     match which {
-        Rest::First => load!(6, 0),
         Rest::BesideTheLastLayer => load!(1, 5),
         Rest::Behind => load!(2, 6),
     }
 }
 
-/// Larger parts of the weights. All but the first are behind the small ones.
+/// Larger parts of the weights, behind the small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// All that is not behind the last layer.
-    First,
     /// As much as the last layer has time for.
     BesideTheLastLayer,
     /// All others.

@@ -1,31 +1,32 @@
 //! Attention of a block to itself and to the pages before it.
 //!
-//! 16 slices share the keys and values of a head: each has a part, and a ring passes all parts to the register files. A slice has
-//! 8 tokens of one head. Both halves of a block's keys are needed by both clusters: the own half comes first in each of them.
+//! 16 slices share the keys of a head: each has a part, and a ring passes all parts to the register files. A slice has the scores
+//! of 8 tokens of one head; a ring passes their powers to the four slices of a head, each of which has a quarter of the elements
+//! of all values. Both halves of a block's keys and values are needed by both clusters: the own half comes first in each of them.
 
 use super::layout::*;
-use super::vectors::added_over_slices;
+use super::vectors::{Means, added_over_slices, over_root};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of queries, keys and values, in four parts for the slices that share them.
-pub type QWeights = Hbm<bf16, m![D / 2 % 4, G, B, D / 16, D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QWeights = Hbm<bf16, m![D / 8 % 2, E / 16 % 9, D / 2 % 4, G, B, D / 16, D % 2, E / 144, E % 16]>;
 /// Parts of them in DM.
-pub type QParts = Dm<bf16, m![D / 2 % 4, G, B, D / 16], m![D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QParts = Dm<bf16, m![D / 2 % 4, G, B, D / 16], m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16]>;
 /// All of them in DM.
-pub type QInDm = Dm<bf16, QSlice, m![D / 2 % 4, D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
+pub type QInDm = Dm<bf16, QSlice, m![D / 2 % 4, D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16]>;
 /// The same in the register file.
 pub type QInTrf = Trf<QSlice, m![D % 8], m![D / 8 % 2, E / 16 % 9, E / 144, E % 16]>;
 /// Weights of the output of the attention, in four parts for the slices that share them.
-pub type OWeights = Hbm<bf16, m![X / 2 % 4, G = 3, B = 3, D / 16, X % 2, X / 8, D % 16]>;
+pub type OWeights = Hbm<bf16, m![X / 64, X % 2, X / 2 % 4, G = 3, B = 3, D / 16, X / 8 % 8, D % 16]>;
 /// Parts of them in DM.
-pub type OParts = Dm<bf16, m![X / 2 % 4, G = 3 # 4, B = 3 # 4, D / 16], m![X % 2, X / 8, D % 16]>;
+pub type OParts = Dm<bf16, m![X / 2 % 4, G = 3 # 4, B = 3 # 4, D / 16], m![X / 64, X % 2, X / 8 % 8, D % 16]>;
 /// All of them in DM.
-pub type OInDm = Dm<bf16, OSlice, m![X / 2 % 4, X % 2, X / 8, D % 16]>;
+pub type OInDm = Dm<bf16, OSlice, m![X / 2 % 4, X / 64, X % 2, X / 8 % 8, D % 16]>;
 /// The same in the register file.
 pub type OInTrf = Trf<OSlice, m![X % 8], m![X / 8, D % 16]>;
 
 /// Rotary factors of the positions of a page.
-pub type RotaryTable = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, O, T, U, P]>;
+pub type RotaryTable = Hbm<f32, m![R % 8, O / 8, C, V, W, G, B, R / 8, O % 8, T, U, P]>;
 /// Rotary factors of the tokens.
 pub type Rotary = Vrf<HeadSlice, m![R % 8, O, T, U, P]>;
 /// Queries, keys and values with rotary pairs turned, in slices of 8 tokens.
@@ -33,17 +34,21 @@ pub type Heads = Dm<f32, HeadSlice, m![R % 8, D]>;
 
 /// Keys of a half of a page, as rings pass them on.
 pub type Keys = Dm<f32, KSlice, m![S / 8 % 2, S % 8, D % 32]>;
-/// Values of a half of a page, as rings pass them on.
-pub type Values = Dm<f32, VSlice, m![S % 8, D]>;
+/// Keys of a half of a page before the block.
+pub type KeyParts = Dm<f32, m![1 # 4, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]>;
+/// Values of a half of a page before the block.
+pub type Values = Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]>;
+/// Values of a page, keys inside.
+type Turned = Dm<bf16, OSlice, m![D % 16, N]>;
 /// Keys of a page in the register file.
 pub type KInTrf = Trf<ASlice, m![S % 8], m![Z, S / 8 % 2, D / 16 % 2, S / 16, D / 32, D % 16]>;
 /// Values of a page in the register file.
-type VInTrf = Trf<ASlice, m![D % 8], m![D / 8, N]>;
+type VInTrf = Trf<OSlice, m![D % 8], m![D / 8 % 2, N]>;
 
 /// One of four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
 pub fn spread_queries(ctx: &mut Context, parts: &QParts, which: usize, all: &mut QInDm) {
-    type Part = m![D % 2, D / 8 % 2, E / 16 % 9, E / 144, E % 16];
+    type Part = m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16];
     let part = parts.view().slice_tile::<m![D / 2 % 4], 1, m![1 # 4, G, B, D / 16]>(which);
     let mut all = all.view_mut();
     part.to_dm_view_pcopy(&mut ctx.sub, all.tile::<m![D / 2 % 4], 1, m![1 # 4, { Part }]>(which));
@@ -52,7 +57,7 @@ pub fn spread_queries(ctx: &mut Context, parts: &QParts, which: usize, all: &mut
 /// Weights of queries, keys and values to the register file.
 #[track_caller]
 pub fn load_queries(ctx: &mut Context, weights: &QInDm, half: TrfAddress) -> QInTrf {
-    (ctx.sub.begin(weights.view()))
+    (ctx.main.begin(weights.view()))
         .fetch::<bf16, m![D % 8, D / 8 % 2], m![E / 16 % 9, E / 144, E % 16]>()
         .collect::<m![D % 8, D / 8 % 2, E / 16 % 9, E / 144], m![E % 16]>()
         .to_trf(half)
@@ -77,15 +82,21 @@ pub fn load_output(ctx: &mut Context, weights: &OInDm, half: TrfAddress) -> OInT
 
 /// Queries, keys and values of the tokens.
 #[track_caller]
-pub fn heads(ctx: &mut Context, x: &Stream, weights: &QInTrf, rotary: &Rotary) -> Heads {
-    let sums: Dm<f32, QSlice, m![R, D % 16]> =
-        (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
-            .switch_to::<QSlice, m![R % 2, E / 16 % 9, R / 2, E / 144]>()
-            .collect::<m![R % 2, E / 16 % 9, R / 2, E / 144], m![E % 16]>()
-            .align::<m![R % 2, E / 16 % 9, R / 2, E / 288, D / 8 % 2], m![E / 144 % 2, E % 16], _, _>(weights)
-            .contract::<m![1]>()
-            .accumulate::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
-            .commit(AUTO);
+pub fn heads(ctx: &mut Context, x: &Unnormed, means: &Means, weights: &QInTrf, rotary: &Rotary) -> Heads {
+    // Sums are over the root mean square of a vector, in the place of its elements.
+    let sums = (ctx.main.begin(x.view()).fetch::<bf16, m![R % 2, E / 16 % 9], m![E % 16]>())
+        .switch_to::<QSlice, m![R % 2, E / 16 % 9, R / 2, E / 144]>()
+        .collect::<m![R % 2, E / 16 % 9, R / 2, E / 144], m![E % 16]>()
+        .align::<m![R % 2, E / 16 % 9, R / 2, E / 288, D / 8 % 2], m![E / 144 % 2, E % 16], _, _>(weights)
+        .contract::<m![1]>()
+        .accumulate::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![R % 2, R / 2, D / 8 % 2, D / 4 % 2], m![D % 4]>();
+    let sums: Dm<f32, QSlice, m![R, D % 16]> = over_root!(sums, means)
+        .vector_concat::<m![R % 2, R / 2, D / 8 % 2], m![D % 8]>()
+        .vector_final()
+        .commit(AUTO);
     let pairs: Dm<f32, RSlice, m![R, O % 4, T, P]> = sums.relabel();
     // Of each pair both elements meet both factors; and the slices of a head change their parts of it for tokens.
     let turned: Dm<f32, HeadSlice, m![R % 8, O, U, P]> =
@@ -116,9 +127,17 @@ pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
         .to_vrf(place::FACTORS)
 }
 
-/// Keys and values of a page: of the half that this cluster has first, and of the other one.
-pub struct Page {
-    keys: [Keys; 2],
+/// Keys, in the register file, and values of the block itself. In both, those of the half that this cluster has are the first.
+pub struct OwnPage {
+    keys: KInTrf,
+    values: Turned,
+    /// What they were made of. Its bytes are not for the next loads, which would wait until it has been read.
+    _sources: (OtherKeys, [Keys; 2], TurnedHeads, OtherValues),
+}
+
+/// Keys and values of a page before the block, by halves.
+pub struct PageBefore {
+    keys: [KeyParts; 2],
     values: [Values; 2],
 }
 
@@ -129,13 +148,19 @@ pub type Read = Hbm<f32, m![L, Z, S, I, G = 3, D]>;
 
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
-/// Values of the tokens of a cluster.
-type TokensValues<'l> =
-    DmTensorView<'l, f32, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![R % 8, D]>;
+/// Values of the tokens of a cluster, and the same with tokens inside.
+type TokensValues<'l, S, Element> =
+    DmTensorView<'l, S, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], Element>;
+/// Keys of the tokens of the other cluster.
+type OtherKeys = Dm<f32, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
+/// Values of the tokens of the other cluster.
+type OtherValues = Dm<bf16, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![D, R % 8]>;
+/// Queries, keys and values with tokens inside.
+type TurnedHeads = Dm<bf16, HeadSlice, m![D, R % 8]>;
 /// Keys of some tokens of each of 16 slices, before other names are given to them.
 type KeysOfTokens = Dm<f32, m![Q, G = 3 # 4, V, W, R / 16, D / 32], m![R / 8 % 2, R % 8, D % 32]>;
-/// Values of some tokens of each of 16 slices, before other names are given to them.
-type ValuesOfTokens = Dm<f32, m![Q, B = 3 # 4, V, W, R / 8], m![R % 8, D]>;
+/// Values of all tokens and some elements, before other names are given to them.
+type ValuesOfTokens = Dm<bf16, m![Q, B = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, V, W, R / 8, Z, R % 8]>;
 
 /// Keys of a cluster's tokens to all slices that need them.
 #[track_caller]
@@ -150,71 +175,80 @@ fn spread_keys(ctx: &mut Context, keys: TokensKeys<'_>) -> Keys {
 #[track_caller]
 fn spread_values(
     ctx: &mut Context,
-    values: TokensValues<'_>,
-) -> Dm<f32, m![Q, G = 3 # 4, V, W, R / 8], m![R % 8, D]> {
-    let mut spread = ValuesOfTokens::new(ctx);
-    values.to_dm_view_pcopy(&mut ctx.sub, spread.view_mut());
-    spread.relabel()
+    values: TokensValues<'_, bf16, m![D, R % 8]>,
+    half: usize,
+    all: &mut ValuesOfTokens,
+) {
+    let mut all = all.view_mut();
+    let all = all.tile::<m![Z], 1, m![D % 16, V, W, R / 8, 1 # 2, R % 8]>(half);
+    values.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
-/// Keys and values of the block itself, and its keys in the register file. They are stored to its page.
+/// The slices of values.
+fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> TokensValues<'_, S, Element> {
+    let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
+    values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
+}
+
+/// The slices of keys.
+fn of_keys(heads: &Heads) -> TokensKeys<'_> {
+    let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
+    keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
+}
+
+/// Stores keys and values of the block to its page.
 #[track_caller]
-pub fn own_page(
-    ctx: &mut Context,
-    heads: &Heads,
-    (page, layer): (&mut Written, usize),
-    half: TrfAddress,
-) -> (Page, KInTrf) {
-    let keys = || {
-        let keys = heads.view().slice_tile::<m![B], 1, m![V, W, G, 1 # 4, R / 8]>(3);
-        keys.slice_tile::<m![G], 3, m![V, W, G = 3 # 4, 1 # 4, R / 8]>(0)
-    };
-    let values = || {
-        let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
-        values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
-    };
-    let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(keys(), &[1, 0]);
-    let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(values(), &[1, 0]);
-    let own_keys = spread_keys(ctx, keys());
-    let own = spread_values(ctx, values());
-    let all_keys = [own_keys, spread_keys(ctx, other_keys.view())];
-    let in_trf = load_keys(ctx, &all_keys, half);
-    let other = spread_values(ctx, other_values.view());
+pub fn store(ctx: &mut Context, heads: Heads, page: &mut Written, layer: usize) {
+    type Place = m![1 # 30, C, V, W, R, 1 # 2, G = 3, D];
     let mut page = page.view_mut();
     let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
-    keys().to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(0));
-    let values = own.view().slice_tile::<m![Q], 1, m![1 # 4, G = 3 # 4, V, W, R / 8]>(0);
-    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, m![1 # 30, C, V, W, R, 1 # 2, G = 3, D]>(1));
-    let all_values = [own, other].map(|values| {
-        let values: Dm<f32, m![Q, G = 3 # 4, S / 8], m![S % 8, D]> = values.relabel();
-        values.relabel()
-    });
-    (Page { keys: all_keys, values: all_values }, in_trf)
+    of_keys(&heads).to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(0));
+    // A page has one name for the heads of keys and of values.
+    let unnamed: Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]> = heads.relabel();
+    let heads: Dm<f32, m![V, W, Q, G, R / 8], m![R % 8, D]> = unnamed.relabel();
+    let values = heads.view().slice_tile::<m![Q], 1, m![V, W, 1 # 4, G, R / 8]>(3);
+    let values = values.slice_tile::<m![G], 3, m![V, W, 1 # 4, G = 3 # 4, R / 8]>(0);
+    values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(1));
+}
+
+/// Keys and values of the block itself.
+#[track_caller]
+pub fn own_page(ctx: &mut Context, heads: &Heads, half: TrfAddress) -> OwnPage {
+    let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_keys(heads), &[1, 0]);
+    let own_keys = spread_keys(ctx, of_keys(heads));
+    // Main turns values while keys are on their way. All heads take as long as those of values.
+    let turned: TurnedHeads =
+        (ctx.main.begin(heads.view()).fetch::<bf16, m![D / 8, R / 4 % 2, R % 4], m![D % 8]>())
+            .collect::<m![D / 8, R / 4 % 2, R % 4], m![D % 8 # 16]>()
+            .transpose::<m![D / 8, R / 4 % 2, D % 8], m![R % 4 # 16]>()
+            .commit(AUTO);
+    let other_values = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_values(&turned), &[1, 0]);
+    let keys_of_both = [own_keys, spread_keys(ctx, other_keys.view())];
+    let keys_in_trf = load_keys(ctx, &keys_of_both, half);
+    let mut values = ValuesOfTokens::new(ctx);
+    spread_values(ctx, of_values(&turned), 0, &mut values);
+    spread_values(ctx, other_values.view(), 1, &mut values);
+    let values: Dm<bf16, m![Q, G = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, N]> = values.relabel();
+    let sources = (other_keys, keys_of_both, turned, other_values);
+    OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources }
 }
 
 /// Keys and values of a page before the block.
 #[track_caller]
-pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> Page {
+pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> PageBefore {
     let page = page.view();
     let page = page.tile::<m![L], 1, m![1 # 30, Z, S, I, G = 3, D]>(layer);
     let keys = [0, 1].map(|half| {
         let keys = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
         let keys = keys.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(0);
-        let keys: Dm<f32, m![1 # 4, G = 3 # 4, S / 16, D / 32], m![S / 8 % 2, S % 8, D % 32]> =
-            keys.to_dm(&mut ctx.tdma, AUTO);
-        let mut all = Keys::new(ctx);
-        keys.to_dm_pcopy(&mut ctx.sub, &mut all);
-        all
+        keys.to_dm(&mut ctx.tdma, AUTO)
     });
     let values = [0, 1].map(|half| {
         let values = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
         let values = values.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(1);
-        let values: Dm<f32, m![1 # 4, G = 3 # 4, S / 8], m![S % 8, D]> = values.to_dm(&mut ctx.tdma, AUTO);
-        let mut all = Values::new(ctx);
-        values.to_dm_pcopy(&mut ctx.sub, &mut all);
-        all
+        values.to_dm(&mut ctx.tdma, AUTO)
     });
-    Page { keys, values }
+    PageBefore { keys, values }
 }
 
 /// Keys of a page to the register file.
@@ -227,13 +261,13 @@ fn load_keys(ctx: &mut Context, [first, second]: &[Keys; 2], half: TrfAddress) -
         .to_trf(half)
 }
 
-/// Values of a page, keys inside.
-type Turned = Dm<bf16, m![V, W, G = 3 # 4, N / 16], m![D, N % 16]>;
+/// Values of a page before the block, keys inside.
+type TurnedParts = Dm<bf16, m![1 # 4, G = 3 # 4, N / 16], m![D, N % 16]>;
 
-/// Turns the values of a page, so that keys are inside.
+/// Turns the values of a page before the block, so that keys are inside.
 #[track_caller]
-fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
-    let turned: Dm<bf16, VSlice, m![D, Z, S % 8]> =
+fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> TurnedParts {
+    let turned: Dm<bf16, m![1 # 4, G = 3 # 4, S / 8], m![D, Z, S % 8]> =
         (ctx.main.begin_interleaved::<Z, _, _, _, _, _>(first.view(), second.view()))
             .fetch::<bf16, m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8]>()
             .collect::<m![D / 8, Z, S / 4 % 2, S % 4], m![D % 8 # 16]>()
@@ -245,9 +279,8 @@ fn turn_values(ctx: &mut Context, [first, second]: &[Values; 2]) -> Turned {
 /// Values of a page to the register file.
 #[track_caller]
 fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
-    (ctx.sub.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8], m![N % 16]>())
-        .switch_to::<ASlice, m![D % 8, D / 8, N / 16]>()
-        .collect::<m![D % 8, D / 8, N / 16], m![N % 16]>()
+    (ctx.main.begin(turned.view()).fetch::<bf16, m![D % 8, D / 8 % 2, N / 16], m![N % 16]>())
+        .collect::<m![D % 8, D / 8 % 2, N / 16], m![N % 16]>()
         .to_trf(half)
 }
 
@@ -255,12 +288,10 @@ fn load_values(ctx: &mut Context, turned: &Turned, half: TrfAddress) -> VInTrf {
 type Powers = Dm<bf16, ASlice, m![R % 8, N]>;
 /// A number for each token.
 type Numbers = Dm<f32, ASlice, m![R % 8, 1 # 2]>;
-/// The same as an operand.
-type OfTokens = Vrf<ASlice, m![R % 8]>;
+/// The same of all tokens of a head as an operand.
+type OfTokens = Vrf<OSlice, m![R % 8, R / 8]>;
 /// What heads choose.
-type Chosen = Dm<f32, ASlice, m![R % 8, D]>;
-/// The same, rounded, in the slices in which the output is summed over them.
-type Rounded = Dm<bf16, OSlice, m![R, D % 16]>;
+type Chosen = Dm<f32, OSlice, m![R, D % 16]>;
 
 /// What each token sees: tables of a page.
 pub struct Mask {
@@ -274,19 +305,20 @@ pub struct Mask {
 
 /// What tokens see of their own page.
 pub type Triangles = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>;
-/// What tokens see of blocks of 8 keys.
-pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, Z, S / 8]>;
+/// What tokens see of blocks of 8 keys: `diagonal` and `limit` of a [`Mask`].
+pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, I, Z, S / 8]>;
 
 /// The mask of a page.
 #[track_caller]
-pub fn mask(ctx: &mut Context, triangles: &Triangles, blocks: [&Blocks; 2], places: [u64; 3]) -> Mask {
+pub fn mask(ctx: &mut Context, triangles: &Triangles, blocks: &Blocks, places: [u64; 3]) -> Mask {
     let triangles: Dm<f32, HeadSlice, m![R % 8, S % 8]> = triangles.to_dm(&mut ctx.tdma, AUTO);
     let triangle = (ctx.sub.begin(triangles.view()).fetch::<f32, m![R % 8], m![S % 8]>())
         .collect::<m![R % 8], m![S % 8]>()
         .to_vrf(places[0]);
+    let blocks: Dm<f32, HeadSlice, m![I, Z, S / 8]> = blocks.to_dm(&mut ctx.tdma, AUTO);
     let [diagonal, limit] = [0, 1].map(|which| {
-        let blocks: Dm<f32, HeadSlice, m![Z, S / 8]> = blocks[which].to_dm(&mut ctx.tdma, AUTO);
-        (ctx.sub.begin(blocks.view()).fetch::<f32, m![Z, S / 64], m![S / 8 % 8]>())
+        let table = blocks.view().tile::<m![I], 1, m![1 # 2, Z, S / 8]>(which);
+        (ctx.sub.begin(table).fetch::<f32, m![Z, S / 64], m![S / 8 % 8]>())
             .collect::<m![Z, S / 64], m![S / 8 % 8]>()
             .to_vrf(places[1 + which])
     });
@@ -325,7 +357,7 @@ fn powers(ctx: &mut Context, heads: &Heads, keys: &KInTrf, mask: &Mask) -> Power
     powers.relabel()
 }
 
-/// The sum of the powers of each token.
+/// The sum of the powers of each token, above 0: a token whose powers all vanish chooses nothing.
 #[track_caller]
 fn sums(ctx: &mut Context, powers: &Powers) -> Numbers {
     (ctx.main.begin(powers.view()).fetch::<f32, m![R % 8, N / 8], m![N % 8]>())
@@ -335,6 +367,7 @@ fn sums(ctx: &mut Context, powers: &Powers) -> Numbers {
         .vector_split::<m![R % 8, N / 4], m![N % 4]>()
         .vector_intra_slice_reduce::<N, m![R % 8], m![1 # 4]>(IntraSliceReduceOpF32::Add)
         .vector_pad_way8::<m![1 # 8]>()
+        .vector_clip(ClipBinaryOpF32::Max, f32::MIN_POSITIVE)
         .vector_final()
         .commit(AUTO)
 }
@@ -356,7 +389,9 @@ fn both(ctx: &mut Context, one: &Numbers, other: &Numbers) -> Numbers {
 
 #[track_caller]
 fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
-    (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>().collect::<m![R % 8], m![1 # 8]>())
+    (ctx.sub.begin(numbers.view()).fetch::<f32, m![R % 8], m![1 # 2]>())
+        .switch_to::<OSlice, m![R % 8, R / 8]>()
+        .collect::<m![R % 8, R / 8], m![1 # 8]>()
         .to_vrf(place::SUMS)
 }
 
@@ -364,15 +399,16 @@ fn of_tokens(ctx: &mut Context, numbers: &Numbers) -> OfTokens {
 #[track_caller]
 fn weighted(ctx: &mut Context, powers: &Powers, values: &VInTrf, sum: &OfTokens) -> Chosen {
     (ctx.main.begin(powers.view()).fetch::<bf16, m![R % 8, N / 16], m![N % 16]>())
-        .collect::<m![R % 8, N / 16], m![N % 16]>()
-        .align::<m![R % 8, N / 32, D / 8], m![N % 32], _, _>(values)
-        .contract::<m![1]>()
-        .accumulate::<m![R % 8, D / 8], m![D % 8]>(AccumulationKind::Interleaved)
+        .switch_to::<OSlice, m![R % 8, N / 16, R / 8]>()
+        .collect::<m![R % 8, N / 16, R / 8], m![N % 16]>()
+        .align::<m![R % 8, N / 16, R / 16, D / 8 % 2], m![R / 8 % 2, N % 16], _, _>(values)
+        .contract::<m![R / 8 % 2]>()
+        .accumulate::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2], m![D % 8]>(AccumulationKind::Interleaved)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![R % 8, D / 4], m![D % 4]>()
+        .vector_split::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2, D / 4 % 2], m![D % 4]>()
         .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), sum)
-        .vector_concat::<m![R % 8, D / 8], m![D % 8]>()
+        .vector_concat::<m![R % 8, R / 16, D / 8 % 2, R / 8 % 2], m![D % 8]>()
         .vector_final()
         .commit(AUTO)
 }
@@ -381,68 +417,67 @@ fn weighted(ctx: &mut Context, powers: &Powers, values: &VInTrf, sum: &OfTokens)
 #[track_caller]
 fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
     (ctx.main.begin_interleaved::<I, _, _, _, _, _>(one.view(), other.view()))
-        .fetch::<f32, m![R % 8, D / 8, I], m![D % 8]>()
-        .collect::<m![R % 8, D / 8, I], m![D % 8]>()
+        .fetch::<f32, m![R, D / 8 % 2, I], m![D % 8]>()
+        .collect::<m![R, D / 8 % 2, I], m![D % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![R % 8, D / 8, I, D / 4 % 2], m![D % 4]>()
-        .vector_intra_slice_reduce::<I, m![R % 8, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_concat::<m![R % 8, D / 8], m![D % 8]>()
+        .vector_split::<m![R, D / 8 % 2, I, D / 4 % 2], m![D % 4]>()
+        .vector_intra_slice_reduce::<I, m![R, D / 8 % 2, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_concat::<m![R, D / 8 % 2], m![D % 8]>()
         .vector_final()
         .commit(AUTO)
 }
 
-/// What heads choose of all pages, rounded, and the weights of the output. The first page is that of the block; the others
-/// are seen as a whole. Keys and values take turns in one half of the register file, and the weights take the other one.
+/// What heads choose of all pages. The block's own page is the first; the others are seen as a whole. Keys and values take
+/// turns in one half of the register file.
 #[track_caller]
 pub fn chosen(
     ctx: &mut Context,
     heads: &Heads,
-    (pages, own): (&[Page], KInTrf),
+    (own, before): (&OwnPage, &[PageBefore]),
     [mask, whole]: [&Mask; 2],
-    output: &OInDm,
-    [other, half]: [TrfAddress; 2],
-) -> (Rounded, OInTrf) {
-    // Main loads the weights while keys are on their way.
-    let output = load_output(ctx, output, other);
-    let mut all = vec![powers(ctx, heads, &own, mask)];
-    for page in &pages[1..] {
-        let keys = load_keys(ctx, &page.keys, half);
-        all.push(powers(ctx, heads, &keys, whole));
-    }
-    let turned: Vec<Turned> = pages.iter().map(|page| turn_values(ctx, &page.values)).collect();
-    let mut sum: Option<Numbers> = None;
-    for powers in &all {
-        let own = sums(ctx, powers);
-        sum = Some(match sum {
-            None => own,
-            Some(before) => both(ctx, &before, &own),
+    half: TrfAddress,
+) -> Chosen {
+    // Main turns values and adds powers while keys are on their way.
+    let turned: Vec<TurnedParts> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
+    let mut all = vec![powers(ctx, heads, &own.keys, mask)];
+    let mut sum = sums(ctx, &all[0]);
+    for page in before {
+        let keys = page.keys.each_ref().map(|keys| {
+            let mut all = Keys::new(ctx);
+            keys.to_dm_pcopy(&mut ctx.sub, &mut all);
+            all
         });
+        let keys = load_keys(ctx, &keys, half);
+        let powers = powers(ctx, heads, &keys, whole);
+        let own = sums(ctx, &powers);
+        sum = both(ctx, &sum, &own);
+        all.push(powers);
     }
-    let mut values = Some(load_values(ctx, &turned[0], half));
-    let sum = of_tokens(ctx, &sum.expect("there is a page"));
+    let before: Vec<Turned> = turned
+        .iter()
+        .map(|values| {
+            let mut all = Turned::new(ctx);
+            values.to_dm_pcopy(&mut ctx.sub, &mut all);
+            all
+        })
+        .collect();
+    let sum = of_tokens(ctx, &sum);
     let mut chosen: Option<Chosen> = None;
-    for (number, powers) in all.iter().enumerate() {
-        let loaded = values.take().unwrap_or_else(|| load_values(ctx, &turned[number], half));
-        let own = weighted(ctx, powers, &loaded, &sum);
+    for (powers, values) in all.iter().zip([&own.values].into_iter().chain(&before)) {
+        let values = load_values(ctx, values, half);
+        let own = weighted(ctx, powers, &values, &sum);
         chosen = Some(match chosen {
             None => own,
             Some(before) => added(ctx, &before, &own),
         });
     }
-    let chosen = chosen.expect("there is a page");
-    // The slices of a head change their tokens for parts of it.
-    let chosen = (ctx.main.begin(chosen.view()))
-        .fetch::<bf16, m![R % 8, D / 16], m![D % 16]>()
-        .switch_to::<OSlice, m![R % 8, R / 8]>()
-        .collect::<m![R % 8, R / 8], m![D % 16]>()
-        .commit(AUTO);
-    (chosen, output)
+    chosen.expect("there is a page")
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.
 #[track_caller]
-pub fn output(ctx: &mut Context, chosen: &Rounded, weights: &OInTrf, x: &Operand) -> Vectors {
+pub fn output(ctx: &mut Context, chosen: &Chosen, weights: &OInTrf, x: &Operand) -> Vectors {
     let products = (ctx.main.begin(chosen.view()).fetch::<bf16, m![R / 2], m![R % 2, D % 16]>())
         .collect::<m![R / 2, R % 2], m![D % 16]>()
         .align::<m![R / 2, X / 8], m![R % 2, D % 16], _, _>(weights)

@@ -1,17 +1,17 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, QInDm, QParts, QWeights, Read, RotaryInDm, RotaryTable, Triangles,
-    Written,
+    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QInTrf, QParts, QWeights, Read, RotaryInDm,
+    RotaryTable, Triangles, Written,
 };
-use super::feed_forward::{self, DInDm, DParts, DWeights, GInDm, GParts, GWeights};
+use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
 use super::layout::*;
-use super::vectors::{self, Numbers};
+use super::vectors::{self, Means, Numbers};
 use crate::chip::kind::Kind;
 use crate::chip::rounded::Rounded;
 use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, Rest, VInDm};
+use crate::chip::vocabulary::{self, Logits, VInDm};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a layer, as a block reads them.
@@ -32,12 +32,10 @@ pub struct BlockNetwork {
     pub layers: Vec<Layer>,
     /// What tokens see of 8 keys.
     pub triangles: Triangles,
-    /// Where keys are those of the tokens.
-    pub diagonals: Blocks,
-    /// Where keys are behind the tokens.
-    pub limits: Blocks,
+    /// Where keys are those of the tokens, and where they are behind them.
+    pub own: Blocks,
     /// The same of a page before the block: nowhere.
-    pub nowhere: [Blocks; 2],
+    pub nowhere: Blocks,
 }
 
 impl DeviceSend for BlockNetwork {}
@@ -89,6 +87,20 @@ impl Loaded {
     }
 }
 
+/// Parts of the weights of the vocabulary that are brought beside a layer.
+fn parts(number: usize, layers: usize) -> core::ops::Range<usize> {
+    let before = |layers_before: usize| layers_before * vocabulary::PARTS / layers;
+    before(number)..before(number + 1)
+}
+
+/// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
+/// on their way.
+#[track_caller]
+fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (Means, QInTrf) {
+    let means = vectors::means(ctx, x);
+    (means, attention::load_queries(ctx, weights, half))
+}
+
 /// A block of tokens through all layers. Its keys and values are stored to its page.
 #[device(chip = 1)]
 pub fn block(
@@ -104,81 +116,97 @@ pub fn block(
     ctx.part("embedding");
     let layers = blocks.layers.len();
     let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
-    // Halves of the register file: queries are in the first one, and then each load takes that which has rested.
-    let [mut first, mut second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
-    let mut all = QInDm::new(ctx);
-    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all));
-    let mut q = attention::load_queries(ctx, &all, first);
+    // Halves of the register file: queries, output and down take the first one; keys, values, gate and up the second one.
+    let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let mut all_q = QInDm::new(ctx);
+    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));
     let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
+    // What the first layer needs first comes first.
+    let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
-    let mask = attention::mask(ctx, &blocks.triangles, [&blocks.diagonals, &blocks.limits], place::OWN);
-    let whole: Option<Mask> = (!before.is_empty())
-        .then(|| attention::mask(ctx, &blocks.triangles, blocks.nowhere.each_ref(), place::WHOLE));
+    let factors = attention::rotary(ctx, &rotary);
+    let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
+    let whole: Option<Mask> =
+        (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
     let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
-    let mut loaded = None;
+    let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
+    let mut loaded: Option<Loaded> = None;
+    let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
         _ => Some(VInDm::new(ctx)),
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
-        let factors = attention::rotary(ctx, &rotary);
-        let (normed, ()) = vectors::normed(ctx, &x, |_| ());
+        let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
         let own_o = attention::spread_output(ctx, &o);
-        let heads = attention::heads(ctx, &normed, &q, &factors);
-        drop(factors);
-        let (page, keys) = attention::own_page(ctx, &heads, (own, number), second);
-        let mut pages = vec![page];
-        for page in before {
-            pages.push(attention::page_before(ctx, page, number));
-        }
+        let stream: Unnormed = x.relabel();
+        let heads = attention::heads(ctx, &stream, &means, &q, &factors);
+        x = stream.relabel();
+        let page = attention::own_page(ctx, &heads, second);
         part_of_layer(ctx, number, "loads");
         let Loaded { g: own_g, d: own_d } =
             loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
+        let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
             o = next.o.to_dm(&mut ctx.tdma, AUTO);
             let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
             loaded = Some(Loaded::new(ctx, next));
+            next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
             q
         });
-        // Beside other layers, the DMA engines have no time for more.
-        if let (Some(rows), None) = (&mut rows, &next) {
-            vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::First, rows);
+        if let Some(rows) = &mut rows {
+            for part in parts(number, layers) {
+                vocabulary::load(ctx, &network.weights.vocabulary, part, rows);
+            }
         }
         part_of_layer(ctx, number, "attention");
-        let operand = vectors::operand(ctx, &x);
+        // Main does this while keys are on their way.
+        let output = attention::load_output(ctx, &own_o, first);
+        let operand = vectors::operand!(ctx.main, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
-        let (chosen, output) = attention::chosen(ctx, &heads, (&pages, keys), masks, &own_o, [first, second]);
+        let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
         // The sub context spreads weights of gate and up while main makes the output.
-        let mut g = GInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread(ctx, &own_g, part, &mut g));
+        let mut g = next_g.take().unwrap_or_else(|| {
+            let mut g = GInDm::new(ctx);
+            feed_forward::spread(ctx, &own_g, Spread::First, &mut g);
+            g
+        });
+        feed_forward::spread(ctx, &own_g, Spread::Rest, &mut g);
+        feed_forward::spread(ctx, &own_g, Spread::Up, &mut g);
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
-        let mut d = DInDm::new(ctx);
-        (0..2).for_each(|part| feed_forward::spread_down(ctx, &own_d, part, &mut d));
-        let operand = vectors::operand(ctx, &x);
-        // Half of the next layer's weights of queries are spread beside gate and up, and half beside down.
-        let mut all = QInDm::new(ctx);
+        let operand = vectors::operand!(ctx.sub, &x);
+        let d = feed_forward::spread_down(ctx, &own_d);
+        // Weights of the next layer are spread when the sub context has time.
+        all_q = QInDm::new(ctx);
         if let Some(next) = &next {
-            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
+            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
         }
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
-        let (hidden, down) = feed_forward::hidden(ctx, &sums, |ctx| feed_forward::load_down(ctx, &d, first));
+        let hidden = feed_forward::hidden(ctx, &sums);
+        let hidden = feed_forward::gathered(ctx, &hidden);
+        let down = feed_forward::load_down(ctx, &d, first);
         if let Some(next) = &next {
-            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all));
-            q = attention::load_queries(ctx, &all, second);
+            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
+        }
+        if let Some(loaded) = &loaded {
+            let mut all = GInDm::new(ctx);
+            feed_forward::spread(ctx, &loaded.g, Spread::First, &mut all);
+            next_g = Some(all);
         }
         x = feed_forward::down(ctx, &hidden, &down, &operand);
-        [first, second] = [second, first];
+        pages = next_pages;
+        // Behind the loads, which are needed sooner.
+        attention::store(ctx, heads, own, number);
     }
     let Some(rows) = &mut rows else { return };
     ctx.part("vocabulary");
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
-    vocabulary::load_rest(ctx, &network.weights.vocabulary, Rest::Behind, rows);
     let logits = Rounded::logits(ctx, &(), rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),

@@ -4,7 +4,8 @@
 //!   cluster   half of the tokens: all products of a token are made in its cluster
 //!   slice     of the tokens' vectors: 2 tokens in 4 slices, a quarter of the vector in each
 //!             of queries, keys and values: 4 groups of 32 tokens, and for each of them 16 heads in 4 slices
-//!             of hidden elements: 2 groups of 64 tokens, and for each of them 128 slices with 12 elements
+//!             of hidden elements: 2 groups of 64 tokens, and for each of them 128 slices with 12 elements; and, where down is
+//!             summed over them, 4 groups of 32 tokens, and for each of them 64 slices with 24
 //! ```
 //!
 //! Heads have places: `G`, a group of queries that share keys, and `B`, three heads of queries and one of keys. The last `G` has
@@ -62,10 +63,10 @@ pub type ASlice = m![V, W, G = 3 # 4, B = 3 # 4, R / 8];
 pub type OSlice = m![V, W, G = 3 # 4, B = 3 # 4, D / 16];
 /// Slices of keys that rings pass on.
 pub type KSlice = m![V, W, G = 3 # 4, S / 16, D / 32];
-/// Slices of values that rings pass on.
-pub type VSlice = m![V, W, G = 3 # 4, S / 8];
 /// Slices of hidden elements.
 pub type FSlice = m![V, F / 12];
+/// Slices of hidden elements, where down is summed over them.
+pub type DSlice = m![V, W, F / 24];
 
 /// A tensor in DM.
 pub type Dm<D, Slice, Element> = DmTensor<D, m![1], Cluster, Slice, Element>;
@@ -78,6 +79,8 @@ pub type Hbm<D, Element> = HbmTensor<D, m![1], Element>;
 
 /// The vectors of the tokens.
 pub type Vectors = Dm<f32, XSlice, m![R % 2, X % 144]>;
+/// The vectors as they are, for products that stream them.
+pub type Unnormed = Dm<f32, ESlice, m![R % 2, E % 144]>;
 /// The vectors as products stream them.
 pub type Stream = Dm<bf16, ESlice, m![R % 2, E % 144]>;
 /// The vectors as an operand.
@@ -85,7 +88,7 @@ pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
 
 /// Places of operands in the vector register file, in bytes. What has a place of its own waits for nothing but its own readers.
 pub mod place {
-    /// Rotary factors, and then `up`.
+    /// Rotary factors.
     pub const FACTORS: u64 = 0;
     /// Vectors of the tokens.
     pub const VECTORS: u64 = 4096;

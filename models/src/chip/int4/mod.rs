@@ -84,6 +84,7 @@ impl Kind for Quantised {
     type Middle = Middle;
 
     const SMALL_PARTS: usize = vocabulary::PARTS;
+    const HAS_BLOCKS: bool = false;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -110,7 +111,7 @@ impl Kind for Quantised {
         }
     }
 
-    fn prefill(_: &Network<Self>) -> Option<Prefill<'_>> {
+    fn prefill<'a>(_: &mut Context, _: &'a mut Network<Self>) -> Option<Prefill<'a>> {
         None
     }
 
