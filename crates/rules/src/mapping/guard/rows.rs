@@ -90,8 +90,11 @@ impl LiveRows {
             let Some(Table { values, least, most }) = table else { continue };
             let digits = &self.guard.digits.as_slice()[sum.first..sum.first + sum.len];
             let others = digits.iter().filter(|digit| digit.variable != self.axis);
-            let most_of_others = others.map(|digit| (digit.extent - 1) * digit.weight).sum::<usize>();
-            if sum.start <= *least && most_of_others + most < sum.end() {
+            // A digit without a limit has the greatest extent.
+            let most_of_others = others.fold(0, |most: usize, digit| {
+                most.saturating_add((digit.extent - 1).saturating_mul(digit.weight))
+            });
+            if sum.start <= *least && most_of_others.saturating_add(*most) < sum.end() {
                 continue;
             }
             if most_of_others > 0 {
@@ -253,7 +256,11 @@ mod tests {
                 guard.digits.push(GuardDigit {
                     variable: random.random_range(0..variables + k),
                     base: random.random_range(1..4),
-                    extent: random.random_range(1..6),
+                    extent: if random.random_range(0..8) == 0 {
+                        usize::MAX
+                    } else {
+                        random.random_range(1..6)
+                    },
                     weight: random.random_range(0..5),
                 });
             }
