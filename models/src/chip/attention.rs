@@ -14,11 +14,11 @@ use furiosa_visa_std::prelude::*;
 /// Keys and values of the token in all layers.
 pub type Kept = Dm<f32, m![S], m![L, J = 2, K, D]>;
 /// Weights of queries, keys and values of two layers.
-pub type QWeights = Hbm<bf16, m![A, D / 4, L % 2, E / 8, D % 4, E % 8]>;
+pub type QWeights = Hbm<bf16, m![L % 2, E / 32, A, D / 4, E / 8 % 4, D % 4, E % 8]>;
 /// The same in DM.
 pub type QInDm = Dm<bf16, ASlice, m![L % 2, E / 8, D % 4, E % 8]>;
 /// Weights of the output of the attention of two layers.
-pub type OWeights = Hbm<bf16, m![X / 72, X / 8 % 9, L % 2, N / 4, X % 8, N % 4]>;
+pub type OWeights = Hbm<bf16, m![L % 2, N / 16, X / 72, X / 8 % 9, N / 4 % 4, X % 8, N % 4]>;
 /// The same in DM.
 pub type OInDm = Dm<bf16, XSlice, m![L % 2, N / 4, X % 8, N % 4]>;
 /// Rotary factors of all positions.
