@@ -47,7 +47,7 @@ impl<'l, Of: Reach> Seen<'l, Of> {
     }
 }
 /// Keys and values of all layers, of a page of positions.
-pub type Page = Hbm<f32, m![L, S, J = 2, K, D]>;
+pub type Page = Hbm<f32, m![L, J = 2, K, S, D]>;
 
 /// The greatest score, relative to that of the token itself.
 const GREATEST: f32 = 70.0;
@@ -145,7 +145,7 @@ pub fn share(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>) -> Own {
 pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], pair: usize, slots: &mut Slots<Of>) {
     for (number, page) in pages.into_iter().take(Of::PAGES).enumerate() {
         let page = page.view();
-        let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, S, J = 2, K, D]>(pair);
+        let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, J = 2, K, S, D]>(pair);
         let mut slots = slots.view_mut();
         let slot = slots.tile::<Of::Held, 1, m![L % 2, { Of::Page }, J = 2, K, D]>(number);
         page.to_dm_view(&mut ctx.tdma, slot);
@@ -170,7 +170,7 @@ pub fn store(ctx: &mut Context, kept: &Kept, page: &mut Page, position: usize) {
     let kept = kept.cluster_tile::<m![C], 1, m![1 # 2]>(0);
     let kept = kept.slice_tile::<m![S], 1, m![1 # 256]>(0);
     let mut page = page.view_mut();
-    let place = page.tile::<m![S], 1, m![L, 1 # 256, J = 2, K, D]>(position % S::SIZE);
+    let place = page.tile::<m![S], 1, m![L, J = 2, K, 1 # 256, D]>(position % S::SIZE);
     kept.to_hbm_view(&mut ctx.tdma, place);
 }
 

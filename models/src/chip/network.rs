@@ -109,7 +109,7 @@ impl<Stored: Kind> ChipModel<Stored> {
     fn page(&mut self) {
         if self.tail.is_empty() {
             let dma = &mut self.ctx.get_mut().pdma;
-            let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
+            let page = HostTensor::<f32, m![L, J = 2, K, S, D]>::zero();
             self.pages.push(pollster::block_on(page.to_hbm(dma, AUTO)));
         }
     }
