@@ -10,11 +10,11 @@ use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
-/// Parts that a layer brings where every second layer brings one: those layers before it, and the number of parts. The last layer brings all
+/// Parts of `all` that a layer brings, if `before` layers before it brought one each: one, if it `brings` any, and in the last layer all
 /// that are left.
-pub fn parts(before: usize, is_one: bool, is_last: bool, all: usize) -> core::ops::Range<usize> {
+pub fn parts(before: usize, brings: bool, is_last: bool, all: usize) -> core::ops::Range<usize> {
     let before = before.min(all);
-    let here = if is_last { all - before } else { usize::from(is_one) };
+    let here = if is_last { all - before } else { usize::from(brings) };
     before..(before + here).min(all)
 }
 

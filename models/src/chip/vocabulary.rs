@@ -28,7 +28,7 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
 /// Small parts of the weights.
 pub const PARTS: usize = 24;
 
-/// Parts of the weights that are brought one by one beside the layers of a token.
+/// Small parts that are brought one by one beside the layers of a token.
 pub const SMALL_PARTS: usize = 15;
 
 /// Brings a small part of the weights: of the 96 tokens of each slice, four.
@@ -42,7 +42,7 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Halves of small parts, behind what the last layer brings.
+/// Halves of small parts that are brought one by one beside layers with less time. They are the last ones of the weights.
 pub const HALVES: usize = 12;
 
 /// Brings a half of a small part: of four tokens of each slice, half of the elements.
