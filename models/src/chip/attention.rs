@@ -14,11 +14,11 @@ use furiosa_visa_std::prelude::*;
 /// Keys and values of the token in all layers.
 pub type Kept = Dm<f32, m![S], m![L, J = 2, K, D]>;
 /// Weights of queries, keys and values of two layers.
-pub type QWeights = Hbm<bf16, m![A, D / 4, L % 2, E / 8, D % 4, E % 8]>;
+pub type QWeights = Hbm<bf16, m![L % 2, E / 32, A, D / 4, E / 8 % 4, D % 4, E % 8]>;
 /// The same in DM.
 pub type QInDm = Dm<bf16, ASlice, m![L % 2, E / 8, D % 4, E % 8]>;
 /// Weights of the output of the attention of two layers.
-pub type OWeights = Hbm<bf16, m![X / 72, X / 8 % 9, L % 2, N / 4, X % 8, N % 4]>;
+pub type OWeights = Hbm<bf16, m![L % 2, N / 16, X / 72, X / 8 % 9, N / 4 % 4, X % 8, N % 4]>;
 /// The same in DM.
 pub type OInDm = Dm<bf16, XSlice, m![L % 2, N / 4, X % 8, N % 4]>;
 /// Rotary factors of all positions.
@@ -47,7 +47,7 @@ impl<'l, Of: Reach> Seen<'l, Of> {
     }
 }
 /// Keys and values of all layers, of a page of positions.
-pub type Page = Hbm<f32, m![L, S, J = 2, K, D]>;
+pub type Page = Hbm<f32, m![L, J = 2, K, S, D]>;
 
 /// The greatest score, relative to that of the token itself.
 const GREATEST: f32 = 70.0;
@@ -145,7 +145,7 @@ pub fn share(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>) -> Own {
 pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], pair: usize, slots: &mut Slots<Of>) {
     for (number, page) in pages.into_iter().take(Of::PAGES).enumerate() {
         let page = page.view();
-        let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, S, J = 2, K, D]>(pair);
+        let page = page.tile::<m![L / 2], 1, m![1 # 15, L % 2, J = 2, K, S, D]>(pair);
         let mut slots = slots.view_mut();
         let slot = slots.tile::<Of::Held, 1, m![L % 2, { Of::Page }, J = 2, K, D]>(number);
         page.to_dm_view(&mut ctx.tdma, slot);
@@ -170,7 +170,7 @@ pub fn store(ctx: &mut Context, kept: &Kept, page: &mut Page, position: usize) {
     let kept = kept.cluster_tile::<m![C], 1, m![1 # 2]>(0);
     let kept = kept.slice_tile::<m![S], 1, m![1 # 256]>(0);
     let mut page = page.view_mut();
-    let place = page.tile::<m![S], 1, m![L, 1 # 256, J = 2, K, D]>(position % S::SIZE);
+    let place = page.tile::<m![S], 1, m![L, J = 2, K, 1 # 256, D]>(position % S::SIZE);
     kept.to_hbm_view(&mut ctx.tdma, place);
 }
 

@@ -7,11 +7,11 @@ use super::vector::{Gathered, Norm, Vector, halves};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of gate and up of two layers.
-pub type GWeights = Hbm<bf16, m![C, F / 4, L % 2, G, E / 8, F % 4, E % 8]>;
+pub type GWeights = Hbm<bf16, m![C, L % 2, G, E / 32, F / 4, E / 8 % 4, F % 4, E % 8]>;
 /// The same in DM.
 pub type GInDm = Dm<bf16, FSlice, m![L % 2, G, E / 8, F % 4, E % 8]>;
 /// Weights of down of two layers.
-pub type DWeights = Hbm<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 4]>;
+pub type DWeights = Hbm<bf16, m![C, L % 2, F / 16, X / 72, X / 8 % 9, F / 4 % 4, X % 8, F % 4]>;
 /// The same in DM.
 pub type DInDm = Dm<bf16, XSlice, m![L % 2, F / 4, X % 8, F % 4]>;
 

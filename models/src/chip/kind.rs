@@ -10,6 +10,14 @@ use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
+/// Parts of `all` that a layer brings, if `before` layers before it brought one each: one, if it `brings` any, and in the last layer all
+/// that are left.
+pub fn parts(before: usize, brings: bool, is_last: bool, all: usize) -> core::ops::Range<usize> {
+    let before = before.min(all);
+    let here = if is_last { all - before } else { usize::from(brings) };
+    before..(before + here).min(all)
+}
+
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
 pub trait Kind: Sized {
     /// What all layers need, in DM.
@@ -24,9 +32,6 @@ pub trait Kind: Sized {
     type Rows;
     /// The vector behind the attention of a layer.
     type Middle;
-
-    /// Small parts of the weights of the vocabulary, which are brought beside layers.
-    const SMALL_PARTS: usize;
 
     /// True if there is a kernel of blocks of tokens.
     const HAS_BLOCKS: bool;
@@ -46,12 +51,9 @@ pub trait Kind: Sized {
     fn feed_forward_to_dm(&self, ctx: &mut Context, pair: usize) -> Self::FeedForward;
     /// A place for the weights of the vocabulary.
     fn rows(ctx: &mut Context) -> Self::Rows;
-    /// Brings a small part of the weights of the vocabulary.
-    fn load_small(&self, ctx: &mut Context, part: usize, rows: &mut Self::Rows);
-    /// Brings what is behind the small parts, as much as the last layer has time for.
-    fn load_beside_the_last_layer(&self, ctx: &mut Context, rows: &mut Self::Rows);
-    /// Brings all that is left of the weights of the vocabulary.
-    fn load_rest(&self, ctx: &mut Context, rows: &mut Self::Rows);
+    /// Brings the weights of the vocabulary that a layer has time for: the number of the layer, and of all layers. Behind the last
+    /// one, all of them were brought.
+    fn load_rows(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Self::Rows);
 
     /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
     fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>>;

@@ -109,7 +109,7 @@ impl<Stored: Kind> ChipModel<Stored> {
     fn page(&mut self) {
         if self.tail.is_empty() {
             let dma = &mut self.ctx.get_mut().pdma;
-            let page = HostTensor::<f32, m![L, S, J = 2, K, D]>::zero();
+            let page = HostTensor::<f32, m![L, J = 2, K, S, D]>::zero();
             self.pages.push(pollster::block_on(page.to_hbm(dma, AUTO)));
         }
     }
@@ -253,7 +253,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     /// Appends tokens in blocks, if a page gets at least 16 of them and weights are in bf16, and one by one otherwise.
     ///
-    /// A block takes the chip less time than 2 tokens one by one, however many tokens it has. The simulation computes all 256 of
+    /// A block takes the chip as long as 2 tokens one by one, however many tokens it has. The simulation computes all 256 of
     /// them, which takes as long as about 7 one by one. But activations of a block are rounded to bf16, and those of a token
     /// alone are not: short prompts are worth their time.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {

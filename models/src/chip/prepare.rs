@@ -61,28 +61,33 @@ async fn pair(ctx: &mut Context, layers: &[weights::Layer]) -> Pair {
         of_two(layers, |layer| scaled(&layer.k, &layer.attn_norm)),
         of_two(layers, |layer| scaled(&layer.v, &layer.attn_norm)),
     ];
-    let values = tensor([15, 16, 2, 72, 4, 8], |[a, d, l, e, d0, e0]| {
+    let values = tensor([2, 18, 15, 16, 4, 4, 8], |[l, e, a, d, e1, d0, e0]| {
         let (which, row) = row(a, 4 * d + d0);
-        at(&[&q, &k, &v][which][l], row * HIDDEN + 8 * e + e0)
+        at(&[&q, &k, &v][which][l], row * HIDDEN + 32 * e + 8 * e1 + e0)
     });
-    let q = HostTensor::<bf16, m![A, D / 4, L % 2, E / 8, D % 4, E % 8]>::from_slice(&values);
+    let q = HostTensor::<bf16, m![L % 2, E / 32, A, D / 4, E / 8 % 4, D % 4, E % 8]>::from_slice(&values);
     let o = of_two(layers, |layer| scaled(&layer.o, &[1.0]));
-    let values =
-        tensor([72, 2, 144, 8, 4], |[x, l, n, x0, n0]| at(&o[l], (8 * x + x0) * HIDDEN + 4 * n + n0));
-    let o = HostTensor::<bf16, m![X / 72, X / 8 % 9, L % 2, N / 4, X % 8, N % 4]>::from_slice(&values);
+    let values = tensor([2, 36, 72, 4, 8, 4], |[l, n, x, n1, x0, n0]| {
+        at(&o[l], (8 * x + x0) * HIDDEN + 16 * n + 4 * n1 + n0)
+    });
+    let o = HostTensor::<bf16, m![L % 2, N / 16, X / 72, X / 8 % 9, N / 4 % 4, X % 8, N % 4]>::from_slice(
+        &values,
+    );
     let gate_up = [
         of_two(layers, |layer| scaled(&layer.gate, &layer.ffn_norm)),
         of_two(layers, |layer| scaled(&layer.up, &layer.ffn_norm)),
     ];
-    let values = tensor([2, 192, 2, 2, 72, 4, 8], |[c, f, l, g, e, f0, e0]| {
-        at(&gate_up[g][l], (768 * c + 4 * f + f0) * HIDDEN + 8 * e + e0)
+    let values = tensor([2, 2, 2, 18, 192, 4, 4, 8], |[c, l, g, e, f, e1, f0, e0]| {
+        at(&gate_up[g][l], (768 * c + 4 * f + f0) * HIDDEN + 32 * e + 8 * e1 + e0)
     });
-    let g = HostTensor::<bf16, m![C, F / 4, L % 2, G, E / 8, F % 4, E % 8]>::from_slice(&values);
+    let g = HostTensor::<bf16, m![C, L % 2, G, E / 32, F / 4, E / 8 % 4, F % 4, E % 8]>::from_slice(&values);
     let down = of_two(layers, |layer| scaled(&layer.down, &[1.0]));
-    let values = tensor([2, 72, 2, 192, 8, 4], |[c, x, l, f, x0, f0]| {
-        at(&down[l], (8 * x + x0) * GATE + 768 * c + 4 * f + f0)
+    let values = tensor([2, 2, 48, 72, 4, 8, 4], |[c, l, f, x, f1, x0, f0]| {
+        at(&down[l], (8 * x + x0) * GATE + 768 * c + 16 * f + 4 * f1 + f0)
     });
-    let d = HostTensor::<bf16, m![C, X / 72, X / 8 % 9, L % 2, F / 4, X % 8, F % 4]>::from_slice(&values);
+    let d = HostTensor::<bf16, m![C, L % 2, F / 16, X / 72, X / 8 % 9, F / 4 % 4, X % 8, F % 4]>::from_slice(
+        &values,
+    );
     let dma = &mut ctx.pdma;
     Pair {
         q: q.to_hbm(dma, AUTO).await,

@@ -3,11 +3,11 @@
 use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
 use super::block::{self, Prefill, kernel::BlockNetwork};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
-use super::kind::Kind;
+use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
 use super::vector::{self, Vector};
-use super::vocabulary::{self, Embedding, Logits, Rest, VInDm, VWeights};
+use super::vocabulary::{self, Embedding, Logits, VInDm, VWeights};
 use crate::weights;
 use furiosa_visa_std::prelude::*;
 
@@ -51,7 +51,6 @@ impl Kind for Rounded {
     type Rows = VInDm;
     type Middle = Vector;
 
-    const SMALL_PARTS: usize = vocabulary::SMALL_PARTS;
     const HAS_BLOCKS: bool = true;
 
     fn layer_bytes(weights: usize) -> usize {
@@ -98,18 +97,18 @@ impl Kind for Rounded {
     }
 
     #[track_caller]
-    fn load_small(&self, ctx: &mut Context, part: usize, rows: &mut VInDm) {
-        vocabulary::load(ctx, &self.vocabulary, part, rows);
-    }
-
-    #[track_caller]
-    fn load_beside_the_last_layer(&self, ctx: &mut Context, rows: &mut VInDm) {
-        vocabulary::load_rest(ctx, &self.vocabulary, Rest::BesideTheLastLayer, rows);
-    }
-
-    #[track_caller]
-    fn load_rest(&self, ctx: &mut Context, rows: &mut VInDm) {
-        vocabulary::load_rest(ctx, &self.vocabulary, Rest::Behind, rows);
+    fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut VInDm) {
+        let (is_odd, is_last) = (number % 2 == 1, number + 1 == layers);
+        // The first layer waits for its own weights.
+        for half in parts(number.saturating_sub(1) / 2, !is_odd && number > 0, is_last, vocabulary::HALVES) {
+            vocabulary::load_half(ctx, &self.vocabulary, half, rows);
+        }
+        for part in parts(number / 2, is_odd, is_last, vocabulary::SMALL_PARTS) {
+            vocabulary::load(ctx, &self.vocabulary, part, rows);
+        }
+        if is_last {
+            vocabulary::load_beside_the_last_layer(ctx, &self.vocabulary, rows);
+        }
     }
 
     #[track_caller]

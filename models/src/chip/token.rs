@@ -98,13 +98,6 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Small parts of the weights of the vocabulary that are brought beside a layer. Odd layers have time for one.
-fn parts(number: usize, layers: usize, all: usize) -> core::ops::Range<usize> {
-    let before = (number / 2).min(all);
-    let here = if number + 1 == layers { all - before } else { number % 2 };
-    before..(before + here).min(all)
-}
-
 /// A token through all layers. Its keys and values are stored to their page.
 fn token<Weights: Kind, Of: Reach>(
     ctx: &mut Context,
@@ -143,11 +136,7 @@ fn token<Weights: Kind, Of: Reach>(
             _ => {}
         }
         if let Some(rows) = &mut rows {
-            parts(number, network.layers, Weights::SMALL_PARTS)
-                .for_each(|part| weights.load_small(ctx, part, rows));
-            if number + 1 == network.layers {
-                weights.load_beside_the_last_layer(ctx, rows);
-            }
+            weights.load_rows(ctx, (number, network.layers), rows);
         }
         let rest = rest.as_ref().expect("it was loaded");
         x = layer::<Weights, Of>(ctx, &common, (&own, rest), number, (&mut tables, &mut kept), &x);
@@ -156,12 +145,11 @@ fn token<Weights: Kind, Of: Reach>(
         }
     }
     ctx.part("vocabulary");
-    let Some(mut rows) = rows else {
+    let Some(rows) = rows else {
         return attention::store(ctx, &kept, last, position);
     };
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
-    weights.load_rest(ctx, &mut rows);
     attention::store(ctx, &kept, last, position);
     let logits = Weights::logits(ctx, &common, &rows, &x);
     match (answer, numbers) {

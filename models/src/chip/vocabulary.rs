@@ -28,7 +28,7 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
 /// Small parts of the weights.
 pub const PARTS: usize = 24;
 
-/// Parts of the weights that are brought one by one beside the layers of a token.
+/// Small parts that are brought one by one beside the layers of a token.
 pub const SMALL_PARTS: usize = 15;
 
 /// Brings a small part of the weights: of the 96 tokens of each slice, four.
@@ -42,70 +42,53 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings a larger part of the weights.
+/// Halves of small parts that are brought one by one beside layers with less time. They are the last ones of the weights.
+pub const HALVES: usize = 12;
+
+/// Brings a half of a small part: of four tokens of each slice, half of the elements.
 #[track_caller]
-pub fn load_rest(ctx: &mut Context, weights: &VWeights, which: Rest, to: &mut VInDm) {
-    macro_rules! load {
-        ($count:literal, $first:literal) => {{
-    type Blocks = m![V / 12 % 8 = $count # 8, V / 4 % 3];
-            let weights = weights.view();
-            let weights = weights
-                .tile::<m![V / 12 % 8], $count, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
-                    $first,
-                );
-            let mut to = to.view_mut();
-            weights.to_dm_view(
-                &mut ctx.tdma,
-                to.tile::<m![V / 12 % 8], $count, m![{ Blocks }, E / 8, V % 4, E % 8]>($first),
-            );
-        }};
-    }
-    match which {
-        Rest::BesideTheLastLayer => load!(1, 5),
-        Rest::Behind => load!(2, 6),
-    }
+pub fn load_half(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
+    let part = PARTS - HALVES / 2 + half / 2;
+    let weights = weights.view();
+    let weights =
+        weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
+    let weights = weights
+        .tile::<m![E / 288], 1, m![C, 1 # 24, 1 # 2, E / 32 % 9, V / 96, E / 8 % 4, V % 4, E % 8]>(half % 2);
+    let mut to = to.view_mut();
+    let mut to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
+    let to = to.tile::<m![E / 288], 1, m![1 # 24, 1 # 2, E / 8 % 36, V % 4, E % 8]>(half % 2);
+    weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Larger parts of the weights, behind the small ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// As much as the last layer has time for.
-    BesideTheLastLayer,
-    /// All others.
-    Behind,
+/// Brings what is between the small parts and the halves: three parts at once.
+#[track_caller]
+pub fn load_beside_the_last_layer(ctx: &mut Context, weights: &VWeights, to: &mut VInDm) {
+    type Blocks = m![V / 12 % 8 = 1 # 8, V / 4 % 3];
+    let weights = weights.view();
+    let weights = weights
+        .tile::<m![V / 12 % 8], 1, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
+            SMALL_PARTS / 3,
+        );
+    let mut to = to.view_mut();
+    let to = to.tile::<m![V / 12 % 8], 1, m![{ Blocks }, E / 8, V % 4, E % 8]>(SMALL_PARTS / 3);
+    weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Logits of `count` blocks of twelve tokens of each slice, from block `first` on.
-macro_rules! blocks {
-    ($ctx:ident, $weights:ident, $x:ident, $norm:ident, $logits:ident, $count:literal, $first:literal) => {{
-        type Time = m![V / 12 % 8 = $count, V / 4 % 3];
-        let weights = $weights.view();
-        let weights = weights
-            .tile::<m![V / 12 % 8], $count, m![V / 12 % 8 = $count # 8, V / 4 % 3, E / 8, V % 4, E % 8]>($first);
-        let mut logits = $logits.view_mut();
-        let logits = logits.tile::<m![V / 12 % 8], $count, m![V / 12 % 8 = $count # 8, V % 12]>($first);
-        ($ctx.main.begin(weights).fetch::<bf16, m![{ Time }, E / 8], m![V % 4, E % 8]>())
-            .collect::<m![{ Time }, E / 8, V / 2 % 2], m![V % 2, E % 8]>()
-            .align::<m![{ Time }, E / 8, H], m![V % 4, E % 8], _, _>(&$x.row)
-            .contract::<m![V % 4]>()
-            .accumulate::<Time, m![V % 4 # 8]>(AccumulationKind::Sequential)
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![V % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$norm.reciprocal)
-            .vector_pad_way8::<m![V % 4 # 8]>()
-            .vector_final()
-            .commit_view(logits);
-    }};
-}
-
-/// Logits of all tokens: those of the parts that are there first, while the others are brought.
+/// Logits of all tokens.
 #[track_caller]
 pub fn logits(ctx: &mut Context, weights: &VInDm, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-    let mut logits = Logits::new(ctx);
-    blocks!(ctx, weights, x, norm, logits, 6, 0);
-    blocks!(ctx, weights, x, norm, logits, 2, 6);
-    logits
+    (ctx.main.begin(weights.view()).fetch::<bf16, m![V / 4 % 24, E / 8], m![V % 4, E % 8]>())
+        .collect::<m![V / 4 % 24, E / 8, V / 2 % 2], m![V % 2, E % 8]>()
+        .align::<m![V / 4 % 24, E / 8, H], m![V % 4, E % 8], _, _>(&x.row)
+        .contract::<m![V % 4]>()
+        .accumulate::<m![V / 4 % 24], m![V % 4 # 8]>(AccumulationKind::Sequential)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![V % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
+        .vector_pad_way8::<m![V % 4 # 8]>()
+        .vector_final()
+        .commit(AUTO)
 }
 
 /// The number of each token, as f32.

@@ -142,9 +142,9 @@ pub struct PageBefore {
 }
 
 /// Keys and values of all layers, of a page that a block writes.
-pub type Written = Hbm<f32, m![L, C, V, W, R, I, G = 3, D]>;
+pub type Written = Hbm<f32, m![L, I, G = 3, C, V, W, R, D]>;
 /// Keys and values of all layers, of a page that a block reads.
-pub type Read = Hbm<f32, m![L, Z, S, I, G = 3, D]>;
+pub type Read = Hbm<f32, m![L, I, G = 3, Z, S, D]>;
 
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
@@ -199,9 +199,9 @@ fn of_keys(heads: &Heads) -> TokensKeys<'_> {
 /// Stores keys and values of the block to its page.
 #[track_caller]
 pub fn store(ctx: &mut Context, heads: Heads, page: &mut Written, layer: usize) {
-    type Place = m![1 # 30, C, V, W, R, 1 # 2, G = 3, D];
+    type Place = m![1 # 30, 1 # 2, G = 3, C, V, W, R, D];
     let mut page = page.view_mut();
-    let mut page = page.tile::<m![L], 1, m![1 # 30, C, V, W, R, I, G = 3, D]>(layer);
+    let mut page = page.tile::<m![L], 1, m![1 # 30, I, G = 3, C, V, W, R, D]>(layer);
     of_keys(&heads).to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(0));
     // A page has one name for the heads of keys and of values.
     let unnamed: Dm<f32, m![V, W, Q, Y, R / 8], m![R % 8, D]> = heads.relabel();
@@ -237,15 +237,15 @@ pub fn own_page(ctx: &mut Context, heads: &Heads, half: TrfAddress) -> OwnPage {
 #[track_caller]
 pub fn page_before(ctx: &mut Context, page: &Read, layer: usize) -> PageBefore {
     let page = page.view();
-    let page = page.tile::<m![L], 1, m![1 # 30, Z, S, I, G = 3, D]>(layer);
+    let page = page.tile::<m![L], 1, m![1 # 30, I, G = 3, Z, S, D]>(layer);
     let keys = [0, 1].map(|half| {
-        let keys = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
-        let keys = keys.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(0);
+        let keys = page.tile::<m![Z], 1, m![1 # 30, I, G = 3, 1 # 2, S, D]>(half);
+        let keys = keys.tile::<m![I], 1, m![1 # 30, 1 # 2, G = 3, 1 # 2, S, D]>(0);
         keys.to_dm(&mut ctx.tdma, AUTO)
     });
     let values = [0, 1].map(|half| {
-        let values = page.tile::<m![Z], 1, m![1 # 30, 1 # 2, S, I, G = 3, D]>(half);
-        let values = values.tile::<m![I], 1, m![1 # 30, 1 # 2, S, 1 # 2, G = 3, D]>(1);
+        let values = page.tile::<m![Z], 1, m![1 # 30, I, G = 3, 1 # 2, S, D]>(half);
+        let values = values.tile::<m![I], 1, m![1 # 30, 1 # 2, G = 3, 1 # 2, S, D]>(1);
         values.to_dm(&mut ctx.tdma, AUTO)
     });
     PageBefore { keys, values }

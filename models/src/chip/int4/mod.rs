@@ -14,7 +14,7 @@ pub mod vocabulary;
 use super::attention::{self, Seen, Tables};
 use super::block::Prefill;
 use super::feed_forward;
-use super::kind::Kind;
+use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
 use super::vector::{self, Gathered, Norm, Vector};
@@ -83,7 +83,6 @@ impl Kind for Quantised {
     type Rows = Rows;
     type Middle = Middle;
 
-    const SMALL_PARTS: usize = vocabulary::PARTS;
     const HAS_BLOCKS: bool = false;
 
     fn layer_bytes(weights: usize) -> usize {
@@ -143,16 +142,15 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn load_small(&self, ctx: &mut Context, part: usize, rows: &mut Rows) {
-        vocabulary::load(ctx, &self.vocabulary, part, rows);
+    fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
+        let is_last = number + 1 == layers;
+        for part in parts(number / 2, number % 2 == 1, is_last, vocabulary::PARTS) {
+            vocabulary::load(ctx, &self.vocabulary, part, rows);
+        }
+        if is_last {
+            vocabulary::load_scales(ctx, &self.vocabulary, rows);
+        }
     }
-
-    #[track_caller]
-    fn load_beside_the_last_layer(&self, ctx: &mut Context, rows: &mut Rows) {
-        vocabulary::load_scales(ctx, &self.vocabulary, rows);
-    }
-
-    fn load_rest(&self, _: &mut Context, _: &mut Rows) {}
 
     #[track_caller]
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector {
