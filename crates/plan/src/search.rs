@@ -2,8 +2,9 @@
 //! what was found.
 //!
 //! ```text
-//!   all choices ──fit?──▶ bound of extents ──▶ derive ──legal?──▶ bound of commands ──▶ clock
-//!                                   the smallest bound goes first, at each of these stages
+//!   all choices ──fit?──▶ bound of extents ──▶ derive ──legal?──▶ bound of commands
+//!                                                             ──▶ bound of moves ──▶ clock
+//!   the smallest bound goes first, at each of these stages
 //! ```
 
 use crate::bound::{Rates, Work, hbm_bytes, of_choice, of_commands, of_extents, of_moves};
