@@ -144,7 +144,7 @@ pub fn gather<D: Scalar, Chip: M, Element: M, Cluster2: M, Slice2: M, Element2: 
     index: &Index,
     config: &IndexedConfig,
 ) -> DmTensor<D, Chip, Cluster2, Slice2, Element2> {
-    gathered(dma, config, [table.view().region(), index.index_region()], AUTO)
+    gathered(dma, config, [table.region(), index.index_region()], AUTO)
 }
 
 /// The elements of a view as the host sees them.

@@ -132,8 +132,8 @@ fn declare(axis: &Axis) -> TokenStream {
     // If something else has the same name, the compiler's message points to the name and not to the whole `axes!`.
     let at_name = generated_at(name.span());
     let structure = quote_spanned!(at_name=> pub struct #name;);
-    // An axis is only ever a type parameter: it has the traits of a mapping, and each more would take the compiler as long
-    // as a mapping. A table of axes may have entries that one crate does not use.
+    // An axis is only ever a type parameter. It has the traits that a mapping must have: each further one takes the compiler
+    // time for each axis. A table of axes may have entries that one crate does not use.
     quote! {
         #(#attributes)*
         #documentation

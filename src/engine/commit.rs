@@ -11,7 +11,7 @@ use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::{PlanError, attempt};
 use crate::mapping::{Guard, M};
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{AUTO, MakesTensors as _, Place, Tu, TuContext};
 use crate::scalar::{ElementType, Scalar, StreamScalar};
 use crate::tensor::{DmTensor, DmTensorViewMut};
@@ -103,10 +103,7 @@ impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
         if T && !P::SUB_COMMIT {
             return Err(PlanError::new("sub commit", no_sub_commit(P::NAME)));
         }
-        match config {
-            Ok(config) => Ok(config),
-            Err(error) => Err(*error),
-        }
+        by_reference(config)
     }
 }
 

@@ -122,9 +122,9 @@ macro_rules! memory_calls {
                 address: Address,
             ) -> (Self, Region) {
                 let footprint = planned!(FOOTPRINT of Self);
-                let (Place { address, lease }, region) =
+                let (place, region) =
                     super::place(context.system(), Memory::$memory, footprint, operation, address);
-                (Self { address, fill: region.fill, lease, types: PhantomData }, region)
+                (Self::filled(place, region.fill), region)
             }
 
             /// The region of the whole tensor.

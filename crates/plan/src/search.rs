@@ -233,6 +233,8 @@ struct State<'a> {
     derived: BTreeMap<Choice, Waiting>,
     /// Choices that were derived, or refused.
     seen: HashSet<Choice>,
+    /// Number of choices that were tried on the clock: it ran them, or their moves alone are too slow.
+    tried: u64,
     plans: Vec<Plan>,
 }
 
@@ -253,7 +255,7 @@ impl State<'_> {
     }
 
     /// Derives and prices choices, the smallest bound first, and returns the smallest bound that is left. `choices` are
-    /// sorted by their bounds. The clock does not run before `waiting` choices wait, and at most `most` times.
+    /// sorted by their bounds. None is tried on the clock before `waiting` choices wait, and at most `most` are.
     fn best_first(
         &mut self,
         choices: &[(u64, Choice)],
@@ -261,7 +263,7 @@ impl State<'_> {
         most: Option<u64>,
         end: Option<Instant>,
     ) -> u64 {
-        let (mut next, before) = (0, self.space.priced);
+        let (mut next, before) = (0, self.tried);
         let most = most.map(|most| before + most);
         loop {
             self.watched.tell(&Progress {
@@ -273,13 +275,13 @@ impl State<'_> {
             let of_next = choices.get(next).map_or(u64::MAX, |(bound, _)| *bound);
             let of_waiting = self.waiting.peek().map_or(u64::MAX, |Reverse((bound, _))| *bound);
             let (bound, limit) = (of_next.min(of_waiting), self.limit());
-            let is_enough = most.is_some_and(|most| self.space.priced >= most);
+            let is_enough = most.is_some_and(|most| self.tried >= most);
             if bound >= limit || bound == u64::MAX || self.is_over(end) || is_enough {
                 return bound;
             }
             // Who stops a search waits for its first plan: what is derived by then is priced.
             let is_stopped = self.watched.is_stopped();
-            let is_early = self.space.priced == before && self.waiting.len() < waiting && !is_stopped;
+            let is_early = self.tried == before && self.waiting.len() < waiting && !is_stopped;
             let is_next = of_next <= of_waiting || is_early && of_next < u64::MAX;
             if is_next && !(is_stopped && of_waiting < u64::MAX) {
                 let most = if is_early { MANY } else { FEW };
@@ -291,7 +293,7 @@ impl State<'_> {
                 self.derive(&choices[next..next + count]);
                 next += count;
             } else {
-                let left = most.map_or(TOGETHER, |most| TOGETHER.min((most - self.space.priced) as usize));
+                let left = most.map_or(TOGETHER, |most| TOGETHER.min((most - self.tried) as usize));
                 self.price(left, if is_early { u64::MAX } else { of_next.min(limit) });
             }
         }
@@ -323,8 +325,8 @@ impl State<'_> {
         self.space.refused.entry(rule).or_insert((0, message)).0 += 1;
     }
 
-    /// Runs the clock for the waiting choice with the smallest bound, and for at most `most` in all, if the bounds of the
-    /// others are below `limit`.
+    /// Tries the waiting choice with the smallest bound on the clock, and at most `most` in all, if the bounds of the others are
+    /// below `limit`. The clock does not run one whose moves alone are too slow.
     fn price(&mut self, most: usize, limit: u64) {
         let mut together = Vec::new();
         while let Some(Reverse((bound, choice))) = self.waiting.pop() {
@@ -344,6 +346,7 @@ impl State<'_> {
         });
         for (waiting, priced) in together.into_iter().zip(priced) {
             let Waiting { choice, layout, schedule, work } = waiting;
+            self.tried += u64::from(priced.is_ok());
             match priced {
                 Err(error) => self.refuse(error.rule().to_string(), error.to_string()),
                 Ok(None) => {}
@@ -409,6 +412,7 @@ pub fn search(problem: &Problem, search: &Search<'_>) -> Outcome {
         waiting: BinaryHeap::new(),
         derived: BTreeMap::new(),
         seen: HashSet::new(),
+        tried: 0,
         plans: Vec::new(),
     };
 

@@ -2,7 +2,11 @@
 
 use crate::command::{Step, Transfer, TransferLoop};
 use crate::mapping::Guard;
+#[cfg(test)]
+use crate::mapping::{GuardDigit, GuardSum};
 use crate::sequencer::{Config, Entry};
+#[cfg(test)]
+use rand::{Rng, rngs::SmallRng};
 use std::collections::BTreeMap;
 
 /// A move from loops of `(size, source units, source elements, destination units, destination elements)`.
@@ -53,4 +57,25 @@ pub fn walked_by_definition(config: &Config) -> Vec<i64> {
         positions = positions.iter().flat_map(|p| (0..entry.size).map(move |i| p + step(i))).collect();
     }
     positions
+}
+
+/// A guard of random digits over `variables` given variables and earlier sums.
+#[cfg(test)]
+pub fn random_guard(random: &mut SmallRng, variables: usize) -> Guard {
+    let mut guard = Guard::always(variables);
+    for k in 0..random.random_range(0..4) {
+        let first = guard.digits.len();
+        for _ in 0..random.random_range(1..4) {
+            guard.digits.push(GuardDigit {
+                variable: random.random_range(0..variables + k),
+                base: random.random_range(1..4),
+                extent: if random.random_range(0..8) == 0 { usize::MAX } else { random.random_range(1..6) },
+                weight: random.random_range(0..5),
+            });
+        }
+        let limit = if random.random_range(0..4) == 0 { usize::MAX } else { random.random_range(1..12) };
+        let start = if random.random_range(0..3) == 0 { random.random_range(1..4) } else { 0 };
+        guard.sums.push(GuardSum { first, len: guard.digits.len() - first, start, limit });
+    }
+    guard
 }

@@ -450,9 +450,9 @@ impl<D: Scalar, Element: M> HostTensor<D, Element> {
         location: &'static Location<'static>,
     ) -> HbmTensor<D, Chip, Element2> {
         let plan = planned!(UPLOAD of HostPlan<D, Element, Chip, Element2>);
-        let mut tensor = HbmTensor::filled(place, dma.next_fill());
+        let tensor = HbmTensor::<D, Chip, Element2>::filled(place, dma.next_fill());
         let transfer = HostTransfer {
-            region: tensor.view_mut().region(),
+            region: tensor.region(),
             transfer: plan,
             host_elements: HostPlan::<D, Element, Chip, Element2>::HOST_ELEMENTS,
         };

@@ -178,7 +178,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster2, Slice2, Element2>,
         >);
-        gathered(dma, config, [self.region(), index.view().region()], address)
+        gathered(dma, config, [self.region(), index.region()], address)
     }
 
     /// Copies rows of the tensor to DM by **numbers** of rows, which are in HBM or in DM: see [`Self::dma_gather`].
@@ -224,7 +224,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster2, Slice2, Element2>,
         >);
-        gathered(dma, config, [self.region(), index.view().region()], address)
+        gathered(dma, config, [self.region(), index.region()], address)
     }
 
     /// Copies rows of the tensor to DM: see [`HbmTensor::dma_gather_rows`].
@@ -258,7 +258,7 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensorView<'_, D, Chip, Element> {
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster2, Slice2, Element2>,
         >);
-        let regions = [self.region(), index.view().region(), destination.region()];
+        let regions = [self.region(), index.region(), destination.region()];
         gather(dma.engines(), config, regions, destination.tensor());
     }
 
@@ -340,7 +340,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
-        let regions = [self.region(), index.view().region(), output.view_mut().region()];
+        let regions = [self.region(), index.region(), output.region()];
         scatter(dma, config, regions, (scaled, Duplicates::Equal));
     }
 
@@ -361,7 +361,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             Index::Tensor,
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
-        let regions = [self.region(), index.index_region(), output.view_mut().region()];
+        let regions = [self.region(), index.index_region(), output.region()];
         scatter(dma.engines(), config, regions, (false, duplicates));
     }
 }
@@ -385,7 +385,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
             HbmTensor<i32, Chip, Element3>,
             DmTensor<D, Chip, Cluster, Slice, Element>,
         >);
-        let regions = [self.region(), index.view().region(), output.region()];
+        let regions = [self.region(), index.region(), output.region()];
         scatter(dma.engines(), config, regions, (scaled, Duplicates::Equal));
     }
 

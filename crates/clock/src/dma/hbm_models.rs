@@ -259,10 +259,15 @@ mod tests {
         let command = |base, stride| {
             vec![PairedSequencer::new((HBM, base), (DM, 0), 256).with_entries(&[(16, stride, 0)])]
         };
+        let mut clone = model.clone();
         let mut ask = |engines: &[(Side, Vec<PairedSequencer>)]| {
             let before = asked.get();
             assert_eq!(model.ticks(&streams(engines)), engines.len() as u64);
-            asked.get() > before
+            let is_asked = asked.get() > before;
+            // What one knows, its clones know.
+            assert_eq!(clone.ticks(&streams(engines)), engines.len() as u64);
+            assert_eq!(asked.get(), before + u64::from(is_asked));
+            is_asked
         };
         let read = |base, stride| (Side::Source, command(base, stride));
         assert!(ask(&[read(0, 256)]));

@@ -2,13 +2,15 @@
 
 use crate::{choices, random_problem};
 use core::sync::atomic::{AtomicU64, Ordering};
+use furiosa_visa_plan::bound::{Rates, of_moves};
 use furiosa_visa_plan::choice::{Choice, Level, Split};
 use furiosa_visa_plan::problem::Role;
 use furiosa_visa_plan::space::{Look, for_each_of};
 use furiosa_visa_plan::{Plan, Problem, Progress, Search, Watch, search};
 use furiosa_visa_rules::command::Operation;
 use furiosa_visa_rules::scalar::ElementType;
-use furiosa_visa_std::clock::Profile;
+use furiosa_visa_std::clock::command_time::CommandClock;
+use furiosa_visa_std::clock::{Model, Profile};
 use reference::cases::for_cases;
 use reference::random::Random;
 use std::collections::BTreeSet;
@@ -201,6 +203,27 @@ fn a_role_is_kept() {
         let outcome = search(&problem, &Search { weights: Some(weights), ..Search::default() });
         assert_eq!(outcome.plans[0].choice.weights, weights);
     }
+}
+
+/// The bound of moves has what HBM waits for, and ends where a choice is too slow. Weights in parts of units keep HBM waiting.
+#[test]
+fn moves_bound_a_plan_more_closely() {
+    let problem =
+        Problem::new("mk,nk->mn", "M=1,N=768,K=480", ElementType::Bf16, None).expect("it is a contraction");
+    let (profile, mut closer) = (Profile::Detailed, 0);
+    let (rates, times) = (Rates::new(profile), CommandClock::new(Model::new(profile)));
+    let plans = search(&problem, &Search { top: 8, profile, ..Search::default() }).plans;
+    for plan in &plans {
+        let operations = plan.commands().expect("it has been derived").operations;
+        let of_moves = |limit| of_moves(&plan.work, &operations, &rates, &mut times.clone(), limit);
+        let (least, bound) = (plan.work.cycles(), of_moves(u64::MAX));
+        assert!(least <= bound && bound <= plan.cycles, "{least} {bound} {}", plan.cycles);
+        assert_eq!(of_moves(0), least, "no move is timed");
+        assert_eq!(of_moves(bound + 1), bound);
+        assert!((least + 1..=bound).all(|limit| (limit..=bound).contains(&of_moves(limit))));
+        closer += u64::from(bound > least);
+    }
+    assert!(closer > 0, "HBM waits in none of {} plans", plans.len());
 }
 
 /// Parts of a sum are as few as a register file, or a half of it, has room for; or as few as are whole units of HBM then. 1920

@@ -4,7 +4,7 @@ use crate::command::{Address, CommitNarrowing, Footprint, Region, Sink};
 use crate::engine::collect::whole_bytes;
 use crate::engine::commit_stages::{CommitStages, is_commit_size};
 use crate::error::{PlanError, attempt, refuse};
-use crate::mapping::guard::rows::{LiveRows, Liveness};
+use crate::mapping::guard::rows::{LiveRows, Liveness, differs_by_unit};
 use crate::mapping::{
     Expr, Factor, Factors, Guard, Pool, UNKNOWN, divide, factors_of, modulo, normal, product, resize, stride,
     strip,
@@ -452,7 +452,7 @@ impl Written<'_> {
         let before = tile.part.offset as usize * 8 / bits;
         let walk = Walk::new(&self.plan.config);
         let starts = walk.positions(0..self.plan.config.positions(), window);
-        // Often, one look at each time step is enough for all units: what a packet has beside the tile is padding in each of them.
+        // Often one look at each time step is enough: beside the tile, a packet has padding of every unit.
         if let Some(mask) = live.mask_of_live_rows() {
             let is_padding = |position: i64| {
                 usize::try_from(position).is_ok_and(|position| {
@@ -465,7 +465,7 @@ impl Written<'_> {
                 return Ok(());
             }
         }
-        let differs = live.differs_by_unit() || LiveRows::new(&tensor.guard, 3, 1).differs_by_unit();
+        let differs = live.differs_by_unit() || differs_by_unit(&tensor.guard);
         let units = tensor.chips * tensor.clusters * tensor.slices;
         let (mut mask, mut looked_at) = (Vec::new(), false);
         for unit in 0..units {
@@ -473,11 +473,13 @@ impl Written<'_> {
                 (unit / (tensor.clusters * tensor.slices), unit % (tensor.clusters * tensor.slices));
             let (cluster, slice) = (rest / tensor.slices, rest % tensor.slices);
             let unit = [chip, cluster, slice];
-            if !self.guard.may_hold(&unit) || !tensor.guard.may_hold(&unit) {
+            if !self.guard.may_hold(&unit) {
                 continue;
             }
-            if looked_at && !differs {
-                return Ok(());
+            // One unit stands for all that have elements of the tensor.
+            let has_elements = tensor.guard.may_hold(&unit);
+            if looked_at && !differs && has_elements {
+                continue;
             }
             for (time, &start) in starts.iter().enumerate() {
                 match live.row(&mut [chip, cluster, slice, time, 0], &mut mask) {
@@ -485,7 +487,7 @@ impl Written<'_> {
                     Liveness::All => mask.clear(),
                     Liveness::Some => {}
                 }
-                looked_at = true;
+                looked_at |= has_elements;
                 let padding = mask.iter().enumerate().filter(|(_, live)| !**live);
                 for position in padding.map(|(lane, _)| before as i64 + start + lane as i64) {
                     let position = position.max(0) as usize;
@@ -527,3 +529,7 @@ pub fn commit_sink(destination: Region, plan: &CommitConfig, guard: &Guard) -> S
     config.packet_size = plan.window;
     Sink::Commit { destination, config, commit_size: plan.commit_size, guard: *guard }
 }
+
+#[cfg(test)]
+#[path = "commit_tests.rs"]
+mod tests;

@@ -214,6 +214,7 @@ mod tests {
         let huge = Expr::Symbol(Axis { name: Ident::new("H"), size: usize::MAX });
         let huge: &'static Expr = Box::leak(Box::new(huge));
         let operand = factorize(&mut Pool::new(), huge);
+        assert!(operand.problem().is_none(), "the expressions are wrong, and not their operand");
         for wrong in
             [Expr::Stride(huge, 2), Expr::Modulo(huge, 0), Expr::Padding(huge, 1), Expr::Pair(huge, huge)]
         {

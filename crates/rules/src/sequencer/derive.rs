@@ -57,7 +57,7 @@ pub const fn derive_members(pool: &mut Pool, request: &Request<'_>) -> Result<De
     derive_in(pool, request, 0)
 }
 
-/// The loops. If the members of the lists need more than `entries`, each member has an entry.
+/// As [`derive()`], with at most `entries` before each member has its own: see [`loops`].
 const fn derive_in(pool: &mut Pool, request: &Request<'_>, entries: usize) -> Result<Derived, PlanError> {
     let job = attempt!(Job::new(pool, request));
     let mut matched = paired(pool, &job, &job.time, &job.packet);
@@ -102,7 +102,8 @@ const fn derived(job: &Job<'_>, matched: &Matched, loops: &[Loops; 2]) -> Derive
     Derived { config, time_entries: loops[TIME].len }
 }
 
-/// Derives the loops of a stream and a buffer, which are cut more if members of lists have an entry each.
+/// The loops of two sides that are cut at the same places. If the members of lists need more than `entries`, each member has an
+/// entry, and `matched` is cut there too.
 const fn loops(
     pool: &mut Pool,
     job: &Job<'_>,

@@ -40,9 +40,7 @@ impl Guard {
         }
         let says_nothing = |sum: &GuardSum| {
             let digits = coarse.digits.as_slice()[sum.first..sum.first + sum.len].iter();
-            let most = digits.fold(0usize, |most, digit| {
-                most.saturating_add((digit.extent - 1).saturating_mul(digit.weight))
-            });
+            let most = digits.fold(0usize, |most, digit| most.saturating_add(digit.most()));
             sum.start == 0 && most < sum.limit
         };
         if coarse.sums.iter().all(says_nothing) {

@@ -45,6 +45,13 @@ pub struct GuardDigit {
     pub weight: usize,
 }
 
+impl GuardDigit {
+    /// The most that the digit adds to its sum. A digit without a limit has the greatest extent.
+    pub fn most(&self) -> usize {
+        (self.extent - 1).saturating_mul(self.weight)
+    }
+}
+
 /// A sum of consecutive digits of [`Guard::digits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardSum {
@@ -262,7 +269,7 @@ impl Guard {
                         let value = value / digit.base % digit.extent * digit.weight;
                         (value, value)
                     }
-                    None => (0, (digit.extent - 1).saturating_mul(digit.weight)),
+                    None => (0, digit.most()),
                 };
                 (least, most) = (least + low, most.saturating_add(high));
             }
