@@ -148,9 +148,9 @@ pub type Read = Hbm<f32, m![L, I, G = 3, Z, S, D]>;
 
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
-/// Values of the tokens of a cluster, and the same with tokens inside.
-type TokensValues<'l, S, Element> =
-    DmTensorView<'l, S, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], Element>;
+/// Values of the tokens of a cluster, with tokens inside.
+type TokensValues<'l> =
+    DmTensorView<'l, bf16, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![D, R % 8]>;
 /// Keys of the tokens of the other cluster.
 type OtherKeys = Dm<f32, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
 /// Values of the tokens of the other cluster.
@@ -173,19 +173,14 @@ fn spread_keys(ctx: &mut Context, keys: TokensKeys<'_>) -> Keys {
 
 /// Values of a cluster's tokens to all slices that need them.
 #[track_caller]
-fn spread_values(
-    ctx: &mut Context,
-    values: TokensValues<'_, bf16, m![D, R % 8]>,
-    half: usize,
-    all: &mut ValuesOfTokens,
-) {
+fn spread_values(ctx: &mut Context, values: TokensValues<'_>, half: usize, all: &mut ValuesOfTokens) {
     let mut all = all.view_mut();
     let all = all.tile::<m![Z], 1, m![D % 16, V, W, R / 8, 1 # 2, R % 8]>(half);
     values.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
 /// The slices of values.
-fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> TokensValues<'_, S, Element> {
+fn of_values(heads: &TurnedHeads) -> TokensValues<'_> {
     let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
     values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
 }
