@@ -435,8 +435,9 @@ pub fn chosen(
 ) -> Chosen {
     // Main turns values and adds powers while keys are on their way.
     let turned: Vec<TurnedParts> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
-    let mut all = vec![powers(ctx, heads, &own.keys, mask)];
-    let mut sum = sums(ctx, &all[0]);
+    let own_powers = powers(ctx, heads, &own.keys, mask);
+    let mut sum = sums(ctx, &own_powers);
+    let mut powers_before = Vec::new();
     for page in before {
         let keys = page.keys.each_ref().map(|keys| {
             let mut all = Keys::new(ctx);
@@ -445,11 +446,11 @@ pub fn chosen(
         });
         let keys = load_keys(ctx, &keys, half);
         let powers = powers(ctx, heads, &keys, whole);
-        let own = sums(ctx, &powers);
-        sum = both(ctx, &sum, &own);
-        all.push(powers);
+        let sum_of_page = sums(ctx, &powers);
+        sum = both(ctx, &sum, &sum_of_page);
+        powers_before.push(powers);
     }
-    let before: Vec<Turned> = turned
+    let values_before: Vec<Turned> = turned
         .iter()
         .map(|values| {
             let mut all = Turned::new(ctx);
@@ -458,16 +459,14 @@ pub fn chosen(
         })
         .collect();
     let sum = of_tokens(ctx, &sum);
-    let mut chosen: Option<Chosen> = None;
-    for (powers, values) in all.iter().zip([&own.values].into_iter().chain(&before)) {
+    let values = load_values(ctx, &own.values, half);
+    let mut chosen = weighted(ctx, &own_powers, &values, &sum);
+    for (powers, values) in powers_before.iter().zip(&values_before) {
         let values = load_values(ctx, values, half);
-        let own = weighted(ctx, powers, &values, &sum);
-        chosen = Some(match chosen {
-            None => own,
-            Some(before) => added(ctx, &before, &own),
-        });
+        let chosen_of_page = weighted(ctx, powers, &values, &sum);
+        chosen = added(ctx, &chosen, &chosen_of_page);
     }
-    chosen.expect("there is a page")
+    chosen
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.
