@@ -98,15 +98,15 @@ impl Kind for Rounded {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut VInDm) {
-        let (is_odd, is_last) = (number % 2 == 1, number + 1 == layers);
+        let place = (number, layers);
         // The first layer waits for its own weights.
-        for half in parts(number.saturating_sub(1) / 2, !is_odd && number > 0, is_last, vocabulary::HALVES) {
+        for half in parts(place, vocabulary::HALVES, |layer| layer > 0 && layer % 2 == 0) {
             vocabulary::load_half(ctx, &self.vocabulary, half, rows);
         }
-        for part in parts(number / 2, is_odd, is_last, vocabulary::SMALL_PARTS) {
+        for part in parts(place, vocabulary::SMALL_PARTS, |layer| layer % 2 == 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
-        if is_last {
+        if number + 1 == layers {
             vocabulary::load_beside_the_last_layer(ctx, &self.vocabulary, rows);
         }
     }

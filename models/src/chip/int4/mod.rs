@@ -143,11 +143,10 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        let is_last = number + 1 == layers;
-        for part in parts(number / 2, number % 2 == 1, is_last, vocabulary::PARTS) {
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 2 == 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
-        if is_last {
+        if number + 1 == layers {
             vocabulary::load_scales(ctx, &self.vocabulary, rows);
         }
     }
