@@ -37,9 +37,6 @@ pub trait Kind: Sized {
     /// The vector behind the attention of a layer.
     type Middle;
 
-    /// True if there is a kernel of blocks of tokens.
-    const HAS_BLOCKS: bool;
-
     /// Bytes of weights of layers.
     fn layer_bytes(weights: usize) -> usize;
     /// Bytes of weights of the vocabulary.
@@ -60,7 +57,7 @@ pub trait Kind: Sized {
     fn load_rows(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Self::Rows);
 
     /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
-    fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>>;
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>>;
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned.

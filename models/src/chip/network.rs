@@ -264,7 +264,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
             let want = if behind.is_empty() { want } else { Want::Nothing };
-            if page.len() < LEAST || !Stored::HAS_BLOCKS {
+            if page.len() < LEAST || Stored::prefill(self.ctx.get_mut(), &self.network).is_none() {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
                     next = self.append(*token, if number == last { want } else { Want::Nothing });

@@ -83,8 +83,6 @@ impl Kind for Quantised {
     type Rows = Rows;
     type Middle = Middle;
 
-    const HAS_BLOCKS: bool = false;
-
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
     }
@@ -110,7 +108,7 @@ impl Kind for Quantised {
         }
     }
 
-    fn prefill<'a>(_: &mut Context, _: &'a mut Network<Self>) -> Option<Prefill<'a>> {
+    fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
         None
     }
 
