@@ -20,7 +20,7 @@ const ROUNDED: f32 = 0.05;
 /// seed 7.
 const EXACT: f32 = 0.000_2;
 
-/// The same behind a block, which rounds the tokens' vectors to bf16, too. Measured: 0.050 with seed 7.
+/// The same behind a block, which rounds the tokens' vectors to bf16, too. Measured: 0.032 to 0.052 with seed 7.
 const BLOCK_TOLERANCE: f32 = 0.08;
 
 /// Cycles of a choice: those of all its launches.
@@ -105,7 +105,8 @@ fn text(tokens: usize) -> Vec<u32> {
 
 #[test]
 fn blocks_give_the_logits_of_the_host() {
-    let weights = Weights::synthetic(1, 7);
+    // What a layer has ready for the next one, and pages of each of them, are seen with two.
+    let weights = Weights::synthetic(2, 7);
     let mut chip = ChipModel::new(&weights, false);
     let mut host = Reference::new(&weights);
     let text = text(256 + 1 + 16);

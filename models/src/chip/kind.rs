@@ -10,11 +10,15 @@ use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
-/// Parts of `all` that a layer brings, if `before` layers before it brought one each: one, if it `brings` any, and in the last layer all
-/// that are left.
-pub fn parts(before: usize, brings: bool, is_last: bool, all: usize) -> core::ops::Range<usize> {
-    let before = before.min(all);
-    let here = if is_last { all - before } else { usize::from(brings) };
+/// Parts of `all` that a layer brings: the next one, if it `brings` any, and in the last layer all that are left. The layer is its
+/// number, with that of all layers.
+pub fn parts(
+    (number, layers): (usize, usize),
+    all: usize,
+    brings: impl Fn(usize) -> bool,
+) -> core::ops::Range<usize> {
+    let before = (0..number).filter(|layer| brings(*layer)).count().min(all);
+    let here = if number + 1 == layers { all } else { usize::from(brings(number)) };
     before..(before + here).min(all)
 }
 
@@ -32,9 +36,6 @@ pub trait Kind: Sized {
     type Rows;
     /// The vector behind the attention of a layer.
     type Middle;
-
-    /// True if there is a kernel of blocks of tokens.
-    const HAS_BLOCKS: bool;
 
     /// Bytes of weights of layers.
     fn layer_bytes(weights: usize) -> usize;
@@ -56,7 +57,7 @@ pub trait Kind: Sized {
     fn load_rows(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Self::Rows);
 
     /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
-    fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>>;
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>>;
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned.
@@ -85,4 +86,27 @@ pub trait Kind: Sized {
     ) -> Vector;
     /// Logits of a vector.
     fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector) -> Logits;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn layers_bring_each_part_once_and_in_order() {
+        let rules: [fn(usize) -> bool; 4] =
+            [|layer| layer > 0, |layer| layer % 2 == 1, |layer| layer > 0 && layer % 2 == 0, |_| false];
+        for layers in [1, 2, 3, 30] {
+            for all in [1, 12, 15, 24, 40] {
+                for brings in rules {
+                    let brought = (0..layers).map(|number| parts((number, layers), all, brings));
+                    let brought: Vec<usize> = brought.flatten().collect();
+                    assert_eq!(brought, (0..all).collect::<Vec<_>>(), "{layers} layers");
+                }
+            }
+        }
+        // Only layers that bring any have a part, and the last one has what is left.
+        let of_four = |number| parts((number, 4), 5, |layer| layer % 2 == 1);
+        assert_eq!([0, 1, 2, 3].map(of_four), [0..0, 0..1, 1..1, 1..5]);
+    }
 }

@@ -253,9 +253,10 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     /// Appends tokens in blocks, if a page gets at least 16 of them and weights are in bf16, and one by one otherwise.
     ///
-    /// A block takes the chip as long as 2 tokens one by one, however many tokens it has. The simulation computes all 256 of
-    /// them, which takes as long as about 7 one by one. But activations of a block are rounded to bf16, and those of a token
-    /// alone are not: short prompts are worth their time.
+    /// A block in the first page takes the chip as long as 2 tokens one by one, however many tokens it has; each page before it
+    /// adds about 6 thousand cycles to a layer. The simulation computes 256 tokens, which takes as long as about 7 one by
+    /// one. But activations of a block are rounded to bf16, and those of a token alone are not: short prompts are worth their
+    /// time.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
         assert!(!tokens.is_empty(), "there is no token to append");
         let mut rest = tokens;
@@ -264,7 +265,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
             let want = if behind.is_empty() { want } else { Want::Nothing };
-            if page.len() < LEAST || !Stored::HAS_BLOCKS {
+            if page.len() < LEAST || Stored::prefill(self.ctx.get_mut(), &self.network).is_none() {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
                     next = self.append(*token, if number == last { want } else { Want::Nothing });

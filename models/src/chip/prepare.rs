@@ -1,12 +1,13 @@
 //! Weights and tables as the chip wants them.
 
 use super::layout::*;
-use super::rounded::{Blocks, Pair, Rounded};
+use super::rounded::{Pair, Rounded};
 use super::token::Network;
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::Matrix;
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
+use std::cell::OnceCell;
 
 /// Values of a tensor, from the function of its coordinates, outermost first.
 pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
@@ -142,7 +143,7 @@ pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let vocabulary =
         HostTensor::<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>::from_slice(&values);
     let vocabulary = vocabulary.to_hbm(&mut ctx.pdma, AUTO).await;
-    Rounded { embedding, pairs, vocabulary, blocks: Blocks::OnHost(weights.layers.clone()) }
+    Rounded { embedding, pairs, vocabulary, layers: weights.layers.clone(), blocks: OnceCell::new() }
 }
 
 /// Uploads tables, and makes a network of them and of weights for `layers` layers.

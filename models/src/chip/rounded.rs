@@ -10,6 +10,7 @@ use super::vector::{self, Vector};
 use super::vocabulary::{self, Embedding, Logits, VInDm, VWeights};
 use crate::weights;
 use furiosa_visa_std::prelude::*;
+use std::cell::OnceCell;
 
 /// Weights of two layers.
 pub struct Pair {
@@ -31,16 +32,10 @@ pub struct Rounded {
     pub pairs: Vec<Pair>,
     /// Of the logits.
     pub vocabulary: VWeights,
-    /// What blocks read.
-    pub blocks: Blocks,
-}
-
-/// Weights and tables that only blocks read.
-pub enum Blocks {
-    /// No block has come: weights of layers on the host.
-    OnHost(Vec<weights::Layer>),
-    /// In HBM.
-    Uploaded(BlockNetwork),
+    /// Weights of layers on the host, for the first block.
+    pub layers: Vec<weights::Layer>,
+    /// What only blocks read, as soon as one has come.
+    pub blocks: OnceCell<BlockNetwork>,
 }
 
 impl Kind for Rounded {
@@ -50,8 +45,6 @@ impl Kind for Rounded {
     type FeedForward = (GInDm, DInDm);
     type Rows = VInDm;
     type Middle = Vector;
-
-    const HAS_BLOCKS: bool = true;
 
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
@@ -63,16 +56,10 @@ impl Kind for Rounded {
 
     fn common(&self, _: &mut Context) {}
 
-    fn prefill<'a>(ctx: &mut Context, network: &'a mut Network<Self>) -> Option<Prefill<'a>> {
-        let blocks = &mut network.weights.blocks;
-        if let Blocks::OnHost(layers) = blocks {
-            let uploaded = pollster::block_on(block::prepare::network(ctx, layers));
-            *blocks = Blocks::Uploaded(uploaded);
-        }
-        match &network.weights.blocks {
-            Blocks::Uploaded(blocks) => Some((network, blocks)),
-            Blocks::OnHost(_) => None,
-        }
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>> {
+        let Self { layers, blocks, .. } = &network.weights;
+        let uploaded = || pollster::block_on(block::prepare::network(ctx, layers));
+        Some((network, blocks.get_or_init(uploaded)))
     }
 
     #[track_caller]
@@ -98,15 +85,15 @@ impl Kind for Rounded {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut VInDm) {
-        let (is_odd, is_last) = (number % 2 == 1, number + 1 == layers);
+        let place = (number, layers);
         // The first layer waits for its own weights.
-        for half in parts(number.saturating_sub(1) / 2, !is_odd && number > 0, is_last, vocabulary::HALVES) {
+        for half in parts(place, vocabulary::HALVES, |layer| layer > 0 && layer % 2 == 0) {
             vocabulary::load_half(ctx, &self.vocabulary, half, rows);
         }
-        for part in parts(number / 2, is_odd, is_last, vocabulary::SMALL_PARTS) {
+        for part in parts(place, vocabulary::SMALL_PARTS, |layer| layer % 2 == 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
-        if is_last {
+        if number + 1 == layers {
             vocabulary::load_beside_the_last_layer(ctx, &self.vocabulary, rows);
         }
     }

@@ -28,8 +28,23 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
 /// Small parts of the weights.
 pub const PARTS: usize = 24;
 
-/// Small parts that are brought one by one beside the layers of a token.
-pub const SMALL_PARTS: usize = 15;
+/// Halves of small parts that are brought one by one beside layers with less time. They are the last ones of the weights.
+pub const HALVES: usize = 12;
+
+/// Small parts that are brought at once beside the last layer.
+const AT_ONCE: usize = 3;
+
+/// Small parts that are brought one by one beside the layers of a token: what the others leave.
+pub const SMALL_PARTS: usize = PARTS - AT_ONCE - HALVES / 2;
+
+const _: () = {
+    assert!(HALVES.is_multiple_of(2), "halves are of whole small parts");
+    assert!(<m![V / 4 % 3]>::SIZE == AT_ONCE, "the tile of parts that are brought at once has all of them");
+    assert!(
+        SMALL_PARTS.is_multiple_of(AT_ONCE),
+        "parts that are brought at once begin at a multiple of their number"
+    );
+};
 
 /// Brings a small part of the weights: of the 96 tokens of each slice, four.
 #[track_caller]
@@ -41,9 +56,6 @@ pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) 
     let to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
     weights.to_dm_view(&mut ctx.tdma, to);
 }
-
-/// Halves of small parts that are brought one by one beside layers with less time. They are the last ones of the weights.
-pub const HALVES: usize = 12;
 
 /// Brings a half of a small part: of four tokens of each slice, half of the elements.
 #[track_caller]
@@ -60,17 +72,17 @@ pub fn load_half(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VI
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings what is between the small parts and the halves: three parts at once.
+/// Brings what is between the small parts and the halves, at once.
 #[track_caller]
 pub fn load_beside_the_last_layer(ctx: &mut Context, weights: &VWeights, to: &mut VInDm) {
     type Blocks = m![V / 12 % 8 = 1 # 8, V / 4 % 3];
     let weights = weights.view();
     let weights = weights
         .tile::<m![V / 12 % 8], 1, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
-            SMALL_PARTS / 3,
+            SMALL_PARTS / AT_ONCE,
         );
     let mut to = to.view_mut();
-    let to = to.tile::<m![V / 12 % 8], 1, m![{ Blocks }, E / 8, V % 4, E % 8]>(SMALL_PARTS / 3);
+    let to = to.tile::<m![V / 12 % 8], 1, m![{ Blocks }, E / 8, V % 4, E % 8]>(SMALL_PARTS / AT_ONCE);
     weights.to_dm_view(&mut ctx.tdma, to);
 }
 

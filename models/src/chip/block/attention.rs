@@ -148,9 +148,9 @@ pub type Read = Hbm<f32, m![L, I, G = 3, Z, S, D]>;
 
 /// Keys of the tokens of a cluster.
 type TokensKeys<'l> = DmTensorView<'l, f32, m![1], Cluster, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
-/// Values of the tokens of a cluster, and the same with tokens inside.
-type TokensValues<'l, S, Element> =
-    DmTensorView<'l, S, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], Element>;
+/// Values of the tokens of a cluster, with tokens inside.
+type TokensValues<'l> =
+    DmTensorView<'l, bf16, m![1], Cluster, m![V, W, 1 # 4, B = 3 # 4, R / 8], m![D, R % 8]>;
 /// Keys of the tokens of the other cluster.
 type OtherKeys = Dm<f32, m![V, W, G = 3 # 4, 1 # 4, R / 8], m![R % 8, D]>;
 /// Values of the tokens of the other cluster.
@@ -173,19 +173,14 @@ fn spread_keys(ctx: &mut Context, keys: TokensKeys<'_>) -> Keys {
 
 /// Values of a cluster's tokens to all slices that need them.
 #[track_caller]
-fn spread_values(
-    ctx: &mut Context,
-    values: TokensValues<'_, bf16, m![D, R % 8]>,
-    half: usize,
-    all: &mut ValuesOfTokens,
-) {
+fn spread_values(ctx: &mut Context, values: TokensValues<'_>, half: usize, all: &mut ValuesOfTokens) {
     let mut all = all.view_mut();
     let all = all.tile::<m![Z], 1, m![D % 16, V, W, R / 8, 1 # 2, R % 8]>(half);
     values.to_dm_view_pcopy(&mut ctx.sub, all);
 }
 
 /// The slices of values.
-fn of_values<S: Scalar, Element: M>(heads: &Dm<S, HeadSlice, Element>) -> TokensValues<'_, S, Element> {
+fn of_values(heads: &TurnedHeads) -> TokensValues<'_> {
     let values = heads.view().slice_tile::<m![G], 1, m![V, W, 1 # 4, B, R / 8]>(3);
     values.slice_tile::<m![B], 3, m![V, W, 1 # 4, B = 3 # 4, R / 8]>(0)
 }
@@ -440,8 +435,9 @@ pub fn chosen(
 ) -> Chosen {
     // Main turns values and adds powers while keys are on their way.
     let turned: Vec<TurnedParts> = before.iter().map(|page| turn_values(ctx, &page.values)).collect();
-    let mut all = vec![powers(ctx, heads, &own.keys, mask)];
-    let mut sum = sums(ctx, &all[0]);
+    let own_powers = powers(ctx, heads, &own.keys, mask);
+    let mut sum = sums(ctx, &own_powers);
+    let mut powers_before = Vec::new();
     for page in before {
         let keys = page.keys.each_ref().map(|keys| {
             let mut all = Keys::new(ctx);
@@ -450,11 +446,11 @@ pub fn chosen(
         });
         let keys = load_keys(ctx, &keys, half);
         let powers = powers(ctx, heads, &keys, whole);
-        let own = sums(ctx, &powers);
-        sum = both(ctx, &sum, &own);
-        all.push(powers);
+        let sum_of_page = sums(ctx, &powers);
+        sum = both(ctx, &sum, &sum_of_page);
+        powers_before.push(powers);
     }
-    let before: Vec<Turned> = turned
+    let values_before: Vec<Turned> = turned
         .iter()
         .map(|values| {
             let mut all = Turned::new(ctx);
@@ -463,16 +459,14 @@ pub fn chosen(
         })
         .collect();
     let sum = of_tokens(ctx, &sum);
-    let mut chosen: Option<Chosen> = None;
-    for (powers, values) in all.iter().zip([&own.values].into_iter().chain(&before)) {
+    let values = load_values(ctx, &own.values, half);
+    let mut chosen = weighted(ctx, &own_powers, &values, &sum);
+    for (powers, values) in powers_before.iter().zip(&values_before) {
         let values = load_values(ctx, values, half);
-        let own = weighted(ctx, powers, &values, &sum);
-        chosen = Some(match chosen {
-            None => own,
-            Some(before) => added(ctx, &before, &own),
-        });
+        let chosen_of_page = weighted(ctx, powers, &values, &sum);
+        chosen = added(ctx, &chosen, &chosen_of_page);
     }
-    chosen.expect("there is a page")
+    chosen
 }
 
 /// `x`, and what the attention adds to it. A slice has products of its elements, which are added over slices.

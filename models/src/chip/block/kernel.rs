@@ -7,7 +7,7 @@ use super::attention::{
 use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
 use super::layout::*;
 use super::vectors::{self, Means, Numbers};
-use crate::chip::kind::Kind;
+use crate::chip::kind::{Kind, parts};
 use crate::chip::rounded::Rounded;
 use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
@@ -87,12 +87,6 @@ impl Loaded {
     }
 }
 
-/// Parts of the weights of the vocabulary that are brought beside a layer.
-fn parts(number: usize, layers: usize) -> core::ops::Range<usize> {
-    let before = |layers_before: usize| layers_before * vocabulary::PARTS / layers;
-    before(number)..before(number + 1)
-}
-
 /// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
 /// on their way.
 #[track_caller]
@@ -156,7 +150,7 @@ pub fn block(
             q
         });
         if let Some(rows) = &mut rows {
-            for part in parts(number, layers) {
+            for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0) {
                 vocabulary::load(ctx, &network.weights.vocabulary, part, rows);
             }
         }

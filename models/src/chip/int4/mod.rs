@@ -83,8 +83,6 @@ impl Kind for Quantised {
     type Rows = Rows;
     type Middle = Middle;
 
-    const HAS_BLOCKS: bool = false;
-
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
     }
@@ -110,7 +108,7 @@ impl Kind for Quantised {
         }
     }
 
-    fn prefill<'a>(_: &mut Context, _: &'a mut Network<Self>) -> Option<Prefill<'a>> {
+    fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
         None
     }
 
@@ -143,11 +141,10 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        let is_last = number + 1 == layers;
-        for part in parts(number / 2, number % 2 == 1, is_last, vocabulary::PARTS) {
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 2 == 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
-        if is_last {
+        if number + 1 == layers {
             vocabulary::load_scales(ctx, &self.vocabulary, rows);
         }
     }
