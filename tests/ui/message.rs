@@ -1,6 +1,7 @@
 //! What a user reads of the compiler's messages, without what changes when the library is edited.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Where the library is.
 const LIBRARY: &str = "$LIB";
@@ -20,6 +21,28 @@ pub fn user_facing(lines: &str) -> String {
         }
     }
     texts.join("\n")
+}
+
+/// The messages of a crate whose modules are programs, by the name of the program, as it would be alone. An error at a line of
+/// the library belongs to the program that the note behind it names.
+pub fn by_program(lines: &str) -> BTreeMap<String, String> {
+    let mut programs: BTreeMap<String, String> = BTreeMap::new();
+    let mut before = String::new();
+    for diagnostic in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let Some(text) = diagnostic["rendered"].as_str().filter(|_| !is_noise(&diagnostic)) else { continue };
+        if !before.is_empty() {
+            before.push('\n');
+        }
+        before += &without_library(text);
+        let file = text.split_once("refused/").and_then(|(_, rest)| rest.split_once(".rs"));
+        let Some((name, _)) = file else { continue };
+        let of_program = programs.entry(name.to_string()).or_default();
+        if !of_program.is_empty() {
+            of_program.push('\n');
+        }
+        *of_program += &std::mem::take(&mut before).replace(&format!("{name}::"), "");
+    }
+    programs
 }
 
 /// What the library says in the first line of a message, as opposed to what the compiler says of itself. In errors about
@@ -214,4 +237,26 @@ fn errors_that_a_user_does_not_read_are_counted() {
 fn a_path_to_import_stays() {
     let line = "help: consider importing: `use furiosa_visa_std::runtime::launch`";
     assert_eq!(short_paths(line), line);
+}
+
+#[test]
+fn messages_of_modules_are_those_of_programs() {
+    let diagnostic = |level: &str, text: &str| {
+        let spans = serde_json::json!([{ "file_name": "src/engine.rs" }]);
+        serde_json::json!({ "level": level, "message": "no", "rendered": text, "spans": spans }).to_string()
+    };
+    let error =
+        |of: &str| format!("error[E0080]: evaluation of `{of}::A` panicked: no\n --> src/engine.rs:3:4\n");
+    let note = |of: &str| format!("note: in `{of}::kernel`\n --> refused/{of}.rs:5:6\n");
+    let lines = [
+        diagnostic("error", &error("x")),
+        diagnostic("note", &note("x")),
+        diagnostic("error", &error("y")),
+        diagnostic("note", &note("y")),
+        diagnostic("error", "error: of no program\n"),
+    ];
+    let found = by_program(&lines.join("\n"));
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["x", "y"]);
+    let alone = "error[E0080]: evaluation of `A` panicked: no\n --> $LIB\n\nnote: in `kernel`\n --> refused/y.rs:5:6\n";
+    assert_eq!(found["y"], alone);
 }

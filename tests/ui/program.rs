@@ -68,6 +68,12 @@ impl Program {
         self.expected().is_none_or(|message| message.contains("error[E0080]"))
     }
 
+    /// Whether its message names it, so that it can be told from those of other programs.
+    pub fn is_named(&self) -> bool {
+        let named = format!("refused/{}.rs", self.name);
+        self.expected().is_some_and(|message| message.contains(&named))
+    }
+
     fn compile(&self, library: &Library, emit: &str) -> Answer {
         let mut compiler = library.compiler();
         let output = compiler.arg(format!("--emit={emit}")).arg(self.path()).output().expect("rustc starts");

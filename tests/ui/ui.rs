@@ -4,7 +4,8 @@
 //! `.stderr` beside it is what a user reads. `accepted/` has the neighbours at each limit; these run.
 //!
 //! Each program is given to `rustc` with the library already built, once as in a debug build and once as in a release
-//! build, and both must say the same. `message.rs` leaves out of a message what changes when the library is edited:
+//! build, and both must say the same. Refused programs are modules of one crate first: what has its message there is not
+//! compiled alone. `message.rs` leaves out of a message what changes when the library is edited:
 //! its paths, its lines, and how it gets from the user's call to the constant that is refused.
 //! The macros' refusals are looked at once more, as `cargo check` shows them: without code.
 //!
@@ -15,6 +16,7 @@ mod late;
 mod library;
 mod message;
 mod program;
+mod together;
 
 use library::{Library, Profile};
 use program::{Folder, Program};
@@ -86,10 +88,10 @@ fn ui() {
             .filter(|program| profile == Profile::Dev || program.needs_code())
             .cloned()
             .collect();
-        wrong.extend(for_all(&asked, |program| {
-            let overwrite = overwrite && exact && profile == Profile::Dev;
-            program.is_refused(&library, exact, overwrite)
-        }));
+        let overwrite = overwrite && exact && profile == Profile::Dev;
+        let asked =
+            if exact && !overwrite { together::without_their_message(&asked, &library) } else { asked };
+        wrong.extend(for_all(&asked, |program| program.is_refused(&library, exact, overwrite)));
         wrong.extend(for_all(&accepted, |program| program.is_accepted(&library)));
     }
     assert!(wrong.is_empty(), "{} programs differ:\n\n{}", wrong.len(), wrong.join("\n\n"));
