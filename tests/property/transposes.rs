@@ -283,7 +283,7 @@ fn random_case(random: &mut Random) -> Case {
 #[test]
 fn legal_transposes() {
     let seen: RefCell<BTreeMap<String, usize>> = RefCell::default();
-    let count = for_cases(1200, |random| {
+    let count = for_cases(800, |random| {
         let case = random_case(random);
         let outcome = match (case.derive(), case.reference()) {
             (Ok(own), Ok(expected)) => {

@@ -175,7 +175,7 @@ fn verdict(random: &mut Random, chain: &Chain) -> Result<Option<String>, String>
 #[test]
 fn changed_mappings_have_one_verdict() {
     let met = RefCell::new(BTreeMap::<String, usize>::new());
-    let count = for_cases(6000, |random| {
+    let count = for_cases(3500, |random| {
         let legal = if random.chance(80) { random_chain(random) } else { padded_reduce(random) };
         let chain = disturbed(random, &legal);
         if let Some(name) = verdict(random, &chain)? {
