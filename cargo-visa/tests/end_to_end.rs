@@ -220,7 +220,8 @@ fn plans_are_tests_of_a_crate() {
     // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
     // both; bias and activation behind sums over slices; windows; bias and activation over chips; columns of a stream beside rows
     // that are no whole flits; places in packets; sums of one row that are turned; a stream in two pieces, beside a slice that only
-    // loads. Of the later surface: sums over slices, both operands spread, batches, columns beside a row for each head, and pieces.
+    // loads. Of the later surface: sums over slices, both operands spread, batches, columns beside a row for each head, pieces, and
+    // narrow results. Last, sizes that are no powers of two.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
         "mk,nk->mn M=12,N=2048,K=2048 --dtype i8 --role w=trf",
@@ -245,6 +246,8 @@ fn plans_are_tests_of_a_crate() {
         "mk,nk->mn M=256,N=1024,K=256 --dtype i8 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",
         "mk,nk->mn M=64,N=1024,K=4096 --dtype bf16 --role w=trf --surface opt",
+        "mk,nk->mn M=24,N=40,K=96 --dtype f8e4m3 --out f8e4m3 --surface opt",
+        "mk,nk->mn M=33,N=48,K=100 --dtype f8e5m2",
     ];
     // The first one is a test by itself, as `visa plan` writes it. The others are modules of one, so that the library is not read
     // for each.

@@ -3,7 +3,6 @@
 //! * `VISA_CASES=N` runs N cases of every random test.
 //! * `VISA_SEED=S` starts at seed S. A failure prints the seed that repeats it.
 
-mod by_hand;
 mod chain;
 mod chips;
 mod columns;

@@ -77,7 +77,7 @@ fn no_plan_takes_longer_than_the_kernel_by_hand() {
     }
 }
 
-#[path = "../../../../opt-std/examples/attention_output.rs"]
+#[path = "../../../opt-std/examples/attention_output.rs"]
 #[allow(dead_code)] // The plain kernel, the small size, and the comparison with the host.
 mod attention_output;
 
