@@ -6,7 +6,6 @@ use super::attention::{Seen, Tables};
 use super::block::Prefill;
 use super::layout::*;
 use super::token::Network;
-use super::vector::Vector;
 use super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
@@ -22,6 +21,9 @@ pub fn parts(
     before..(before + here).min(all)
 }
 
+/// The vector of a token, for a kind of weights.
+pub type Vector<Weights> = Dm<f32, <Weights as Kind>::Slice, m![X % 8]>;
+
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
 pub trait Kind: Sized {
     /// What all layers need, in DM.
@@ -34,6 +36,8 @@ pub trait Kind: Sized {
     type FeedForward;
     /// Weights of the vocabulary, in DM.
     type Rows;
+    /// Slices of the vector of a token.
+    type Slice: M;
     /// The vector behind the attention of a layer.
     type Middle;
 
@@ -59,13 +63,13 @@ pub trait Kind: Sized {
     /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
     fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>>;
     /// The row of a token.
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector;
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector<Self>;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned.
     fn queries<Of: Reach>(
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::Queries, usize),
-        x: &Vector,
+        x: &Vector<Self>,
         tables: &mut Tables<Of>,
     ) -> Dm<f32, QSlice, m![D % 4]>;
     /// `before`, and what the attention of a layer adds to it.
@@ -75,7 +79,7 @@ pub trait Kind: Sized {
         weights: (&Self::Output, usize),
         seen: &Seen<'_, Of>,
         tables: &mut Tables<Of>,
-        before: Vrf<XSlice, m![X % 8]>,
+        before: Vrf<Self::Slice, m![X % 8]>,
     ) -> Self::Middle;
     /// The vector, and what gate, up and down of a layer add to it.
     fn feed_forward(
@@ -83,9 +87,9 @@ pub trait Kind: Sized {
         common: &Self::Common,
         weights: (&Self::FeedForward, usize),
         x: Self::Middle,
-    ) -> Vector;
+    ) -> Vector<Self>;
     /// Logits of a vector.
-    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector) -> Logits;
+    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector<Self>) -> Logits;
 }
 
 #[cfg(test)]

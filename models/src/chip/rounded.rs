@@ -44,6 +44,7 @@ impl Kind for Rounded {
     type Output = OInDm;
     type FeedForward = (GInDm, DInDm);
     type Rows = VInDm;
+    type Slice = XSlice;
     type Middle = Vector;
 
     fn layer_bytes(weights: usize) -> usize {
@@ -111,7 +112,7 @@ impl Kind for Rounded {
         x: &Vector,
         tables: &mut Tables<Of>,
     ) -> Dm<f32, QSlice, m![D % 4]> {
-        let (row, norm) = vector::input(ctx, x, (x, None));
+        let (row, norm) = vector::input(ctx, x);
         let sums = attention::queries(ctx, (weights, number % 2), &row);
         attention::turned(ctx, sums, &norm, tables)
     }
@@ -136,7 +137,7 @@ impl Kind for Rounded {
         ((gate_up, down), number): (&(GInDm, DInDm), usize),
         x: Vector,
     ) -> Vector {
-        let (row, norm) = vector::input(ctx, &x, (&x, None));
+        let (row, norm) = vector::input(ctx, &x);
         let before = vector::operand(ctx, &x);
         let hidden = feed_forward::hidden(ctx, (gate_up, number % 2), &row, &norm);
         let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
@@ -146,7 +147,7 @@ impl Kind for Rounded {
 
     #[track_caller]
     fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
-        let (row, norm) = vector::input(ctx, x, (x, None));
+        let (row, norm) = vector::input(ctx, x);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }

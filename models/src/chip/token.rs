@@ -1,9 +1,9 @@
 //! The kernel: one token through all layers.
 
 use super::attention::{self, Kept, Page, Positions, Rotary, Seen, Slots, Tables};
-use super::kind::Kind;
+use super::kind::{Kind, Vector};
 use super::layout::*;
-use super::vector::{self, Vector};
+use super::vector;
 use super::vocabulary::{self, Logits, Numbers};
 use crate::model::Want;
 use furiosa_visa_std::prelude::*;
@@ -56,8 +56,8 @@ fn layer<Weights: Kind, Of: Reach>(
     (own, rest): (&AttentionInDm<Weights, Of>, &Weights::FeedForward),
     number: usize,
     (tables, kept): (&mut Tables<Of>, &mut Kept),
-    x: &Vector,
-) -> Vector {
+    x: &Vector<Weights>,
+) -> Vector<Weights> {
     part_of_layer(ctx, number, "queries, keys and values");
     let queries = Weights::queries(ctx, common, (&own.q, number), x, tables);
     let before = vector::operand(ctx, x);

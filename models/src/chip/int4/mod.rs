@@ -4,11 +4,13 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`product`] | products with codes of 4 bits |
+//! | [`vector`] | the vector of a token: in pairs of slices, and times factors of norms |
 //! | [`vocabulary`] | the embedding and the logits, with codes of 8 bits |
 //! | [`prepare`] | weights, uploaded |
 
 pub mod prepare;
 pub mod product;
+pub mod vector;
 pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
@@ -17,11 +19,13 @@ use super::feed_forward;
 use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
-use super::vector::{self, Gathered, Norm, Vector};
+
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
+use super::vector::operand;
 use product::{Blocks, DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use vector::{Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
@@ -50,7 +54,7 @@ pub struct Quantised {
     pub pairs: Vec<Pair>,
     /// Of the logits.
     pub vocabulary: Vocabulary,
-    /// Factors of the norms in front of attention and gate of each layer.
+    /// Factors of the norms in front of attention and gate of each layer; of the latter the halves, for doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
     /// Factors of the last norm.
     pub last_norm: Hbm<f32, m![X]>,
@@ -66,12 +70,6 @@ pub struct Common {
     last_norm: Dm<f32, XSlice, m![X % 8]>,
 }
 
-/// The vector behind the attention, as a sum.
-pub struct Middle {
-    before: Vrf<XSlice, m![X % 8]>,
-    change: Vector,
-}
-
 /// Gate and up, and down.
 type FeedForward = (Blocks<FSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
 
@@ -81,7 +79,8 @@ impl Kind for Quantised {
     type Output = Blocks<OSlice, OCodes, OScales>;
     type FeedForward = FeedForward;
     type Rows = Rows;
-    type Middle = Middle;
+    type Slice = XPair;
+    type Middle = Twice;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -150,7 +149,7 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector {
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Twice {
         vocabulary::embedded(ctx, &self.embedding, token)
     }
 
@@ -159,13 +158,13 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Queries, usize),
-        x: &Vector,
+        x: &Twice,
         tables: &mut Tables<Of>,
     ) -> Dm<f32, QSlice, m![D % 4]> {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let (row, norm) = input(ctx, x, None, &factors);
+        let (row, norm) = input(ctx, (x, 1.0), &factors);
         let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
         attention::turned(ctx, sums, &norm, tables)
     }
@@ -177,11 +176,11 @@ impl Kind for Quantised {
         (weights, number): (&Self::Output, usize),
         seen: &Seen<'_, Of>,
         tables: &mut Tables<Of>,
-        before: Vrf<XSlice, m![X % 8]>,
-    ) -> Middle {
+        before: Vrf<XPair, m![X % 8]>,
+    ) -> Twice {
         let chosen = attention::chosen_halves::<Of>(ctx, seen, tables, TrfAddress::SecondHalf);
         let operands = product::output_operands(ctx, (weights, number % 2));
-        Middle { change: product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen), before }
+        product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen, &before)
     }
 
     #[track_caller]
@@ -189,24 +188,24 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         ((gate_up, down), number): (&FeedForward, usize),
-        Middle { before, change }: Middle,
-    ) -> Vector {
+        doubled: Twice,
+    ) -> Twice {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
         let down_operands = product::down_operands(ctx, (down, layer));
-        let (row, norm) = input(ctx, &change, Some(&before), &factors);
-        let changed = vector::operand(ctx, &change);
+        let (row, norm) = input(ctx, (&doubled, 2.0), &factors);
+        let doubled = operand(ctx, &doubled);
         let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
-        feed_forward::both_and(ctx, &part, &before, Some(&changed))
+        vector::both(ctx, &part, &doubled)
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Vector) -> Logits {
+    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Twice) -> Logits {
         let factors = common.factors(ctx, Behind::LastLayer);
-        let (row, norm) = input(ctx, x, None, &factors);
+        let (row, norm) = input(ctx, (x, 1.0), &factors);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }
@@ -241,32 +240,4 @@ impl Common {
         let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
         operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which), 32 * which as u64)
     }
-}
-
-/// The vector, times the factors of a norm, in the register file of all slices, and its norm.
-#[track_caller]
-fn input<Slice: M>(
-    ctx: &mut Context,
-    x: &Vector,
-    before: Option<&Vrf<XSlice, m![X % 8]>>,
-    factors: &Vrf<XSlice, m![X % 8]>,
-) -> (Gathered<Slice>, Norm) {
-    let stream = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
-        .collect::<m![1], m![X % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![X / 4 % 2], m![X % 4]>();
-    macro_rules! scaled {
-        ($x:expr) => {
-            $x.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
-                .vector_concat::<m![1], m![X % 8]>()
-                .vector_final()
-                .commit(AUTO)
-        };
-    }
-    let scaled: Vector = match before {
-        None => scaled!(stream),
-        Some(before) => scaled!(stream.vector_fp_binary(FpBinaryOp::AddF, before)),
-    };
-    vector::input(ctx, &scaled, (x, before))
 }

@@ -178,7 +178,10 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let scales = HostTensor::<f16, m![C, V / 8, E / 32, V % 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
     let vocabulary = Vocabulary { codes, scales };
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
-        let factors = |layer: &Layer| [&layer.attn_norm, &layer.ffn_norm][which][8 * x + x0];
+        let factors = |layer: &Layer| match which {
+            0 => layer.attn_norm[8 * x + x0],
+            _ => layer.ffn_norm[8 * x + x0] / 2.0,
+        };
         weights.layers.get(layer).map_or(0.0, factors)
     });
     let norms =

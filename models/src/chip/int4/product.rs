@@ -11,7 +11,8 @@
 use super::super::attention::{ChosenHalf, OfHeads};
 use super::super::feed_forward::{Hidden, HiddenHalf, silu};
 use super::super::layout::*;
-use super::super::vector::{Gathered, Norm, Vector};
+use super::super::vector::{Gathered, Norm};
+use super::vector::Twice;
 use furiosa_visa_std::prelude::*;
 
 /// Codes of queries, keys and values of two layers.
@@ -101,7 +102,7 @@ macro_rules! sums {
     (
         $ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $operands:expr, $row:expr, axis $axis:ident,
         $steps:ty, $packet:ty, blocks $blocks:ty, collected ($rest:ty, $flit:ty), lanes $lanes:ty, padded $padded:ty,
-        split ($halves:ty, $narrow:ty) $(, $op:ident $factor:expr)?
+        split ($halves:ty, $narrow:ty) $(, $op:ident $factor:expr)*
     ) => {{
         let codes = $weights.codes.view();
         let codes = codes.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>($layer);
@@ -118,7 +119,7 @@ macro_rules! sums {
             .vector_split::<m![{ $blocks }, { $halves }], $narrow>()
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$operands.scales, &$operands.minima)
             .vector_fp_zip(FpBinaryOp::AddF)
-            $(.vector_fp_binary(sums!(@$op), $factor))?
+            $(.vector_fp_binary(sums!(@$op), $factor))*
             .vector_intra_slice_reduce::<$axis, $halves, $narrow>(IntraSliceReduceOpF32::Add)
     }};
     (@times) => { FpBinaryOp::MulF(FpMulAlu::Mul1) };
@@ -143,21 +144,24 @@ pub fn queries(
     .commit(AUTO)
 }
 
-/// The output of the attention. `sums` divide what each head chooses.
+/// The double of `before` and of the output of the attention. `sums` divide what each head chooses.
 #[track_caller]
 pub fn output(
     ctx: &mut Context,
     (weights, ones, layer): (&Blocks<OSlice, OCodes, OScales>, &Dm<i4, OSlice, OCodes>, usize),
     operands: &Operands<OSlice, m![N / 64, X % 8]>,
     (chosen, sums): &(ChosenHalf, OfHeads<m![N / 64]>),
-) -> Vector {
+    before: &Vrf<XPair, m![X % 8]>,
+) -> Twice {
     sums!(
         ctx, (weights, ones, layer), operands, chosen, axis N, m![N / 64, N / 4 % 8], m![X % 8, N % 4],
         blocks m![N / 64], collected (m![X / 4 % 2], m![X % 4, N % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4]), over sums
+        split (m![X / 4 % 2], m![X % 4]), over sums, times 2.0
     )
     .vector_concat::<m![1], m![X % 8]>()
-    .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)
+    // Both slices of a pair add it.
+    .vector_clip(ClipBinaryOpF32::Add, before)
+    .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
     .vector_final()
     .commit(AUTO)
 }
@@ -200,14 +204,14 @@ pub fn down(
     operands: &Operands<DSlice, m![F / 32 % 12, X % 8]>,
     hidden: &HiddenHalf,
     norm: &Norm,
-) -> Vector {
+) -> Twice {
     sums!(
         ctx, (weights, ones, layer), operands, hidden, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
         split (m![X / 4 % 2], m![X % 4]), times &norm.reciprocal
     )
     .vector_concat::<m![1], m![X % 8]>()
-    .vector_inter_slice_reduce::<XSlice, m![1]>(InterSliceReduceOpF32::Add)
+    .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
     .vector_final()
     .commit(AUTO)
 }

@@ -1,7 +1,8 @@
 //! The embedding with codes of 8 bits: a token's row, and the logits.
 
 use super::super::layout::*;
-use super::super::vector::{Gathered, Norm, Vector};
+use super::super::vector::{Gathered, Norm};
+use super::vector::Twice;
 use super::super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
@@ -60,7 +61,10 @@ pub fn load_scales(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
 
 /// The row of a token, in both clusters.
 #[track_caller]
-pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vector {
+pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice {
+    // Zeros in the second slice of each pair: the sum is what the first one has, in both.
+    let mut all = Dm::<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>::new(ctx);
+    all.view_mut().memset(0.0, &mut ctx.sub);
     let mut codes = Dm::<i8, XSlice, m![X % 8]>::new(ctx);
     let mut scales = Dm::<f16, XSlice, m![1 # 4]>::new(ctx);
     for cluster in 0..C::SIZE {
@@ -82,6 +86,12 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vecto
         .vector_split::<m![X / 4 % 2], m![X % 4]>()
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scale)
         .vector_concat::<m![1], m![X % 8]>()
+        .vector_final()
+        .commit_view(all.view_mut().slice_tile::<m![I], 1, XSlice>(0));
+    (ctx.main.begin(all.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
         .vector_final()
         .commit(AUTO)
 }

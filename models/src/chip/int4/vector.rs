@@ -1,0 +1,70 @@
+//! The vector of a token where weights do not have the factors of the norms: in pairs of slices, both of which have the same.
+//!
+//! Products with codes are over halves of what they sum: one in each slice of a pair, whose sum both get. So that a vector is part
+//! of such a sum, both slices add it, and the sum is that of the doubled ones: see [`super::product::output`].
+
+use super::super::feed_forward::{of_other, sum_of_both};
+use super::super::layout::*;
+use super::super::vector::{self, Gathered, Halves, Norm, VectorView};
+use furiosa_visa_std::prelude::*;
+
+/// The vector of a token, in both slices of each pair.
+pub type Twice = Dm<f32, XPair, m![X % 8]>;
+
+/// What a bf16 keeps of the 24 bits of an f32, and what is left, have 8 and 16 bits: `2^16`.
+const REST: f32 = 65_536.0;
+
+/// A vector in the first slice of each pair.
+fn first(x: &Twice) -> VectorView<'_> {
+    x.view().slice_tile::<m![Q], 1, XSlice>(0)
+}
+
+/// The vector times the factors of a norm, in two bf16.
+///
+/// With `c = 2^16 + 1` the product `c · y` is rounded to 24 bits, so that `c · y - 2^16 · y` is `y` rounded to 8 bits; and what the
+/// product lost is what `y` is more than that. Each is one rounding: that of the product.
+#[track_caller]
+fn scaled(ctx: &mut Context, x: VectorView<'_>, factors: &Vrf<XSlice, m![X % 8]>) -> Halves {
+    let times = |factor, group| VeBranchOperand::group(VeRhs::constant(factor), group);
+    (ctx.main.begin(x).fetch::<f32, m![H], m![X % 8]>())
+        .collect::<m![H], m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
+        .vector_split::<m![H, X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
+        .vector_stash()
+        .vector_fp_binary(
+            FpBinaryOp::MulF(FpMulAlu::Mul1),
+            [times(REST + 1.0, GroupId::Zero), times(-REST - 1.0, GroupId::One)],
+        )
+        .vector_fp_ternary_with_mode(
+            FpTernaryOp::FmaF,
+            TernaryArgMode::Mode120,
+            [((Stash, -REST), GroupId::Zero).into(), ((Stash, REST + 1.0), GroupId::One).into()],
+        )
+        .vector_concat::<m![H], m![X % 8]>()
+        .vector_final()
+        .cast::<bf16, m![X % 8 # 16]>()
+        .commit(AUTO)
+}
+
+/// The vector, times the factors of a norm, in the register file of all slices; and the norm of the vector that `x` is `times` as
+/// large as.
+#[track_caller]
+pub fn input<Slice: M>(
+    ctx: &mut Context,
+    (x, times): (&Twice, f32),
+    factors: &Vrf<XSlice, m![X % 8]>,
+) -> (Gathered<Slice>, Norm) {
+    let halves = scaled(ctx, first(x), factors);
+    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
+    (row, vector::norm(ctx, first(x), times))
+}
+
+/// What both clusters add to a vector, and the vector, of which `doubled` is the double.
+#[track_caller]
+pub fn both(ctx: &mut Context, part: &Twice, doubled: &Vrf<XPair, m![X % 8]>) -> Twice {
+    let other = of_other(ctx, part);
+    // A quarter to each of both parts.
+    sum_of_both!(ctx, part, other, with (doubled, 0.25)).vector_final().commit(AUTO)
+}
