@@ -45,7 +45,6 @@ macro_rules! silu {
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
     };
 }
-pub(super) use silu;
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]

@@ -78,6 +78,8 @@ pub type QSlice = m![[J, K] # 16, D / 4];
 pub type RSlice = m![[J, K] # 16, O];
 /// Slices of hidden elements.
 pub type FSlice = m![F / 48 % 8, F / 4 % 12 # 16, F / 384];
+/// Slices of gate and of up, next to each other: each has hidden elements of two of these slices.
+pub type GSlice = m![F / 48 % 8, F / 4 % 12 # 16, G];
 /// Slices of logits.
 pub type VSlice = m![V / 96];
 

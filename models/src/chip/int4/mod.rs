@@ -24,7 +24,7 @@ use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
 use super::vector::operand;
-use product::{Blocks, DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use product::{Blocks, DCodes, DScales, GCodes, GScales, IsGate, OCodes, OScales, QCodes, QScales};
 use vector::{Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
@@ -38,7 +38,10 @@ pub struct Pair {
         Hbm<f16, m![X / 72, X / 8 % 9, N / 32 % 2, { OScales }]>,
     ),
     /// Of gate and up.
-    pub g: (Hbm<i4, m![C, F / 4, { GCodes }]>, Hbm<f16, m![C, F / 4, { GScales }]>),
+    pub g: (
+        Hbm<i4, m![C, F / 48 % 8, F / 4 % 12, G, { GCodes }]>,
+        Hbm<f16, m![C, F / 48 % 8, F / 4 % 12, G, { GScales }]>,
+    ),
     /// Of down.
     pub d: (
         Hbm<i4, m![C, X / 72, X / 8 % 9, F / 384, { DCodes }]>,
@@ -60,18 +63,20 @@ pub struct Quantised {
     pub last_norm: Hbm<f32, m![X]>,
 }
 
-/// What all layers need, in DM: ones as codes, and the factors of the norms.
+/// What all layers need: ones as codes, the factors of the norms, and where gate is.
 pub struct Common {
     q: Dm<i4, ASlice, QCodes>,
     o: Dm<i4, OSlice, OCodes>,
-    g: Dm<i4, FSlice, GCodes>,
+    g: Dm<i4, GSlice, GCodes>,
     d: Dm<i4, DSlice, DCodes>,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
     last_norm: Dm<f32, XSlice, m![X % 8]>,
+    is_gate: IsGate,
+    _loaded: Dm<f32, GSlice, m![1 # 2]>,
 }
 
 /// Gate and up, and down.
-type FeedForward = (Blocks<FSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
+type FeedForward = (Blocks<GSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
 
 impl Kind for Quantised {
     type Common = Common;
@@ -97,7 +102,17 @@ impl Kind for Quantised {
             ones.view_mut().memset(i4::from_i32(1), &mut ctx.sub);
             ones
         }
+        type Gate = m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2];
+        let mut is_gate = Dm::<f32, GSlice, m![1 # 2]>::new(ctx);
+        is_gate.view_mut().memset(0.0, &mut ctx.sub);
+        let mut one = Dm::<f32, Gate, m![1 # 2]>::new(ctx);
+        one.view_mut().memset(1.0, &mut ctx.sub);
+        (ctx.sub.begin(one.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
+            .commit_view(is_gate.view_mut().slice_tile::<m![G], 1, Gate>(0));
+        let stream = ctx.sub.begin(is_gate.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
         Common {
+            is_gate: stream.to_vrf(AUTO),
+            _loaded: is_gate,
             q: ones(ctx),
             o: ones(ctx),
             g: ones(ctx),
@@ -196,9 +211,9 @@ impl Kind for Quantised {
         let down_operands = product::down_operands(ctx, (down, layer));
         let (row, norm) = input(ctx, (&doubled, 2.0), &factors);
         let doubled = operand(ctx, &doubled);
-        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
+        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
-        let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
+        let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden);
         vector::both(ctx, &part, &doubled)
     }
 

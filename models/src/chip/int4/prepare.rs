@@ -111,18 +111,22 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
             scale(l, which, 3, 8 * x + x0, 2 * head + part)
         })
     );
+    // The hidden element of a place: half, 48, 4 and 1 elements behind each other.
+    let hidden = |c: usize, half: usize, [f48, f4, f0]: [usize; 3]| {
+        GATE / 2 * c + GATE / 4 * half + 48 * f48 + 4 * f4 + f0
+    };
     let g = upload!(
         i4,
-        m![C, F / 4, { GCodes }],
-        tensor([2, 192, 2, 144, 2, 4, 4], |[c, f, l, e, g, f0, e0]| {
-            code(l, 4 + g, GATE / 2 * c + 4 * f + f0, 4 * e + e0)
+        m![C, F / 48 % 8, F / 4 % 12, G, { GCodes }],
+        tensor([2, 8, 12, 2, 2, 144, 2, 4, 4], |[c, f48, f4, g, l, e, half, f0, e0]| {
+            code(l, 4 + g, hidden(c, half, [f48, f4, f0]), 4 * e + e0)
         })
     );
     let g_scales = upload!(
         f16,
-        m![C, F / 4, { GScales }],
-        tensor([2, 192, 2, 2, 18, 2, 4], |[c, f, l, which, block, g, f0]| {
-            scale(l, which, 4 + g, GATE / 2 * c + 4 * f + f0, block)
+        m![C, F / 48 % 8, F / 4 % 12, G, { GScales }],
+        tensor([2, 8, 12, 2, 2, 2, 18, 2, 4], |[c, f48, f4, g, l, which, block, half, f0]| {
+            scale(l, which, 4 + g, hidden(c, half, [f48, f4, f0]), block)
         })
     );
     let d = upload!(

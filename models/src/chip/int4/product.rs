@@ -9,7 +9,7 @@
 //! it in a block, which the minimum multiplies. So a pass is exact but for the additions of f32.
 
 use super::super::attention::{ChosenHalf, OfHeads};
-use super::super::feed_forward::{Hidden, HiddenHalf, silu};
+use super::super::feed_forward::{Hidden, HiddenHalf};
 use super::super::layout::*;
 use super::super::vector::{Gathered, Norm};
 use super::vector::Twice;
@@ -24,9 +24,9 @@ pub type OCodes = m![L % 2, N / 64, N / 4 % 8, X % 8, N % 4];
 /// Their scales and minima.
 pub type OScales = m![L % 2, I, N / 64, X % 8];
 /// Codes of gate and up of two layers.
-pub type GCodes = m![L % 2, E / 4, G, F % 4, E % 4];
+pub type GCodes = m![L % 2, E / 4, F / 384, F % 4, E % 4];
 /// Their scales and minima.
-pub type GScales = m![L % 2, I, E / 32, G, F % 4];
+pub type GScales = m![L % 2, I, E / 32, F / 384, F % 4];
 /// Codes of down of two layers.
 pub type DCodes = m![L % 2, F / 4 % 96, X % 8, F % 4];
 /// Their scales and minima.
@@ -90,7 +90,7 @@ operands! {
 }
 operands! {
     /// Operands of gate and up.
-    gate_up_operands, FSlice, GCodes, GScales, m![E / 32], m![G, F % 4], m![G, F % 4], 1216
+    gate_up_operands, GSlice, GCodes, GScales, m![E / 32], m![F / 384, F % 4], m![F / 384, F % 4], 1216
 }
 operands! {
     /// Operands of down.
@@ -166,49 +166,57 @@ pub fn output(
     .commit(AUTO)
 }
 
-/// `silu(gate) · up` of a vector that is not yet divided by its norm. The product lacks the norm of `up`.
+/// 1 in slices of gate, 0 in those of up.
+pub type IsGate = Vrf<GSlice, m![1]>;
+
+/// Half of `silu(gate) · up`, of a vector that is not yet divided by its norm.
+///
+/// A slice of gate has `x · sigmoid(x)`. The slice of up behind it has `x · sigmoid(0)`, a half of `x`, by the same commands. Their
+/// product is between slices.
 #[track_caller]
 pub fn hidden(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<FSlice, GCodes, GScales>, &Dm<i4, FSlice, GCodes>, usize),
-    operands: &Operands<FSlice, m![E / 32, G, F % 4]>,
-    x: &Gathered<FSlice>,
-    norm: &Norm,
+    (weights, ones, layer): (&Blocks<GSlice, GCodes, GScales>, &Dm<i4, GSlice, GCodes>, usize),
+    operands: &Operands<GSlice, m![E / 32, F / 384, F % 4]>,
+    x: &Gathered<GSlice>,
+    (norm, is_gate): (&Norm, &IsGate),
 ) -> Hidden {
-    let sums: Dm<f32, FSlice, m![G, F % 4]> = sums!(
-        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![G, F % 4, E % 4],
-        blocks m![E / 32], collected (m![G], m![F % 4, E % 4]), lanes m![G, F % 4], padded m![G, F % 4],
-        split (m![G], m![F % 4])
+    let sums: Dm<f32, GSlice, m![F / 384, F % 4]> = sums!(
+        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![F / 384, F % 4, E % 4],
+        blocks m![E / 32], collected (m![F / 384], m![F % 4, E % 4]), lanes m![F / 384, F % 4],
+        padded m![F / 384, F % 4], split (m![F / 384], m![F % 4])
     )
-    .vector_concat::<m![1], m![G, F % 4]>()
+    .vector_concat::<m![1], m![F / 384, F % 4]>()
     .vector_final()
     .commit(AUTO);
-    let sums = sums.view();
-    let up = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(1);
-    let up: Vrf<FSlice, m![F % 4]> =
-        (ctx.sub.begin(up).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>()).to_vrf(AUTO);
-    let gate = sums.tile::<m![G], 1, m![1 # 2, F % 4]>(0);
-    let gate = ctx.main.begin(gate).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>();
-    silu!(gate, norm)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Fma), &up)
+    (ctx.main.begin(sums.view()).fetch::<f32, m![F / 384], m![F % 4]>())
+        .collect::<m![F / 384], m![F % 4 # 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![F % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
+        .vector_stash()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), is_gate)
+        .vector_fp_unary(FpUnaryOp::Sigmoid)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Fma), Stash)
         .vector_pad_way8::<m![F % 4 # 8]>()
+        .vector_inter_slice_reduce::<FSlice, m![1]>(InterSliceReduceOpF32::Mul)
         .vector_final()
         .commit(AUTO)
 }
 
-/// What the hidden elements of each cluster add to the vector, with the norm that they lack.
+/// What the hidden elements of each cluster, of which `halves` are the halves, add to the vector.
 #[track_caller]
 pub fn down(
     ctx: &mut Context,
     (weights, ones, layer): (&Blocks<DSlice, DCodes, DScales>, &Dm<i4, DSlice, DCodes>, usize),
     operands: &Operands<DSlice, m![F / 32 % 12, X % 8]>,
-    hidden: &HiddenHalf,
-    norm: &Norm,
+    halves: &HiddenHalf,
 ) -> Twice {
     sums!(
-        ctx, (weights, ones, layer), operands, hidden, axis F, m![F / 4 % 96], m![X % 8, F % 4],
+        ctx, (weights, ones, layer), operands, halves, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4]), times &norm.reciprocal
+        split (m![X / 4 % 2], m![X % 4]), times 2.0
     )
     .vector_concat::<m![1], m![X % 8]>()
     .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
