@@ -24,7 +24,7 @@ use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
 use super::vector::operand;
-use product::{Blocks, DCodes, DScales, GCodes, GScales, IsGate, OCodes, OScales, QCodes, QScales};
+use product::{Blocks, DCodes, DScales, Decoded, GCodes, GScales, IsGate, OCodes, OScales, QCodes, QScales};
 use vector::{Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
@@ -68,7 +68,7 @@ pub struct Common {
     q: Dm<i4, ASlice, QCodes>,
     o: Dm<i4, OSlice, OCodes>,
     g: Dm<i4, GSlice, GCodes>,
-    d: Dm<i4, DSlice, DCodes>,
+    d: Decoded,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
     last_norm: Dm<f32, XSlice, m![X % 8]>,
     is_gate: IsGate,
@@ -102,6 +102,8 @@ impl Kind for Quantised {
             ones.view_mut().memset(i4::from_i32(1), &mut ctx.sub);
             ones
         }
+        let mut d = Decoded::new(ctx);
+        d.view_mut().memset(bf16::from_f32(1.0), &mut ctx.sub);
         type Gate = m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2];
         let mut is_gate = Dm::<f32, GSlice, m![1 # 2]>::new(ctx);
         is_gate.view_mut().memset(0.0, &mut ctx.sub);
@@ -116,7 +118,7 @@ impl Kind for Quantised {
             q: ones(ctx),
             o: ones(ctx),
             g: ones(ctx),
-            d: ones(ctx),
+            d,
             norms: self.norms.to_dm(&mut ctx.tdma, AUTO),
             last_norm: self.last_norm.to_dm(&mut ctx.tdma, AUTO),
         }
@@ -213,7 +215,8 @@ impl Kind for Quantised {
         let doubled = operand(ctx, &doubled);
         let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
-        let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden);
+        let codes = product::decoded(ctx, (down, layer));
+        let part = product::down(ctx, (&codes, &common.d), &down_operands, &hidden);
         vector::both(ctx, &part, &doubled)
     }
 

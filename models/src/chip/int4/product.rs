@@ -97,19 +97,26 @@ operands! {
     down_operands, DSlice, DCodes, DScales, m![F / 32 % 12], m![X % 8], m![X % 8], 2368
 }
 
-/// A pass, up to the sums: of a layer's codes, and of the ones at the place of the first layer.
-macro_rules! sums {
-    (
-        $ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $operands:expr, $row:expr, axis $axis:ident,
-        $steps:ty, $packet:ty, blocks $blocks:ty, collected ($rest:ty, $flit:ty), lanes $lanes:ty, padded $padded:ty,
-        split ($halves:ty, $narrow:ty) $(, $op:ident $factor:expr)*
-    ) => {{
+/// A stream of a layer's codes and of the ones at the place of the first layer, decoded.
+macro_rules! codes {
+    ($ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $steps:ty, $packet:ty) => {{
         let codes = $weights.codes.view();
         let codes = codes.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>($layer);
         let ones = $ones.view();
         let ones = ones.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>(0);
         ($ctx.main.begin_interleaved::<I, _, _, _, _, _>(codes, ones))
             .fetch_with_table::<bf16, m![{ $steps }, I], $packet>(&values())
+    }};
+}
+
+/// A pass from a stream of codes and ones up to the sums.
+macro_rules! sums {
+    (
+        $stream:expr, $operands:expr, $row:expr, axis $axis:ident, $steps:ty, $packet:ty, blocks $blocks:ty,
+        collected ($rest:ty, $flit:ty), lanes $lanes:ty, padded $padded:ty, split ($halves:ty, $narrow:ty)
+        $(, $op:ident $factor:expr)*
+    ) => {
+        $stream
             .collect::<m![{ $steps }, I, { $rest }], $flit>()
             .align::<m![{ $steps }, I, H], $packet, _, _>($row)
             .contract::<$lanes>()
@@ -121,7 +128,7 @@ macro_rules! sums {
             .vector_fp_zip(FpBinaryOp::AddF)
             $(.vector_fp_binary(sums!(@$op), $factor))*
             .vector_intra_slice_reduce::<$axis, $halves, $narrow>(IntraSliceReduceOpF32::Add)
-    }};
+    };
     (@times) => { FpBinaryOp::MulF(FpMulAlu::Mul1) };
     (@over) => { FpBinaryOp::DivF };
 }
@@ -135,7 +142,8 @@ pub fn queries(
     x: &Gathered<ASlice>,
 ) -> Dm<f32, ASlice, m![D % 4]> {
     sums!(
-        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 8], m![D % 4, E % 8],
+        codes!(ctx, (weights, ones, layer), m![E / 8], m![D % 4, E % 8]),
+        operands, &x.row, axis E, m![E / 8], m![D % 4, E % 8],
         blocks m![E / 32], collected (m![D / 2 % 2], m![D % 2, E % 8]), lanes m![D % 4], padded m![D % 4 # 8],
         split (m![1 # 2], m![D % 4])
     )
@@ -154,7 +162,8 @@ pub fn output(
     before: &Vrf<XPair, m![X % 8]>,
 ) -> Twice {
     sums!(
-        ctx, (weights, ones, layer), operands, chosen, axis N, m![N / 64, N / 4 % 8], m![X % 8, N % 4],
+        codes!(ctx, (weights, ones, layer), m![N / 64, N / 4 % 8], m![X % 8, N % 4]),
+        operands, chosen, axis N, m![N / 64, N / 4 % 8], m![X % 8, N % 4],
         blocks m![N / 64], collected (m![X / 4 % 2], m![X % 4, N % 4]), lanes m![X % 8], padded m![X % 8],
         split (m![X / 4 % 2], m![X % 4]), over sums, times 2.0
     )
@@ -182,7 +191,8 @@ pub fn hidden(
     (norm, is_gate): (&Norm, &IsGate),
 ) -> Hidden {
     let sums: Dm<f32, GSlice, m![F / 384, F % 4]> = sums!(
-        ctx, (weights, ones, layer), operands, &x.row, axis E, m![E / 4], m![F / 384, F % 4, E % 4],
+        codes!(ctx, (weights, ones, layer), m![E / 4], m![F / 384, F % 4, E % 4]),
+        operands, &x.row, axis E, m![E / 4], m![F / 384, F % 4, E % 4],
         blocks m![E / 32], collected (m![F / 384], m![F % 4, E % 4]), lanes m![F / 384, F % 4],
         padded m![F / 384, F % 4], split (m![F / 384], m![F % 4])
     )
@@ -205,16 +215,35 @@ pub fn hidden(
         .commit(AUTO)
 }
 
+/// Codes of down of a layer, decoded.
+pub type Decoded = Dm<bf16, DSlice, m![F / 4 % 96, X % 8, F % 4]>;
+
+/// Decodes the codes of down, while hidden elements go round the slices.
+#[track_caller]
+pub fn decoded(
+    ctx: &mut Context,
+    (weights, layer): (&Blocks<DSlice, DCodes, DScales>, usize),
+) -> Decoded {
+    let codes = weights.codes.view();
+    let codes = codes.tile::<m![L % 2], 1, m![1 # 2, F / 4 % 96, X % 8, F % 4]>(layer);
+    (ctx.main.begin(codes).fetch_with_table::<bf16, m![F / 4 % 96], m![X % 8, F % 4]>(&values()))
+        .collect::<m![F / 4 % 96, X / 4 % 2], m![X % 4, F % 4]>()
+        .commit(AUTO)
+}
+
 /// What the hidden elements of each cluster, of which `halves` are the halves, add to the vector.
 #[track_caller]
 pub fn down(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<DSlice, DCodes, DScales>, &Dm<i4, DSlice, DCodes>, usize),
+    (codes, ones): (&Decoded, &Decoded),
     operands: &Operands<DSlice, m![F / 32 % 12, X % 8]>,
     halves: &HiddenHalf,
 ) -> Twice {
     sums!(
-        ctx, (weights, ones, layer), operands, halves, axis F, m![F / 4 % 96], m![X % 8, F % 4],
+        ctx.main
+            .begin_interleaved::<I, _, _, _, _, _>(codes.view(), ones.view())
+            .fetch::<bf16, m![F / 4 % 96, I], m![X % 8, F % 4]>(),
+        operands, halves, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
         split (m![X / 4 % 2], m![X % 4]), times 2.0
     )

@@ -67,15 +67,9 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice
     all.view_mut().memset(0.0, &mut ctx.sub);
     let mut codes = Dm::<i8, XSlice, m![X % 8]>::new(ctx);
     let mut scales = Dm::<f16, XSlice, m![1 # 4]>::new(ctx);
-    for cluster in 0..C::SIZE {
-        let mut codes = codes.view_mut();
-        let codes = codes.cluster_tile::<m![C], 1, m![1 # 2]>(cluster);
-        embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token).to_dm_view(&mut ctx.tdma, codes);
-        let mut scales = scales.view_mut();
-        let scales = scales.cluster_tile::<m![C], 1, m![1 # 2]>(cluster);
-        let row = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
-        row.to_dm_view(&mut ctx.tdma, scales);
-    }
+    embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token).to_dm_view(&mut ctx.tdma, codes.view_mut());
+    let row = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
+    row.to_dm_view(&mut ctx.tdma, scales.view_mut());
     let scale: Vrf<XSlice, m![1]> =
         (ctx.sub.begin(scales.view()).fetch::<f32, m![1], m![1 # 4]>().collect::<m![1], m![1 # 8]>())
             .to_vrf(AUTO);
