@@ -131,6 +131,33 @@ pub fn turned<Of: Reach>(
     turned.relabel()
 }
 
+/// The same of sums that are in two parts.
+#[track_caller]
+pub fn turned_sum<Of: Reach>(
+    ctx: &mut Context,
+    parts: [&Dm<f32, RSlice, m![T, P]>; 2],
+    norm: &Norm,
+    tables: &mut Tables<Of>,
+) -> Dm<f32, QSlice, m![D % 4]> {
+    let rotary = tables.rotary(ctx);
+    let [own, other] = parts.map(Dm::view);
+    let turned: Dm<f32, RSlice, m![U, P]> =
+        (ctx.main.begin_interleaved::<I, _, _, _, _, _>(own, other))
+            .fetch::<f32, m![T, I], m![U, P]>()
+            .collect::<m![T, I], m![[U, P] # 8]>()
+            .vector_init()
+            .vector_intra_slice_unzip::<I, m![T, 1 # 2], m![T]>()
+            .vector_split::<m![T, 1 # 2], m![U, P]>()
+            .vector_fp_zip(FpBinaryOp::AddF)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), rotary)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+            .vector_intra_slice_reduce::<T, m![1 # 2], m![U, P]>(IntraSliceReduceOpF32::Add)
+            .vector_concat::<m![1], m![[U, P] # 8]>()
+            .vector_final()
+            .commit(AUTO);
+    turned.relabel()
+}
+
 /// Sends queries, keys and values round all slices.
 #[track_caller]
 pub fn share(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>) -> Own {

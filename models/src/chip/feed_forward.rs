@@ -129,17 +129,17 @@ pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> Hid
     send!(ctx, hidden, half, DSlice, HalfOfSlices)
 }
 
-/// The sums of what both clusters have made; of both parts, each with a share of what both clusters have, if it is given.
+/// The sums of what both clusters have made, `times` a factor, if it is given.
 macro_rules! sum_of_both {
-    ($ctx:ident, $part:ident, $other:ident $(, with $share:expr)?) => {
+    ($ctx:ident, $part:expr, $other:expr $(, times $factor:expr)?) => {
         ($ctx.main.begin_interleaved::<I, _, _, _, _, _>($part.view(), $other.view()))
             .fetch::<f32, m![I], m![X % 8]>()
             .collect::<m![I], m![X % 8]>()
             .vector_init()
             .vector_intra_slice_branch(BranchMode::Unconditional)
             .vector_split::<m![I, X / 4 % 2], m![X % 4]>()
+            $(.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), $factor))?
             // The clusters add their parts in two orders, and have the same sum.
-            $(.vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode120, $share))?
             .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
             .vector_concat::<m![1], m![X % 8]>()
     };
@@ -148,7 +148,10 @@ pub(super) use sum_of_both;
 
 /// What the other cluster has made.
 #[track_caller]
-pub fn of_other<Slice: M>(ctx: &mut Context, part: &Dm<f32, Slice, m![X % 8]>) -> Dm<f32, Slice, m![X % 8]> {
+pub fn of_other<Slice: M, Element: M>(
+    ctx: &mut Context,
+    part: &Dm<f32, Slice, Element>,
+) -> Dm<f32, Slice, Element> {
     ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0])
 }
 

@@ -21,9 +21,6 @@ pub fn parts(
     before..(before + here).min(all)
 }
 
-/// The vector of a token, for a kind of weights.
-pub type Vector<Weights> = Dm<f32, <Weights as Kind>::Slice, m![X % 8]>;
-
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
 pub trait Kind: Sized {
     /// What all layers need, in DM.
@@ -36,7 +33,9 @@ pub trait Kind: Sized {
     type FeedForward;
     /// Weights of the vocabulary, in DM.
     type Rows;
-    /// Slices of the vector of a token.
+    /// The vector of a token in front of a layer, and behind the last one.
+    type Vector;
+    /// Slices in which the vector is added to what the attention makes of it.
     type Slice: M;
     /// The vector behind the attention of a layer.
     type Middle;
@@ -63,15 +62,15 @@ pub trait Kind: Sized {
     /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
     fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>>;
     /// The row of a token.
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector<Self>;
-    /// Queries, keys and values of a vector in a layer, with rotary pairs turned.
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Self::Vector;
+    /// Queries, keys and values of a vector in a layer, with rotary pairs turned; and the vector as an operand.
     fn queries<Of: Reach>(
         ctx: &mut Context,
         common: &Self::Common,
         weights: (&Self::Queries, usize),
-        x: &Vector<Self>,
+        x: &Self::Vector,
         tables: &mut Tables<Of>,
-    ) -> Dm<f32, QSlice, m![D % 4]>;
+    ) -> (Dm<f32, QSlice, m![D % 4]>, Vrf<Self::Slice, m![X % 8]>);
     /// `before`, and what the attention of a layer adds to it.
     fn attention<Of: Reach>(
         ctx: &mut Context,
@@ -87,9 +86,9 @@ pub trait Kind: Sized {
         common: &Self::Common,
         weights: (&Self::FeedForward, usize),
         x: Self::Middle,
-    ) -> Vector<Self>;
+    ) -> Self::Vector;
     /// Logits of a vector.
-    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Vector<Self>) -> Logits;
+    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Self::Vector) -> Logits;
 }
 
 #[cfg(test)]

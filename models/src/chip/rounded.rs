@@ -44,6 +44,7 @@ impl Kind for Rounded {
     type Output = OInDm;
     type FeedForward = (GInDm, DInDm);
     type Rows = VInDm;
+    type Vector = Vector;
     type Slice = XSlice;
     type Middle = Vector;
 
@@ -111,10 +112,11 @@ impl Kind for Rounded {
         (weights, number): (&QInDm, usize),
         x: &Vector,
         tables: &mut Tables<Of>,
-    ) -> Dm<f32, QSlice, m![D % 4]> {
+    ) -> (Dm<f32, QSlice, m![D % 4]>, Vrf<XSlice, m![X % 8]>) {
         let (row, norm) = vector::input(ctx, x);
         let sums = attention::queries(ctx, (weights, number % 2), &row);
-        attention::turned(ctx, sums, &norm, tables)
+        let queries = attention::turned(ctx, sums, &norm, tables);
+        (queries, vector::operand(ctx, x))
     }
 
     #[track_caller]

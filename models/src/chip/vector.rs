@@ -59,7 +59,7 @@ pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathe
 }
 
 /// The mean of a vector's squares, in every slice.
-type Mean = Dm<f32, m![Y], m![1 # 2]>;
+pub type Mean = Dm<f32, m![Y], m![1 # 2]>;
 /// The reciprocal of a vector's norm, in every slice.
 ///
 /// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
@@ -69,27 +69,37 @@ pub struct Norm {
     _loaded: Dm<f32, m![Y], m![1 # 2]>,
 }
 
-/// The mean of squares of a vector that is `times` as large as `x`.
+/// The mean of squares of a stream at 4 lanes, which is `times` as large as the vector.
+macro_rules! mean_of {
+    ($x:expr, $times:expr) => {
+        $x.vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+            .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_fp_div(
+                FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01),
+                $times * $times * X::SIZE as f32,
+            )
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO)
+    };
+}
+pub(super) use mean_of;
+
+/// The mean of squares of a vector that `x` is `times` as large as.
 #[track_caller]
-fn mean(ctx: &mut Context, x: VectorView<'_>, times: f32) -> Mean {
-    (ctx.main.begin(x).fetch::<f32, m![1], m![X % 8]>())
+pub fn mean(ctx: &mut Context, x: VectorView<'_>, times: f32) -> Mean {
+    let stream = (ctx.main.begin(x).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-        .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-        .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), times * times * X::SIZE as f32)
-        .vector_pad_way8::<m![1 # 8]>()
-        .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO)
+        .vector_split::<m![X / 4 % 2], m![X % 4]>();
+    mean_of!(stream, times)
 }
 
-/// The norm of the vector that `x` is `times` as large as.
+/// The norm of a vector with this mean of squares.
 #[track_caller]
-pub fn norm(ctx: &mut Context, x: VectorView<'_>, times: f32) -> Norm {
-    let mean = mean(ctx, x, times);
+pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
     let loaded: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()
@@ -110,7 +120,8 @@ pub fn norm(ctx: &mut Context, x: VectorView<'_>, times: f32) -> Norm {
 pub fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
     let halves = split(ctx, x);
     let row = gather(ctx, halves, TrfAddress::FirstHalf);
-    (row, norm(ctx, x.view(), 1.0))
+    let mean = mean(ctx, x.view(), 1.0);
+    (row, norm(ctx, &mean))
 }
 
 /// `x` as an operand, to be added to what a part of the layer makes of it.

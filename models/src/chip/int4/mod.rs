@@ -23,9 +23,9 @@ use super::token::Network;
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
-use super::vector::operand;
+use super::vector::{norm, operand};
 use product::{Blocks, DCodes, DScales, Decoded, GCodes, GScales, IsGate, OCodes, OScales, QCodes, QScales};
-use vector::{Twice, input};
+use vector::{Parts, Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
@@ -57,7 +57,8 @@ pub struct Quantised {
     pub pairs: Vec<Pair>,
     /// Of the logits.
     pub vocabulary: Vocabulary,
-    /// Factors of the norms in front of attention and gate of each layer; of the latter the halves, for doubled vectors.
+    /// Factors of the norms in front of attention and gate of each layer: an eighth for parts, see [`Parts::TIMES`], and half for
+    /// doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
     /// Factors of the last norm.
     pub last_norm: Hbm<f32, m![X]>,
@@ -84,6 +85,7 @@ impl Kind for Quantised {
     type Output = Blocks<OSlice, OCodes, OScales>;
     type FeedForward = FeedForward;
     type Rows = Rows;
+    type Vector = Parts;
     type Slice = XPair;
     type Middle = Twice;
 
@@ -157,7 +159,8 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 2 == 1) {
+        // The first layer waits for its own weights.
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
         if number + 1 == layers {
@@ -166,8 +169,8 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Twice {
-        vocabulary::embedded(ctx, &self.embedding, token)
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Parts {
+        Parts::same(vocabulary::embedded(ctx, &self.embedding, token))
     }
 
     #[track_caller]
@@ -175,15 +178,22 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Queries, usize),
-        x: &Twice,
+        x: &Parts,
         tables: &mut Tables<Of>,
-    ) -> Dm<f32, QSlice, m![D % 4]> {
+    ) -> (Dm<f32, QSlice, m![D % 4]>, Vrf<XPair, m![X % 8]>) {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let (row, norm) = input(ctx, (x, 1.0), &factors);
-        let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
-        attention::turned(ctx, sums, &norm, tables)
+        let row = vector::row(ctx, &x.own, &factors);
+        let mean = x.mean(ctx);
+        let own = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
+        let own: Dm<f32, RSlice, m![T, P]> = own.relabel();
+        // While the sums are exchanged, main makes the norm and the vector.
+        let other = x.exchanged_sums(ctx, &own);
+        let norm = norm(ctx, &mean);
+        let sum = x.sum(ctx);
+        let before = operand(ctx, &sum);
+        (attention::turned_sum(ctx, [&own, other.as_ref().unwrap_or(&own)], &norm, tables), before)
     }
 
     #[track_caller]
@@ -206,7 +216,7 @@ impl Kind for Quantised {
         common: &Common,
         ((gate_up, down), number): (&FeedForward, usize),
         doubled: Twice,
-    ) -> Twice {
+    ) -> Parts {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
@@ -216,14 +226,15 @@ impl Kind for Quantised {
         let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let codes = product::decoded(ctx, (down, layer));
-        let part = product::down(ctx, (&codes, &common.d), &down_operands, &hidden);
-        vector::both(ctx, &part, &doubled)
+        let part = product::down(ctx, (&codes, &common.d), &down_operands, &hidden, &doubled);
+        Parts::exchanged(ctx, part)
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Twice) -> Logits {
+    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Parts) -> Logits {
         let factors = common.factors(ctx, Behind::LastLayer);
-        let (row, norm) = input(ctx, (x, 1.0), &factors);
+        let x = x.sum(ctx);
+        let (row, norm) = input(ctx, (&x, 1.0), &factors);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }

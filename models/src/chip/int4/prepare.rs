@@ -3,6 +3,7 @@
 use super::super::layout::*;
 use super::super::prepare::{row, tensor};
 use super::product::{DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use super::vector::Parts;
 use super::vocabulary::{Embedding, Vocabulary};
 use super::{Pair, Quantised};
 use crate::config::{GATE, HIDDEN, LAYERS, VOCABULARY};
@@ -183,7 +184,7 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let vocabulary = Vocabulary { codes, scales };
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
         let factors = |layer: &Layer| match which {
-            0 => layer.attn_norm[8 * x + x0],
+            0 => layer.attn_norm[8 * x + x0] / Parts::TIMES,
             _ => layer.ffn_norm[8 * x + x0] / 2.0,
         };
         weights.layers.get(layer).map_or(0.0, factors)

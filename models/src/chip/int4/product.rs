@@ -231,13 +231,15 @@ pub fn decoded(
         .commit(AUTO)
 }
 
-/// What the hidden elements of each cluster, of which `halves` are the halves, add to the vector.
+/// What the hidden elements of each cluster, of which `halves` are the halves, add to half of the vector, whose double is given:
+/// eight times as much. Of the doubled ones, both slices of a pair add one.
 #[track_caller]
 pub fn down(
     ctx: &mut Context,
     (codes, ones): (&Decoded, &Decoded),
     operands: &Operands<DSlice, m![F / 32 % 12, X % 8]>,
     halves: &HiddenHalf,
+    doubled: &Vrf<XPair, m![X % 8]>,
 ) -> Twice {
     sums!(
         ctx.main
@@ -245,9 +247,10 @@ pub fn down(
             .fetch::<bf16, m![F / 4 % 96, I], m![X % 8, F % 4]>(),
         operands, halves, axis F, m![F / 4 % 96], m![X % 8, F % 4],
         blocks m![F / 32 % 12], collected (m![X / 4 % 2], m![X % 4, F % 4]), lanes m![X % 8], padded m![X % 8],
-        split (m![X / 4 % 2], m![X % 4]), times 2.0
+        split (m![X / 4 % 2], m![X % 4]), times 16.0
     )
     .vector_concat::<m![1], m![X % 8]>()
+    .vector_clip(ClipBinaryOpF32::Add, doubled)
     .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
     .vector_final()
     .commit(AUTO)

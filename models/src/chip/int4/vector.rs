@@ -5,7 +5,7 @@
 
 use super::super::feed_forward::{of_other, sum_of_both};
 use super::super::layout::*;
-use super::super::vector::{self, Gathered, Halves, Norm, VectorView};
+use super::super::vector::{self, Gathered, Halves, Mean, Norm, VectorView, mean_of};
 use furiosa_visa_std::prelude::*;
 
 /// The vector of a token, in both slices of each pair.
@@ -48,23 +48,82 @@ fn scaled(ctx: &mut Context, x: VectorView<'_>, factors: &Vrf<XSlice, m![X % 8]>
         .commit(AUTO)
 }
 
-/// The vector, times the factors of a norm, in the register file of all slices; and the norm of the vector that `x` is `times` as
-/// large as.
+/// A vector, times the factors of a norm, in the register file of all slices.
+#[track_caller]
+pub fn row<Slice: M>(ctx: &mut Context, x: &Twice, factors: &Vrf<XSlice, m![X % 8]>) -> Gathered<Slice> {
+    let halves = scaled(ctx, first(x), factors);
+    vector::gather(ctx, halves, TrfAddress::FirstHalf)
+}
+
+/// The same, and the norm of the vector that `x` is `times` as large as.
 #[track_caller]
 pub fn input<Slice: M>(
     ctx: &mut Context,
     (x, times): (&Twice, f32),
     factors: &Vrf<XSlice, m![X % 8]>,
 ) -> (Gathered<Slice>, Norm) {
-    let halves = scaled(ctx, first(x), factors);
-    let row = vector::gather(ctx, halves, TrfAddress::FirstHalf);
-    (row, vector::norm(ctx, first(x), times))
+    let row = row(ctx, x, factors);
+    let mean = vector::mean(ctx, first(x), times);
+    (row, vector::norm(ctx, &mean))
 }
 
-/// What both clusters add to a vector, and the vector, of which `doubled` is the double.
-#[track_caller]
-pub fn both(ctx: &mut Context, part: &Twice, doubled: &Vrf<XPair, m![X % 8]>) -> Twice {
-    let other = of_other(ctx, part);
-    // A quarter to each of both parts.
-    sum_of_both!(ctx, part, other, with (doubled, 0.25)).vector_final().commit(AUTO)
+/// A vector that is the sum of what both clusters have, over [`Parts::TIMES`].
+///
+/// A product with a sum is the sum of the products: queries, keys and values begin with the part of their own cluster, while
+/// that of the other one is brought.
+pub struct Parts {
+    /// The part of each cluster.
+    pub own: Twice,
+    /// The part of the other cluster, if it has another one.
+    other: Option<Twice>,
+}
+
+impl Parts {
+    /// What the parts are times as large as.
+    pub const TIMES: f32 = 8.0;
+
+    /// Parts of which each cluster has the same.
+    pub fn same(own: Twice) -> Self {
+        Self { own, other: None }
+    }
+
+    /// The parts of both clusters.
+    #[track_caller]
+    pub fn exchanged(ctx: &mut Context, own: Twice) -> Self {
+        let other = Some(of_other(ctx, &own));
+        Self { own, other }
+    }
+
+    fn other(&self) -> &Twice {
+        self.other.as_ref().unwrap_or(&self.own)
+    }
+
+    /// What the other cluster has made of its part, if it is another one.
+    #[track_caller]
+    pub fn exchanged_sums<Slice: M, Element: M>(
+        &self,
+        ctx: &mut Context,
+        sums: &Dm<f32, Slice, Element>,
+    ) -> Option<Dm<f32, Slice, Element>> {
+        self.other.is_some().then(|| of_other(ctx, sums))
+    }
+
+    /// The vector.
+    #[track_caller]
+    pub fn sum(&self, ctx: &mut Context) -> Twice {
+        sum_of_both!(ctx, self.own, self.other(), times 1.0 / Self::TIMES).vector_final().commit(AUTO)
+    }
+
+    /// The mean of the vector's squares.
+    #[track_caller]
+    pub fn mean(&self, ctx: &mut Context) -> Mean {
+        let stream = (ctx.main.begin_interleaved::<I, _, _, _, _, _>(first(&self.own), first(self.other())))
+            .fetch::<f32, m![I], m![X % 8]>()
+            .collect::<m![I], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_unzip::<I, m![1 # 2], m![1]>()
+            .vector_split::<m![X / 4 % 2], m![X % 4]>()
+            .vector_fp_zip(FpBinaryOp::AddF);
+        mean_of!(stream, Self::TIMES)
+    }
 }

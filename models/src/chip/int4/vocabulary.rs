@@ -2,7 +2,7 @@
 
 use super::super::layout::*;
 use super::super::vector::{Gathered, Norm};
-use super::vector::Twice;
+use super::vector::{Parts, Twice};
 use super::super::vocabulary::Logits;
 use furiosa_visa_std::prelude::*;
 
@@ -41,15 +41,17 @@ impl Rows {
 }
 
 /// Parts of the codes that are brought one by one.
-pub const PARTS: usize = 12;
+pub const PARTS: usize = 24;
 
-/// Brings a part of the codes: of the 96 tokens of each slice, eight.
+/// Brings a part of the codes: of eight of the 96 tokens of each slice, a half.
 #[track_caller]
 pub fn load(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Rows) {
     let codes = weights.codes.view();
-    let codes = codes.tile::<m![V / 8 % 12], 1, m![C, V / 96, 1 # 12, E / 4, V % 8, E % 4]>(part);
+    let codes = codes.tile::<m![V / 8 % 12], 1, m![C, V / 96, 1 # 12, E / 4, V % 8, E % 4]>(part / 2);
+    let codes = codes.tile::<m![E / 288], 1, m![C, V / 96, 1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
     let mut to = rows.codes.view_mut();
-    let to = to.tile::<m![V / 8 % 12], 1, m![1 # 12, E / 4, V % 8, E % 4]>(part);
+    let mut to = to.tile::<m![V / 8 % 12], 1, m![1 # 12, E / 4, V % 8, E % 4]>(part / 2);
+    let to = to.tile::<m![E / 288], 1, m![1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
     codes.to_dm_view(&mut ctx.tdma, to);
 }
 
@@ -59,7 +61,7 @@ pub fn load_scales(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
     rows.scales = Some(weights.scales.to_dm(&mut ctx.tdma, AUTO));
 }
 
-/// The row of a token, in both clusters.
+/// The row of a token, as the part that each cluster has of it.
 #[track_caller]
 pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice {
     // Zeros in the second slice of each pair: the sum is what the first one has, in both.
@@ -79,6 +81,7 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice
         .vector_fxp_to_fp(31)
         .vector_split::<m![X / 4 % 2], m![X % 4]>()
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scale)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Parts::TIMES / 2.0)
         .vector_concat::<m![1], m![X % 8]>()
         .vector_final()
         .commit_view(all.view_mut().slice_tile::<m![I], 1, XSlice>(0));
