@@ -48,6 +48,8 @@ impl Kind for Rounded {
     type Slice = XSlice;
     type Middle = Vector;
 
+    const AHEAD: bool = false;
+
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
     }
@@ -124,7 +126,7 @@ impl Kind for Rounded {
         ctx: &mut Context,
         (): &(),
         (weights, number): (&OInDm, usize),
-        seen: &Seen<'_, Of>,
+        seen: &mut Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XSlice, m![X % 8]>,
     ) -> Vector {

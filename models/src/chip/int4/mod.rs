@@ -24,7 +24,7 @@ use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
 use super::vector::{norm, operand};
-use product::{Blocks, DCodes, DScales, Decoded, GCodes, GScales, IsGate, OCodes, OScales, QCodes, QScales};
+use product::{Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes, QScales};
 use vector::{Parts, Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
@@ -60,20 +60,18 @@ pub struct Quantised {
     /// Factors of the norms in front of attention and gate of each layer: an eighth for parts, see [`Parts::TIMES`], and half for
     /// doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
-    /// Factors of the last norm.
-    pub last_norm: Hbm<f32, m![X]>,
 }
 
 /// What all layers need: ones as codes, the factors of the norms, and where gate is.
 pub struct Common {
-    q: Dm<i4, ASlice, QCodes>,
-    o: Dm<i4, OSlice, OCodes>,
-    g: Dm<i4, GSlice, GCodes>,
+    q: QOnes,
+    o: OOnes,
+    g: GOnes,
     d: Decoded,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
-    last_norm: Dm<f32, XSlice, m![X % 8]>,
     is_gate: IsGate,
-    _loaded: Dm<f32, GSlice, m![1 # 2]>,
+    /// What was loaded from. At the places of these, moves would have to wait for it.
+    _loaded: (Dm<f32, GSlice, m![1 # 2]>, Dm<f32, m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2], m![1 # 2]>),
 }
 
 /// Gate and up, and down.
@@ -88,6 +86,8 @@ impl Kind for Quantised {
     type Vector = Parts;
     type Slice = XPair;
     type Middle = Twice;
+
+    const AHEAD: bool = true;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -104,6 +104,8 @@ impl Kind for Quantised {
             ones.view_mut().memset(i4::from_i32(1), &mut ctx.sub);
             ones
         }
+        let norms = self.norms.to_dm(&mut ctx.tdma, AUTO);
+        let (q, o, g) = (ones(ctx), ones(ctx), ones(ctx));
         let mut d = Decoded::new(ctx);
         d.view_mut().memset(bf16::from_f32(1.0), &mut ctx.sub);
         type Gate = m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2];
@@ -114,16 +116,8 @@ impl Kind for Quantised {
         (ctx.sub.begin(one.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
             .commit_view(is_gate.view_mut().slice_tile::<m![G], 1, Gate>(0));
         let stream = ctx.sub.begin(is_gate.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
-        Common {
-            is_gate: stream.to_vrf(AUTO),
-            _loaded: is_gate,
-            q: ones(ctx),
-            o: ones(ctx),
-            g: ones(ctx),
-            d,
-            norms: self.norms.to_dm(&mut ctx.tdma, AUTO),
-            last_norm: self.last_norm.to_dm(&mut ctx.tdma, AUTO),
-        }
+        let operand = stream.to_vrf(AUTO);
+        Common { q, o, g, d, norms, is_gate: operand, _loaded: (is_gate, one) }
     }
 
     fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
@@ -159,12 +153,12 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        // The first layer waits for its own weights.
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0) {
+        // The first layer waits for its own weights, and some others have no time for more than those of the next layers.
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 4 > 0) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
         if number + 1 == layers {
-            vocabulary::load_scales(ctx, &self.vocabulary, rows);
+            vocabulary::load_rest(ctx, &self.vocabulary, rows);
         }
     }
 
@@ -187,13 +181,12 @@ impl Kind for Quantised {
         let row = vector::row(ctx, &x.own, &factors);
         let mean = x.mean(ctx);
         let own = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
-        let own: Dm<f32, RSlice, m![T, P]> = own.relabel();
         // While the sums are exchanged, main makes the norm and the vector.
         let other = x.exchanged_sums(ctx, &own);
         let norm = norm(ctx, &mean);
         let sum = x.sum(ctx);
         let before = operand(ctx, &sum);
-        (attention::turned_sum(ctx, [&own, other.as_ref().unwrap_or(&own)], &norm, tables), before)
+        (attention::turned_sum(ctx, (own, other), &norm, tables), before)
     }
 
     #[track_caller]
@@ -201,7 +194,7 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Output, usize),
-        seen: &Seen<'_, Of>,
+        seen: &mut Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XPair, m![X % 8]>,
     ) -> Twice {
@@ -231,8 +224,8 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Parts) -> Logits {
-        let factors = common.factors(ctx, Behind::LastLayer);
+    fn logits(ctx: &mut Context, _: &Common, rows: &Rows, x: &Parts) -> Logits {
+        let factors = operand(ctx, rows.norm());
         let x = x.sum(ctx);
         let (row, norm) = input(ctx, (&x, 1.0), &factors);
         vocabulary::logits(ctx, rows, &row, &norm)
@@ -246,8 +239,6 @@ enum Behind {
     Attention(usize),
     /// Gate and up of a layer.
     FeedForward(usize),
-    /// The product over the vocabulary.
-    LastLayer,
 }
 
 impl Common {
@@ -255,18 +246,13 @@ impl Common {
     #[track_caller]
     fn factors(&self, ctx: &mut Context, behind: Behind) -> Vrf<XSlice, m![X % 8]> {
         let norms = self.norms.view();
-        macro_rules! operand {
-            ($factors:expr, $address:expr) => {
-                (ctx.sub.begin($factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
-                    .to_vrf($address)
-            };
-        }
         let (layer, which) = match behind {
             Behind::Attention(layer) => (layer, 0),
             Behind::FeedForward(layer) => (layer, 1),
-            Behind::LastLayer => return operand!(self.last_norm.view(), 0),
         };
         let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
-        operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which), 32 * which as u64)
+        let factors = norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which);
+        (ctx.sub.begin(factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .to_vrf(32 * which as u64)
     }
 }

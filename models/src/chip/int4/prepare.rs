@@ -181,7 +181,8 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
         HostTensor::<i8, m![C, V / 8, E / 4, V % 8, E % 4]>::from_slice(&codes).to_hbm(dma, AUTO).await;
     let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
     let scales = HostTensor::<f16, m![C, V / 8, E / 32, V % 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
-    let vocabulary = Vocabulary { codes, scales };
+    let norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
+    let vocabulary = Vocabulary { codes, scales, norm };
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
         let factors = |layer: &Layer| match which {
             0 => layer.attn_norm[8 * x + x0] / Parts::TIMES,
@@ -191,8 +192,7 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     });
     let norms =
         HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
-    let last_norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
-    Ok(Quantised { embedding, pairs, vocabulary, norms, last_norm })
+    Ok(Quantised { embedding, pairs, vocabulary, norms })
 }
 
 #[cfg(test)]

@@ -32,6 +32,15 @@ pub type DCodes = m![L % 2, F / 4 % 96, X % 8, F % 4];
 /// Their scales and minima.
 pub type DScales = m![L % 2, I, F / 32 % 12, X % 8];
 
+/// Ones as codes of queries, keys and values of a layer.
+pub type QOnes = Dm<i4, ASlice, m![1 # 2, E / 8, D % 4, E % 8]>;
+/// Steps of the output of the attention.
+type OSteps = m![N / 64, N / 4 % 8];
+/// Ones as codes of the output of the attention of a layer.
+pub type OOnes = Dm<i4, OSlice, m![1 # 2, { OSteps }, X % 8, N % 4]>;
+/// Ones as codes of gate and up of a layer.
+pub type GOnes = Dm<i4, GSlice, m![1 # 2, E / 4, F / 384, F % 4, E % 4]>;
+
 /// Quantised weights of two layers, in DM.
 pub struct Blocks<Slice: M, Codes: M, Scales: M> {
     /// Codes.
@@ -97,14 +106,12 @@ operands! {
     down_operands, DSlice, DCodes, DScales, m![F / 32 % 12], m![X % 8], m![X % 8], 2368
 }
 
-/// A stream of a layer's codes and of the ones at the place of the first layer, decoded.
+/// A stream of a layer's codes and of ones, decoded.
 macro_rules! codes {
     ($ctx:ident, ($weights:ident, $ones:ident, $layer:ident), $steps:ty, $packet:ty) => {{
         let codes = $weights.codes.view();
         let codes = codes.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>($layer);
-        let ones = $ones.view();
-        let ones = ones.tile::<m![L % 2], 1, m![1 # 2, { $steps }, { $packet }]>(0);
-        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>(codes, ones))
+        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>(codes, $ones.view()))
             .fetch_with_table::<bf16, m![{ $steps }, I], $packet>(&values())
     }};
 }
@@ -137,7 +144,7 @@ macro_rules! sums {
 #[track_caller]
 pub fn queries(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<ASlice, QCodes, QScales>, &Dm<i4, ASlice, QCodes>, usize),
+    (weights, ones, layer): (&Blocks<ASlice, QCodes, QScales>, &QOnes, usize),
     operands: &Operands<ASlice, m![E / 32, D % 4]>,
     x: &Gathered<ASlice>,
 ) -> Dm<f32, ASlice, m![D % 4]> {
@@ -156,14 +163,14 @@ pub fn queries(
 #[track_caller]
 pub fn output(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<OSlice, OCodes, OScales>, &Dm<i4, OSlice, OCodes>, usize),
+    (weights, ones, layer): (&Blocks<OSlice, OCodes, OScales>, &OOnes, usize),
     operands: &Operands<OSlice, m![N / 64, X % 8]>,
     (chosen, sums): &(ChosenHalf, OfHeads<m![N / 64]>),
     before: &Vrf<XPair, m![X % 8]>,
 ) -> Twice {
     sums!(
-        codes!(ctx, (weights, ones, layer), m![N / 64, N / 4 % 8], m![X % 8, N % 4]),
-        operands, chosen, axis N, m![N / 64, N / 4 % 8], m![X % 8, N % 4],
+        codes!(ctx, (weights, ones, layer), OSteps, m![X % 8, N % 4]),
+        operands, chosen, axis N, OSteps, m![X % 8, N % 4],
         blocks m![N / 64], collected (m![X / 4 % 2], m![X % 4, N % 4]), lanes m![X % 8], padded m![X % 8],
         split (m![X / 4 % 2], m![X % 4]), over sums, times 2.0
     )
@@ -185,7 +192,7 @@ pub type IsGate = Vrf<GSlice, m![1]>;
 #[track_caller]
 pub fn hidden(
     ctx: &mut Context,
-    (weights, ones, layer): (&Blocks<GSlice, GCodes, GScales>, &Dm<i4, GSlice, GCodes>, usize),
+    (weights, ones, layer): (&Blocks<GSlice, GCodes, GScales>, &GOnes, usize),
     operands: &Operands<GSlice, m![E / 32, F / 384, F % 4]>,
     x: &Gathered<GSlice>,
     (norm, is_gate): (&Norm, &IsGate),

@@ -20,6 +20,8 @@ pub struct Vocabulary {
     pub codes: Hbm<i8, m![C, V / 8, E / 4, V % 8, E % 4]>,
     /// Scales of blocks.
     pub scales: Hbm<f16, m![C, V / 8, E / 32, V % 8]>,
+    /// Factors of the norm in front of it.
+    pub norm: Hbm<f32, m![X]>,
 }
 
 /// Codes of the vocabulary in DM.
@@ -27,16 +29,16 @@ type Codes = Dm<i8, VSlice, m![V / 8 % 12, E / 4, V % 8, E % 4]>;
 /// Scales of the vocabulary in DM.
 type Scales = Dm<f16, VSlice, m![V / 8 % 12, E / 32, V % 8]>;
 
-/// The vocabulary in DM: codes, and scales as soon as they are brought.
+/// The vocabulary in DM: codes; and scales and factors of the norm as soon as they are brought.
 pub struct Rows {
     codes: Codes,
-    scales: Option<Scales>,
+    rest: Option<(Scales, Dm<f32, XSlice, m![X % 8]>)>,
 }
 
 impl Rows {
     /// A place for the codes.
     pub fn new(ctx: &mut Context) -> Self {
-        Self { codes: Codes::new(ctx), scales: None }
+        Self { codes: Codes::new(ctx), rest: None }
     }
 }
 
@@ -55,10 +57,22 @@ pub fn load(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Row
     codes.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings the scales.
+/// Brings what is not codes.
 #[track_caller]
-pub fn load_scales(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
-    rows.scales = Some(weights.scales.to_dm(&mut ctx.tdma, AUTO));
+pub fn load_rest(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
+    let scales = weights.scales.to_dm(&mut ctx.tdma, AUTO);
+    rows.rest = Some((scales, weights.norm.to_dm(&mut ctx.tdma, AUTO)));
+}
+
+impl Rows {
+    fn rest(&self) -> &(Scales, Dm<f32, XSlice, m![X % 8]>) {
+        self.rest.as_ref().expect("they were brought")
+    }
+
+    /// Factors of the norm in front of the product.
+    pub fn norm(&self) -> &Dm<f32, XSlice, m![X % 8]> {
+        &self.rest().1
+    }
 }
 
 /// The row of a token, as the part that each cluster has of it.
@@ -97,7 +111,7 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice
 #[track_caller]
 pub fn logits(ctx: &mut Context, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
     let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
-    let scales = rows.scales.as_ref().expect("they were brought");
+    let (scales, _) = rows.rest();
     let mut logits = Logits::new(ctx);
     // At the place of the last part's scales, the next ones would have to wait until they are used.
     let mut last = None;
