@@ -40,10 +40,6 @@ pub trait Kind: Sized {
     /// The vector behind the attention of a layer.
     type Middle;
 
-    /// Whether the weights of two layers come while the two layers before them run. Otherwise those of gate, up and down come in the
-    /// first of the two, and the others in the layer before it.
-    const AHEAD: bool;
-
     /// Bytes of weights of layers.
     fn layer_bytes(weights: usize) -> usize;
     /// Bytes of weights of the vocabulary.

@@ -48,8 +48,6 @@ impl Kind for Rounded {
     type Slice = XSlice;
     type Middle = Vector;
 
-    const AHEAD: bool = false;
-
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
     }

@@ -97,38 +97,35 @@ fn token<Weights: Kind, Of: Reach>(
         Answer::Nothing => None,
         _ => Some(Weights::rows(ctx)),
     };
-    let (mut rest, mut next, mut next_rest) = (None, None, None);
+    let mut rest = None;
     for number in 0..network.layers {
         part_of_layer(ctx, number, "queries, keys and values");
         let (queries, before) = Weights::queries(ctx, &common, (&own.q, number), &x, &mut tables);
         // A queue does not look ahead: what is given here runs behind what the queries exchange, and before the exchange at the
-        // end of the layer. So each layer brings half of what two layers take.
+        // end of the layer. So each layer brings half of what two layers take, shortly before it is used.
+        let mut next = None;
         part_of_layer(ctx, number, "loads");
-        let (pair, is_first) = (number / 2 + 1, number % 2 == 0);
-        let has_next = 2 * pair < network.layers;
-        if number == 0 || is_first && !Weights::AHEAD {
-            rest = Some(weights.feed_forward_to_dm(ctx, number / 2));
-        }
-        if has_next && is_first == Weights::AHEAD {
-            let q = weights.queries_to_dm(ctx, pair);
-            next = Some(load_attention::<Weights, Of>(ctx, network, pages, pair, q));
-        }
-        if has_next && !is_first && Weights::AHEAD {
-            next_rest = Some(weights.feed_forward_to_dm(ctx, pair));
+        match number % 2 {
+            0 => rest = Some(weights.feed_forward_to_dm(ctx, number / 2)),
+            _ if number + 1 < network.layers => {
+                let pair = number / 2 + 1;
+                let q = weights.queries_to_dm(ctx, pair);
+                next = Some(load_attention::<Weights, Of>(ctx, network, pages, pair, q));
+            }
+            _ => {}
         }
         if let Some(rows) = &mut rows {
             weights.load_rows(ctx, (number, network.layers), rows);
         }
-        let now = rest.as_ref().expect("it was loaded");
+        let rest = rest.as_ref().expect("it was loaded");
         part_of_layer(ctx, number, "attention");
         let token = attention::share(ctx, &queries);
         let mut seen = Seen::new(&token, &own.slots, (&mut kept, number));
         let middle = Weights::attention(ctx, &common, (&own.o, number), &mut seen, &mut tables, before);
         part_of_layer(ctx, number, "gate, up and down");
-        x = Weights::feed_forward(ctx, &common, (now, number), middle);
-        if !is_first && has_next {
-            own = next.take().expect("it was loaded");
-            rest = next_rest.take().or(rest);
+        x = Weights::feed_forward(ctx, &common, (rest, number), middle);
+        if let Some(next) = next {
+            own = next;
         }
     }
     ctx.part("vocabulary");

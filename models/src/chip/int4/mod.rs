@@ -87,8 +87,6 @@ impl Kind for Quantised {
     type Slice = XPair;
     type Middle = Twice;
 
-    const AHEAD: bool = true;
-
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
     }
@@ -153,8 +151,8 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        // The first layer waits for its own weights, and some others have no time for more than those of the next layers.
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 4 > 0) {
+        // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0 && layer % 4 < 3) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
         if number + 1 == layers {
@@ -213,9 +211,10 @@ impl Kind for Quantised {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
-        let down_operands = product::down_operands(ctx, (down, layer));
         let (row, norm) = input(ctx, (&doubled, 2.0), &factors);
         let doubled = operand(ctx, &doubled);
+        // Behind what gate and up wait for: the weights of down come last.
+        let down_operands = product::down_operands(ctx, (down, layer));
         let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let codes = product::decoded(ctx, (down, layer));
