@@ -152,7 +152,7 @@ impl Kind for Quantised {
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
         // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0 && layer % 4 < 3) {
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0 && layer % 6 != 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
         if number + 1 == layers {
@@ -225,9 +225,10 @@ impl Kind for Quantised {
     #[track_caller]
     fn logits(ctx: &mut Context, _: &Common, rows: &Rows, x: &Parts) -> Logits {
         let factors = operand(ctx, rows.norm());
+        let scales = vocabulary::operand(ctx, rows, 0);
         let x = x.sum(ctx);
         let (row, norm) = input(ctx, (&x, 1.0), &factors);
-        vocabulary::logits(ctx, rows, &row, &norm)
+        vocabulary::logits(ctx, (rows, scales), &row, &norm)
     }
 }
 

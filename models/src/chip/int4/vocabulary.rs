@@ -60,8 +60,9 @@ pub fn load(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Row
 /// Brings what is not codes.
 #[track_caller]
 pub fn load_rest(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
-    let scales = weights.scales.to_dm(&mut ctx.tdma, AUTO);
-    rows.rest = Some((scales, weights.norm.to_dm(&mut ctx.tdma, AUTO)));
+    // What is needed first comes first.
+    let norm = weights.norm.to_dm(&mut ctx.tdma, AUTO);
+    rows.rest = Some((weights.scales.to_dm(&mut ctx.tdma, AUTO), norm));
 }
 
 impl Rows {
@@ -107,26 +108,40 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice
         .commit(AUTO)
 }
 
-/// Logits of all tokens, a third of those of a slice at a time, whose scales are in the register file.
+/// Parts of the logits: of the 96 of each slice, a third, whose scales are in the register file.
+const THIRDS: usize = 3;
+
+/// Scales of a third of the tokens, as an operand.
+pub type Operand = Vrf<VSlice, m![V / 8 % 4, E / 32, V % 8]>;
+
+/// Brings the scales of a third to the register file.
 #[track_caller]
-pub fn logits(ctx: &mut Context, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-    let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
+pub fn operand(ctx: &mut Context, rows: &Rows, third: usize) -> Operand {
     let (scales, _) = rows.rest();
+    let scales = scales.view();
+    let scales = scales.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 32, V % 8]>(third);
+    (ctx.sub.begin(scales).fetch::<f32, m![V / 8 % 4, E / 32], m![V % 8]>())
+        .collect::<m![V / 8 % 4, E / 32], m![V % 8]>()
+        .to_vrf(AUTO)
+}
+
+/// Logits of all tokens, with the scales of the first third.
+#[track_caller]
+pub fn logits(
+    ctx: &mut Context,
+    (rows, first): (&Rows, Operand),
+    x: &Gathered<VSlice>,
+    norm: &Norm,
+) -> Logits {
+    type Time = m![V / 8 % 4];
+    let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
     let mut logits = Logits::new(ctx);
-    // At the place of the last part's scales, the next ones would have to wait until they are used.
-    let mut last = None;
-    for part in 0..3 {
-        type Time = m![V / 8 % 4];
-        let scales = scales.view();
-        let scales = scales.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 32, V % 8]>(part);
-        let scales: Vrf<VSlice, m![V / 8 % 4, E / 32, V % 8]> =
-            (ctx.sub.begin(scales).fetch::<f32, m![V / 8 % 4, E / 32], m![V % 8]>())
-                .collect::<m![V / 8 % 4, E / 32], m![V % 8]>()
-                .to_vrf(AUTO);
+    let mut scales = first;
+    for third in 0..THIRDS {
         let codes = rows.codes.view();
-        let codes = codes.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 4, V % 8, E % 4]>(part);
+        let codes = codes.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 4, V % 8, E % 4]>(third);
         let mut logits = logits.view_mut();
-        let logits = logits.tile::<m![V / 32 % 3], 1, m![1 # 3, V % 32]>(part);
+        let logits = logits.tile::<m![V / 32 % 3], 1, m![1 # 3, V % 32]>(third);
         (ctx.main.begin(codes).fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
             .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
             .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
@@ -141,7 +156,10 @@ pub fn logits(ctx: &mut Context, rows: &Rows, x: &Gathered<VSlice>, norm: &Norm)
             .vector_concat::<Time, m![V % 8]>()
             .vector_final()
             .commit_view(logits);
-        last.replace(scales);
+        if third + 1 < THIRDS {
+            // The scales of this third are held meanwhile: at their place, the next ones would have to wait until they are used.
+            scales = operand(ctx, rows, third + 1);
+        }
     }
     logits
 }
