@@ -20,11 +20,14 @@ use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
 
+use super::vector::{norm, operand};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
-use super::vector::{norm, operand};
-use product::{Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes, QScales};
+use product::{
+    Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes,
+    QScales,
+};
 use vector::{Parts, Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
@@ -113,7 +116,8 @@ impl Kind for Quantised {
         one.view_mut().memset(1.0, &mut ctx.sub);
         (ctx.sub.begin(one.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
             .commit_view(is_gate.view_mut().slice_tile::<m![G], 1, Gate>(0));
-        let stream = ctx.sub.begin(is_gate.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
+        let stream =
+            ctx.sub.begin(is_gate.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
         let operand = stream.to_vrf(AUTO);
         Common { q, o, g, d, norms, is_gate: operand, _loaded: (is_gate, one) }
     }
@@ -162,7 +166,7 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn embedded(&self, ctx: &mut Context, token: usize) -> Parts {
-        Parts::same(vocabulary::embedded(ctx, &self.embedding, token))
+        Parts::of_row(vocabulary::embedded(ctx, &self.embedding, token))
     }
 
     #[track_caller]
@@ -215,7 +219,8 @@ impl Kind for Quantised {
         let doubled = operand(ctx, &doubled);
         // Behind what gate and up wait for: the weights of down come last.
         let down_operands = product::down_operands(ctx, (down, layer));
-        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
+        let hidden =
+            product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
         let codes = product::decoded(ctx, (down, layer));
         let part = product::down(ctx, (&codes, &common.d), &down_operands, &hidden, &doubled);

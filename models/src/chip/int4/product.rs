@@ -227,10 +227,7 @@ pub type Decoded = Dm<bf16, DSlice, m![F / 4 % 96, X % 8, F % 4]>;
 
 /// Decodes the codes of down, while hidden elements go round the slices.
 #[track_caller]
-pub fn decoded(
-    ctx: &mut Context,
-    (weights, layer): (&Blocks<DSlice, DCodes, DScales>, usize),
-) -> Decoded {
+pub fn decoded(ctx: &mut Context, (weights, layer): (&Blocks<DSlice, DCodes, DScales>, usize)) -> Decoded {
     let codes = weights.codes.view();
     let codes = codes.tile::<m![L % 2], 1, m![1 # 2, F / 4 % 96, X % 8, F % 4]>(layer);
     (ctx.main.begin(codes).fetch_with_table::<bf16, m![F / 4 % 96], m![X % 8, F % 4]>(&values()))

@@ -6,6 +6,7 @@
 use super::super::feed_forward::{of_other, sum_of_both};
 use super::super::layout::*;
 use super::super::vector::{self, Gathered, Halves, Mean, Norm, VectorView, mean_of};
+use super::vocabulary::Row;
 use furiosa_visa_std::prelude::*;
 
 /// The vector of a token, in both slices of each pair.
@@ -76,22 +77,23 @@ pub struct Parts {
     pub own: Twice,
     /// The part of the other cluster, if it has another one.
     other: Option<Twice>,
+    _row: Option<Row>,
 }
 
 impl Parts {
     /// What the parts are times as large as.
     pub const TIMES: f32 = 8.0;
 
-    /// Parts of which each cluster has the same.
-    pub fn same(own: Twice) -> Self {
-        Self { own, other: None }
+    /// A token's row, of which each cluster has the same part.
+    pub fn of_row((own, row): (Twice, Row)) -> Self {
+        Self { own, other: None, _row: Some(row) }
     }
 
     /// The parts of both clusters.
     #[track_caller]
     pub fn exchanged(ctx: &mut Context, own: Twice) -> Self {
         let other = Some(of_other(ctx, &own));
-        Self { own, other }
+        Self { own, other, _row: None }
     }
 
     fn other(&self) -> &Twice {

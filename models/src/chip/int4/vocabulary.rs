@@ -2,8 +2,8 @@
 
 use super::super::layout::*;
 use super::super::vector::{Gathered, Norm};
-use super::vector::{Parts, Twice};
 use super::super::vocabulary::Logits;
+use super::vector::{Parts, Twice};
 use furiosa_visa_std::prelude::*;
 
 /// The embedding: a row of codes for each token, and for each 8 of them the scale of their block.
@@ -50,7 +50,8 @@ pub const PARTS: usize = 24;
 pub fn load(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Rows) {
     let codes = weights.codes.view();
     let codes = codes.tile::<m![V / 8 % 12], 1, m![C, V / 96, 1 # 12, E / 4, V % 8, E % 4]>(part / 2);
-    let codes = codes.tile::<m![E / 288], 1, m![C, V / 96, 1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
+    let codes =
+        codes.tile::<m![E / 288], 1, m![C, V / 96, 1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
     let mut to = rows.codes.view_mut();
     let mut to = to.tile::<m![V / 8 % 12], 1, m![1 # 12, E / 4, V % 8, E % 4]>(part / 2);
     let to = to.tile::<m![E / 288], 1, m![1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
@@ -76,21 +77,29 @@ impl Rows {
     }
 }
 
+/// The row of a token in DM.
+///
+/// It is kept: at its place, what comes next would have to wait until it is used.
+pub struct Row {
+    codes: Dm<i8, XSlice, m![X % 8]>,
+    scales: Dm<f16, XSlice, m![1 # 4]>,
+}
+
 /// The row of a token, as the part that each cluster has of it.
 #[track_caller]
-pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice {
+pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Twice, Row) {
     // Zeros in the second slice of each pair: the sum is what the first one has, in both.
     let mut all = Dm::<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>::new(ctx);
     all.view_mut().memset(0.0, &mut ctx.sub);
-    let mut codes = Dm::<i8, XSlice, m![X % 8]>::new(ctx);
-    let mut scales = Dm::<f16, XSlice, m![1 # 4]>::new(ctx);
-    embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token).to_dm_view(&mut ctx.tdma, codes.view_mut());
-    let row = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
-    row.to_dm_view(&mut ctx.tdma, scales.view_mut());
+    let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
+    let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
+    codes.to_dm_view(&mut ctx.tdma, row.codes.view_mut());
+    let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
+    scales.to_dm_view(&mut ctx.tdma, row.scales.view_mut());
     let scale: Vrf<XSlice, m![1]> =
-        (ctx.sub.begin(scales.view()).fetch::<f32, m![1], m![1 # 4]>().collect::<m![1], m![1 # 8]>())
+        (ctx.sub.begin(row.scales.view()).fetch::<f32, m![1], m![1 # 4]>().collect::<m![1], m![1 # 8]>())
             .to_vrf(AUTO);
-    (ctx.main.begin(codes.view()).fetch::<i32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+    (ctx.main.begin(row.codes.view()).fetch::<i32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_fxp_to_fp(31)
@@ -100,12 +109,13 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Twice
         .vector_concat::<m![1], m![X % 8]>()
         .vector_final()
         .commit_view(all.view_mut().slice_tile::<m![I], 1, XSlice>(0));
-    (ctx.main.begin(all.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+    let x = (ctx.main.begin(all.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
         .vector_final()
-        .commit(AUTO)
+        .commit(AUTO);
+    (x, row)
 }
 
 /// Parts of the logits: of the 96 of each slice, a third, whose scales are in the register file.
