@@ -83,15 +83,15 @@ impl Rows {
 pub struct Row {
     codes: Dm<i8, XSlice, m![X % 8]>,
     scales: Dm<f16, XSlice, m![1 # 4]>,
+    /// The row, and zeros in the second slice of each pair: the sum is what the first one has, in both.
+    values: Dm<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>,
 }
 
 /// The row of a token, as the part that each cluster has of it.
 #[track_caller]
 pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Twice, Row) {
-    // Zeros in the second slice of each pair: the sum is what the first one has, in both.
-    let mut all = Dm::<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>::new(ctx);
-    all.view_mut().memset(0.0, &mut ctx.sub);
-    let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
+    let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx), values: Dm::new(ctx) };
+    row.values.view_mut().memset(0.0, &mut ctx.sub);
     let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
     codes.to_dm_view(&mut ctx.tdma, row.codes.view_mut());
     let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
@@ -108,13 +108,14 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Twic
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Parts::TIMES / 2.0)
         .vector_concat::<m![1], m![X % 8]>()
         .vector_final()
-        .commit_view(all.view_mut().slice_tile::<m![I], 1, XSlice>(0));
-    let x = (ctx.main.begin(all.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
-        .vector_final()
-        .commit(AUTO);
+        .commit_view(row.values.view_mut().slice_tile::<m![I], 1, XSlice>(0));
+    let x =
+        (ctx.main.begin(row.values.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO);
     (x, row)
 }
 
