@@ -97,8 +97,13 @@ mod tests {
 
     #[test]
     fn layers_bring_each_part_once_and_in_order() {
-        let rules: [fn(usize) -> bool; 4] =
-            [|layer| layer > 0, |layer| layer % 2 == 1, |layer| layer > 0 && layer % 2 == 0, |_| false];
+        let rules: [fn(usize) -> bool; 5] = [
+            |layer| layer > 0,
+            |layer| layer % 2 == 1,
+            |layer| layer > 0 && layer % 2 == 0,
+            |layer| layer > 0 && layer % 6 != 1,
+            |_| false,
+        ];
         for layers in [1, 2, 3, 30] {
             for all in [1, 12, 15, 24, 40] {
                 for brings in rules {

@@ -19,7 +19,6 @@ use super::feed_forward;
 use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
-
 use super::vector::{norm, operand};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};

@@ -12,7 +12,7 @@ use furiosa_visa_std::prelude::*;
 /// The vector of a token, in both slices of each pair.
 pub type Twice = Dm<f32, XPair, m![X % 8]>;
 
-/// What a bf16 keeps of the 24 bits of an f32, and what is left, have 8 and 16 bits: `2^16`.
+/// `2^16`: of the 24 bits of an f32 a bf16 keeps 8, and 16 are left.
 const REST: f32 = 65_536.0;
 
 /// A vector in the first slice of each pair.
@@ -77,6 +77,7 @@ pub struct Parts {
     pub own: Twice,
     /// The part of the other cluster, if it has another one.
     other: Option<Twice>,
+    /// At its place, what comes next would have to wait until it is used.
     _row: Option<Row>,
 }
 
@@ -127,5 +128,30 @@ impl Parts {
             .vector_split::<m![X / 4 % 2], m![X % 4]>()
             .vector_fp_zip(FpBinaryOp::AddF);
         mean_of!(stream, Self::TIMES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REST;
+    use half::bf16;
+
+    /// The two numbers that the pass makes of one.
+    fn split(y: f32) -> (f32, f32) {
+        let product = (REST + 1.0) * y;
+        ((-REST).mul_add(y, product), (REST + 1.0).mul_add(y, -product))
+    }
+
+    #[test]
+    fn two_numbers_are_one_and_the_first_is_a_bf16() {
+        // All numbers of two powers of two, and of both signs.
+        for bits in 0x3f80_0000..0x4080_0000_u32 {
+            let y = f32::from_bits(bits);
+            let (upper, rest) = split(y);
+            assert_eq!((bf16::from_f32(upper).to_f32(), upper + rest), (upper, y), "{y}");
+            assert!(rest.abs() <= y / 256.0, "{y}: {rest}");
+        }
+        assert_eq!(split(-1.7), (-split(1.7).0, -split(1.7).1));
+        assert_eq!(split(0.0), (0.0, 0.0));
     }
 }
