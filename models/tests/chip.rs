@@ -95,7 +95,7 @@ fn two_layers_of_4_bits_give_the_logits_of_the_host() {
     let chips = [false, true].map(|shapes_only| {
         ChipModel::quantised(&weights, shapes_only).unwrap_or_else(|refusal| panic!("{}", refusal.0))
     });
-    compared(weights, chips, (EXACT, 8));
+    compared(weights, chips, (EXACT, 4));
 }
 
 /// Tokens of a text with as many tokens as wanted.

@@ -37,13 +37,16 @@ type SlotsOfLayer<'l, Of> =
 pub struct Seen<'l, Of: Reach> {
     own: &'l Own,
     held: SlotsOfLayer<'l, Of>,
+    kept: &'l mut Kept,
+    layer: usize,
 }
 
 impl<'l, Of: Reach> Seen<'l, Of> {
-    /// The token itself, and the slots of a layer: 0 or 1 of the two.
-    pub fn new(own: &'l Own, slots: &'l Slots<Of>, layer: usize) -> Self {
+    /// The token itself, whose keys and values are kept, and the slots of a layer.
+    pub fn new(own: &'l Own, slots: &'l Slots<Of>, (kept, layer): (&'l mut Kept, usize)) -> Self {
         let held = slots.view();
-        Self { own, held: held.tile::<m![L % 2], 1, m![1 # 2, { Of::Held }, J = 2, K, D]>(layer) }
+        let held = held.tile::<m![L % 2], 1, m![1 # 2, { Of::Held }, J = 2, K, D]>(layer % 2);
+        Self { own, held, kept, layer }
     }
 }
 /// Keys and values of all layers, of a page of positions.
@@ -131,6 +134,35 @@ pub fn turned<Of: Reach>(
     turned.relabel()
 }
 
+/// The same of sums that are in two parts, the same ones if the other is not given.
+#[track_caller]
+pub fn turned_sum<Of: Reach>(
+    ctx: &mut Context,
+    (own, other): (Dm<f32, ASlice, m![D % 4]>, Option<Dm<f32, ASlice, m![D % 4]>>),
+    norm: &Norm,
+    tables: &mut Tables<Of>,
+) -> Dm<f32, QSlice, m![D % 4]> {
+    let rotary = tables.rotary(ctx);
+    let own: Dm<f32, RSlice, m![T, P]> = own.relabel();
+    let other: Option<Dm<f32, RSlice, m![T, P]>> = other.map(|sums| sums.relabel());
+    let other = other.as_ref().unwrap_or(&own);
+    let turned: Dm<f32, RSlice, m![U, P]> =
+        (ctx.main.begin_interleaved::<I, _, _, _, _, _>(own.view(), other.view()))
+            .fetch::<f32, m![T, I], m![U, P]>()
+            .collect::<m![T, I], m![[U, P] # 8]>()
+            .vector_init()
+            .vector_intra_slice_unzip::<I, m![T, 1 # 2], m![T]>()
+            .vector_split::<m![T, 1 # 2], m![U, P]>()
+            .vector_fp_zip(FpBinaryOp::AddF)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), rotary)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+            .vector_intra_slice_reduce::<T, m![1 # 2], m![U, P]>(IntraSliceReduceOpF32::Add)
+            .vector_concat::<m![1], m![[U, P] # 8]>()
+            .vector_final()
+            .commit(AUTO);
+    turned.relabel()
+}
+
 /// Sends queries, keys and values round all slices.
 #[track_caller]
 pub fn share(ctx: &mut Context, queries: &Dm<f32, QSlice, m![D % 4]>) -> Own {
@@ -154,7 +186,7 @@ pub fn load_pages<Of: Reach>(ctx: &mut Context, pages: [&Page; 8], pair: usize, 
 
 /// Keeps the keys and values of the token, until they go to their page together.
 #[track_caller]
-pub fn keep(ctx: &mut Context, own: &Own, layer: usize, kept: &mut Kept) {
+fn keep(ctx: &mut Context, own: &Own, layer: usize, kept: &mut Kept) {
     let own = own.view();
     let own = own.tile::<m![J], 2, m![[J = 2 # 5, K] # 16, D]>(3);
     let mut kept = kept.view_mut();
@@ -222,7 +254,7 @@ macro_rules! own {
 type Value = Vrf<m![S], m![K, D]>;
 
 /// Scores of all slots, relative to that of the token itself, and the value of the token.
-fn scores<Of: Reach>(ctx: &mut Context, seen: &Seen<'_, Of>, mask: &Mask<Of>) -> (PerHead<Of>, Value) {
+fn scores<Of: Reach>(ctx: &mut Context, seen: &mut Seen<'_, Of>, mask: &Mask<Of>) -> (PerHead<Of>, Value) {
     // Both at the same time, by the two contexts.
     let key: Vrf<m![S], m![K, D]> = own!(ctx, seen, 0);
     let queries: Vrf<m![S], m![J = 3, K, D]> = {
@@ -233,6 +265,8 @@ fn scores<Of: Reach>(ctx: &mut Context, seen: &Seen<'_, Of>, mask: &Mask<Of>) ->
             .to_vrf(AUTO)
     };
     let value = own!(ctx, seen, 1);
+    // The sub context has time for it until there are shares.
+    keep(ctx, seen.own, seen.layer, seen.kept);
     let keys = seen.held.tile::<m![J = 2], 1, m![1 # 2, { Of::Held }, 1 # 2, K, D]>(0);
     let scores = (ctx.main.begin(keys).fetch::<f32, m![{ Of::Held }, K, J = 3, D / 8], m![D % 8]>())
         .collect::<m![{ Of::Held }, K, J = 3, D / 8], m![D % 8]>()
@@ -340,7 +374,7 @@ pub type Chosen = Row<XSlice, m![N / 8]>;
 #[track_caller]
 pub fn chosen<Of: Reach>(
     ctx: &mut Context,
-    seen: &Seen<'_, Of>,
+    seen: &mut Seen<'_, Of>,
     tables: &mut Tables<Of>,
     half: TrfAddress,
 ) -> Chosen {
@@ -359,7 +393,7 @@ pub type ChosenHalf = Row<OSlice, m![N / 64, N / 8 % 4]>;
 #[track_caller]
 pub fn chosen_halves<Of: Reach>(
     ctx: &mut Context,
-    seen: &Seen<'_, Of>,
+    seen: &mut Seen<'_, Of>,
     tables: &mut Tables<Of>,
     half: TrfAddress,
 ) -> (ChosenHalf, OfHeads<m![N / 64]>) {

@@ -45,7 +45,6 @@ macro_rules! silu {
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
     };
 }
-pub(super) use silu;
 
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
@@ -130,42 +129,35 @@ pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> Hid
     send!(ctx, hidden, half, DSlice, HalfOfSlices)
 }
 
+/// The sums of what both clusters have made, `times` a factor, if it is given.
+macro_rules! sum_of_both {
+    ($ctx:ident, $part:expr, $other:expr $(, times $factor:expr)?) => {
+        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>($part.view(), $other.view()))
+            .fetch::<f32, m![I], m![X % 8]>()
+            .collect::<m![I], m![X % 8]>()
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![I, X / 4 % 2], m![X % 4]>()
+            $(.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), $factor))?
+            // The clusters add their parts in two orders, and have the same sum.
+            .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
+            .vector_concat::<m![1], m![X % 8]>()
+    };
+}
+pub(super) use sum_of_both;
+
+/// What the other cluster has made.
+#[track_caller]
+pub fn of_other<Slice: M, Element: M>(
+    ctx: &mut Context,
+    part: &Dm<f32, Slice, Element>,
+) -> Dm<f32, Slice, Element> {
+    ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0])
+}
+
 /// `before`, and what both clusters add to it.
 #[track_caller]
 pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
-    both_and(ctx, part, before, None)
-}
-
-/// `before`, what both clusters add to it, and a change that both have.
-#[track_caller]
-pub fn both_and(
-    ctx: &mut Context,
-    part: &Vector,
-    before: &Vrf<XSlice, m![X % 8]>,
-    change: Option<&Vrf<XSlice, m![X % 8]>>,
-) -> Vector {
-    let other = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(part.view(), &[1, 0]);
-    let parts = (ctx.main.begin_interleaved::<I, _, _, _, _, _>(part.view(), other.view()))
-        .fetch::<f32, m![I], m![X % 8]>()
-        .collect::<m![I], m![X % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![I, X / 4 % 2], m![X % 4]>();
-    macro_rules! sum {
-        ($parts:expr) => {
-            $parts
-                .vector_intra_slice_reduce::<I, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
-                .vector_concat::<m![1], m![X % 8]>()
-                .vector_clip(ClipBinaryOpF32::Add, before)
-                .vector_final()
-                .commit(AUTO)
-        };
-    }
-    match change {
-        None => sum!(parts),
-        // Half of it to each part: the clusters add their parts in two orders, and have the same sum.
-        Some(change) => {
-            sum!(parts.vector_fp_ternary_with_mode(FpTernaryOp::FmaF, TernaryArgMode::Mode120, (change, 0.5)))
-        }
-    }
+    let other = of_other(ctx, part);
+    sum_of_both!(ctx, part, other).vector_clip(ClipBinaryOpF32::Add, before).vector_final().commit(AUTO)
 }

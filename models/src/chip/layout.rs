@@ -49,6 +49,8 @@ axes![
     R = 2048,
     // Two tensors that a pass reads in turns.
     I = 2,
+    // Two neighbouring slices that have the same.
+    Q = 2,
     // Tokens of the vocabulary, of all and of a cluster.
     B = 49152,
     V = 24576,
@@ -60,6 +62,8 @@ axes![
 pub type Cluster = m![C];
 /// Slices of a vector.
 pub type XSlice = m![X / 72, X / 8 % 9 # 16, 1 # 2];
+/// The same slices and those behind them, with copies.
+pub type XPair = m![X / 72, X / 8 % 9 # 16, Q];
 /// The same slices, where the vector is summed over.
 pub type ESlice = m![E / 72, E / 8 % 9 # 16, 1 # 2];
 /// Two slices for each of a vector, with half of the blocks of each head.
@@ -74,6 +78,8 @@ pub type QSlice = m![[J, K] # 16, D / 4];
 pub type RSlice = m![[J, K] # 16, O];
 /// Slices of hidden elements.
 pub type FSlice = m![F / 48 % 8, F / 4 % 12 # 16, F / 384];
+/// Slices of gate and of up, next to each other: each has hidden elements of two of these slices.
+pub type GSlice = m![F / 48 % 8, F / 4 % 12 # 16, G];
 /// Slices of logits.
 pub type VSlice = m![V / 96];
 

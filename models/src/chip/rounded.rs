@@ -44,6 +44,8 @@ impl Kind for Rounded {
     type Output = OInDm;
     type FeedForward = (GInDm, DInDm);
     type Rows = VInDm;
+    type Vector = Vector;
+    type Slice = XSlice;
     type Middle = Vector;
 
     fn layer_bytes(weights: usize) -> usize {
@@ -110,10 +112,11 @@ impl Kind for Rounded {
         (weights, number): (&QInDm, usize),
         x: &Vector,
         tables: &mut Tables<Of>,
-    ) -> Dm<f32, QSlice, m![D % 4]> {
-        let (row, norm) = vector::input(ctx, x, (x, None));
+    ) -> (Dm<f32, QSlice, m![D % 4]>, Vrf<XSlice, m![X % 8]>) {
+        let (row, norm) = vector::input(ctx, x);
         let sums = attention::queries(ctx, (weights, number % 2), &row);
-        attention::turned(ctx, sums, &norm, tables)
+        let queries = attention::turned(ctx, sums, &norm, tables);
+        (queries, vector::operand(ctx, x))
     }
 
     #[track_caller]
@@ -121,7 +124,7 @@ impl Kind for Rounded {
         ctx: &mut Context,
         (): &(),
         (weights, number): (&OInDm, usize),
-        seen: &Seen<'_, Of>,
+        seen: &mut Seen<'_, Of>,
         tables: &mut Tables<Of>,
         before: Vrf<XSlice, m![X % 8]>,
     ) -> Vector {
@@ -136,7 +139,7 @@ impl Kind for Rounded {
         ((gate_up, down), number): (&(GInDm, DInDm), usize),
         x: Vector,
     ) -> Vector {
-        let (row, norm) = vector::input(ctx, &x, (&x, None));
+        let (row, norm) = vector::input(ctx, &x);
         let before = vector::operand(ctx, &x);
         let hidden = feed_forward::hidden(ctx, (gate_up, number % 2), &row, &norm);
         let hidden = feed_forward::share(ctx, &hidden, TrfAddress::SecondHalf);
@@ -146,7 +149,7 @@ impl Kind for Rounded {
 
     #[track_caller]
     fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
-        let (row, norm) = vector::input(ctx, x, (x, None));
+        let (row, norm) = vector::input(ctx, x);
         vocabulary::logits(ctx, rows, &row, &norm)
     }
 }

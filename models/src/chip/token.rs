@@ -3,7 +3,6 @@
 use super::attention::{self, Kept, Page, Positions, Rotary, Seen, Slots, Tables};
 use super::kind::Kind;
 use super::layout::*;
-use super::vector::{self, Vector};
 use super::vocabulary::{self, Logits, Numbers};
 use crate::model::Want;
 use furiosa_visa_std::prelude::*;
@@ -49,28 +48,6 @@ pub fn part_of_layer(ctx: &mut Context, layer: usize, part: &str) {
     ctx.part(&format!("layer {layer}/{part}"));
 }
 
-/// One of two layers.
-fn layer<Weights: Kind, Of: Reach>(
-    ctx: &mut Context,
-    common: &Weights::Common,
-    (own, rest): (&AttentionInDm<Weights, Of>, &Weights::FeedForward),
-    number: usize,
-    (tables, kept): (&mut Tables<Of>, &mut Kept),
-    x: &Vector,
-) -> Vector {
-    part_of_layer(ctx, number, "queries, keys and values");
-    let queries = Weights::queries(ctx, common, (&own.q, number), x, tables);
-    let before = vector::operand(ctx, x);
-    part_of_layer(ctx, number, "attention");
-    let token = attention::share(ctx, &queries);
-    let seen = Seen::new(&token, &own.slots, number % 2);
-    let x = Weights::attention(ctx, common, (&own.o, number), &seen, tables, before);
-    part_of_layer(ctx, number, "gate, up and down");
-    let x = Weights::feed_forward(ctx, common, (rest, number), x);
-    attention::keep(ctx, &token, number, kept);
-    x
-}
-
 /// What is wanted of the token after the last one. It is computed on the chip, and stored.
 pub enum Answer<'a> {
     /// Nothing.
@@ -111,8 +88,8 @@ fn token<Weights: Kind, Of: Reach>(
     ctx.part("embedding");
     // In the order in which the first layer needs them.
     let q = weights.queries_to_dm(ctx, 0);
-    let mut x = weights.embedded(ctx, token);
     let common = weights.common(ctx);
+    let mut x = weights.embedded(ctx, token);
     let mut tables = Tables::<Of>::load(ctx, &network.rotary, &network.positions, position);
     let mut own = load_attention::<Weights, Of>(ctx, network, pages, 0, q);
     let mut kept = Kept::new(ctx);
@@ -122,8 +99,10 @@ fn token<Weights: Kind, Of: Reach>(
     };
     let mut rest = None;
     for number in 0..network.layers {
-        // A queue does not look ahead: what is given here runs before the exchange at the end of the layer. So each layer
-        // brings half of what two layers take, shortly before it is used.
+        part_of_layer(ctx, number, "queries, keys and values");
+        let (queries, before) = Weights::queries(ctx, &common, (&own.q, number), &x, &mut tables);
+        // A queue does not look ahead: what is given here runs behind what the queries exchange, and before the exchange at the
+        // end of the layer. So each layer brings half of what two layers take, shortly before it is used.
         let mut next = None;
         part_of_layer(ctx, number, "loads");
         match number % 2 {
@@ -139,7 +118,12 @@ fn token<Weights: Kind, Of: Reach>(
             weights.load_rows(ctx, (number, network.layers), rows);
         }
         let rest = rest.as_ref().expect("it was loaded");
-        x = layer::<Weights, Of>(ctx, &common, (&own, rest), number, (&mut tables, &mut kept), &x);
+        part_of_layer(ctx, number, "attention");
+        let token = attention::share(ctx, &queries);
+        let mut seen = Seen::new(&token, &own.slots, (&mut kept, number));
+        let middle = Weights::attention(ctx, &common, (&own.o, number), &mut seen, &mut tables, before);
+        part_of_layer(ctx, number, "gate, up and down");
+        x = Weights::feed_forward(ctx, &common, (rest, number), middle);
         if let Some(next) = next {
             own = next;
         }

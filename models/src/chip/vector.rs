@@ -6,8 +6,10 @@ use furiosa_visa_std::prelude::*;
 
 /// The vector of the token in DM.
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
-/// The same in two bf16.
-type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
+/// A vector, as a view.
+pub type VectorView<'l> = DmTensorView<'l, f32, m![1], Cluster, XSlice, m![X % 8]>;
+/// A vector in two bf16.
+pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
 ///
 /// The tensor that it was sent from is kept: at its place, another one would have to wait until it is sent.
@@ -47,7 +49,7 @@ fn split(ctx: &mut Context, x: &Vector) -> Halves {
 
 /// Sends the parts of a vector round all slices, into the register file of each.
 #[track_caller]
-fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
+pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
     let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
     let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
@@ -57,7 +59,7 @@ fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<
 }
 
 /// The mean of a vector's squares, in every slice.
-type Mean = Dm<f32, m![Y], m![1 # 2]>;
+pub type Mean = Dm<f32, m![Y], m![1 # 2]>;
 /// The reciprocal of a vector's norm, in every slice.
 ///
 /// The tensor that it was loaded from is kept: at its place, another one would have to wait for the load.
@@ -67,34 +69,37 @@ pub struct Norm {
     _loaded: Dm<f32, m![Y], m![1 # 2]>,
 }
 
-/// The mean of squares of `x`, or of `x + before`.
+/// The mean of squares of a stream at 4 lanes, which is `times` as large as the vector.
+macro_rules! mean_of {
+    ($x:expr, $times:expr) => {
+        $x.vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
+            .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
+            .vector_fp_div(
+                FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01),
+                $times * $times * X::SIZE as f32,
+            )
+            .vector_pad_way8::<m![1 # 8]>()
+            .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO)
+    };
+}
+pub(super) use mean_of;
+
+/// The mean of squares of a vector that `x` is `times` as large as.
 #[track_caller]
-fn mean(ctx: &mut Context, x: &Vector, before: Option<&Vrf<XSlice, m![X % 8]>>) -> Mean {
-    let x = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
+pub fn mean(ctx: &mut Context, x: VectorView<'_>, times: f32) -> Mean {
+    let stream = (ctx.main.begin(x).fetch::<f32, m![1], m![X % 8]>())
         .collect::<m![1], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
         .vector_split::<m![X / 4 % 2], m![X % 4]>();
-    macro_rules! mean {
-        ($x:expr) => {
-            $x.vector_fp_binary_with_mode(FpBinaryOp::MulF(FpMulAlu::Mul0), BinaryArgMode::Mode00, 0.0)
-                .vector_intra_slice_reduce::<X, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Add)
-                .vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), X::SIZE as f32)
-                .vector_pad_way8::<m![1 # 8]>()
-                .vector_inter_slice_reduce::<m![Y], m![1]>(InterSliceReduceOpF32::Add)
-                .vector_final()
-                .commit(AUTO)
-        };
-    }
-    match before {
-        None => mean!(x),
-        Some(before) => mean!(x.vector_fp_binary(FpBinaryOp::AddF, before)),
-    }
+    mean_of!(stream, times)
 }
 
-/// The reciprocal of the norm.
+/// The norm of a vector with this mean of squares.
 #[track_caller]
-fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
+pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
     let loaded: Dm<f32, m![Y], m![1 # 2]> = (ctx.main.begin(mean.view()).fetch::<f32, m![1], m![1 # 2]>())
         .collect::<m![1], m![1 # 8]>()
         .vector_init()
@@ -110,22 +115,17 @@ fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
     Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
 }
 
-/// A vector in the register file of all slices, and the norm of `x`, or of `x + before`: of what the vector was, before factors
-/// multiplied it.
+/// A vector in the register file of all slices, and its norm.
 #[track_caller]
-pub fn input<Slice: M>(
-    ctx: &mut Context,
-    vector: &Vector,
-    (x, before): (&Vector, Option<&Vrf<XSlice, m![X % 8]>>),
-) -> (Gathered<Slice>, Norm) {
-    let halves = split(ctx, vector);
+pub fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
+    let halves = split(ctx, x);
     let row = gather(ctx, halves, TrfAddress::FirstHalf);
-    let mean = mean(ctx, x, before);
+    let mean = mean(ctx, x.view(), 1.0);
     (row, norm(ctx, &mean))
 }
 
 /// `x` as an operand, to be added to what a part of the layer makes of it.
 #[track_caller]
-pub fn operand(ctx: &mut Context, x: &Vector) -> Vrf<XSlice, m![X % 8]> {
+pub fn operand<Slice: M>(ctx: &mut Context, x: &Dm<f32, Slice, m![X % 8]>) -> Vrf<Slice, m![X % 8]> {
     (ctx.sub.begin(x.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).to_vrf(AUTO)
 }

@@ -4,11 +4,13 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`product`] | products with codes of 4 bits |
+//! | [`vector`] | the vector of a token: in pairs of slices, and times factors of norms |
 //! | [`vocabulary`] | the embedding and the logits, with codes of 8 bits |
 //! | [`prepare`] | weights, uploaded |
 
 pub mod prepare;
 pub mod product;
+pub mod vector;
 pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
@@ -17,11 +19,15 @@ use super::feed_forward;
 use super::kind::{Kind, parts};
 use super::layout::*;
 use super::token::Network;
-use super::vector::{self, Gathered, Norm, Vector};
+use super::vector::{norm, operand};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
-use product::{Blocks, DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use product::{
+    Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes,
+    QScales,
+};
+use vector::{Parts, Twice, input};
 use vocabulary::{Embedding, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
@@ -34,7 +40,10 @@ pub struct Pair {
         Hbm<f16, m![X / 72, X / 8 % 9, N / 32 % 2, { OScales }]>,
     ),
     /// Of gate and up.
-    pub g: (Hbm<i4, m![C, F / 4, { GCodes }]>, Hbm<f16, m![C, F / 4, { GScales }]>),
+    pub g: (
+        Hbm<i4, m![C, F / 48 % 8, F / 4 % 12, G, { GCodes }]>,
+        Hbm<f16, m![C, F / 48 % 8, F / 4 % 12, G, { GScales }]>,
+    ),
     /// Of down.
     pub d: (
         Hbm<i4, m![C, X / 72, X / 8 % 9, F / 384, { DCodes }]>,
@@ -50,30 +59,25 @@ pub struct Quantised {
     pub pairs: Vec<Pair>,
     /// Of the logits.
     pub vocabulary: Vocabulary,
-    /// Factors of the norms in front of attention and gate of each layer.
+    /// Factors of the norms in front of attention and gate of each layer: an eighth for parts, see [`Parts::TIMES`], and half for
+    /// doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
-    /// Factors of the last norm.
-    pub last_norm: Hbm<f32, m![X]>,
 }
 
-/// What all layers need, in DM: ones as codes, and the factors of the norms.
+/// What all layers need: ones as codes, the factors of the norms, and where gate is.
 pub struct Common {
-    q: Dm<i4, ASlice, QCodes>,
-    o: Dm<i4, OSlice, OCodes>,
-    g: Dm<i4, FSlice, GCodes>,
-    d: Dm<i4, DSlice, DCodes>,
+    q: QOnes,
+    o: OOnes,
+    g: GOnes,
+    d: Decoded,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
-    last_norm: Dm<f32, XSlice, m![X % 8]>,
-}
-
-/// The vector behind the attention, as a sum.
-pub struct Middle {
-    before: Vrf<XSlice, m![X % 8]>,
-    change: Vector,
+    is_gate: IsGate,
+    /// What was loaded from. At the places of these, moves would have to wait for it.
+    _loaded: (Dm<f32, GSlice, m![1 # 2]>, Dm<f32, m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2], m![1 # 2]>),
 }
 
 /// Gate and up, and down.
-type FeedForward = (Blocks<FSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
+type FeedForward = (Blocks<GSlice, GCodes, GScales>, Blocks<DSlice, DCodes, DScales>);
 
 impl Kind for Quantised {
     type Common = Common;
@@ -81,7 +85,9 @@ impl Kind for Quantised {
     type Output = Blocks<OSlice, OCodes, OScales>;
     type FeedForward = FeedForward;
     type Rows = Rows;
-    type Middle = Middle;
+    type Vector = Parts;
+    type Slice = XPair;
+    type Middle = Twice;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -98,14 +104,21 @@ impl Kind for Quantised {
             ones.view_mut().memset(i4::from_i32(1), &mut ctx.sub);
             ones
         }
-        Common {
-            q: ones(ctx),
-            o: ones(ctx),
-            g: ones(ctx),
-            d: ones(ctx),
-            norms: self.norms.to_dm(&mut ctx.tdma, AUTO),
-            last_norm: self.last_norm.to_dm(&mut ctx.tdma, AUTO),
-        }
+        let norms = self.norms.to_dm(&mut ctx.tdma, AUTO);
+        let (q, o, g) = (ones(ctx), ones(ctx), ones(ctx));
+        let mut d = Decoded::new(ctx);
+        d.view_mut().memset(bf16::from_f32(1.0), &mut ctx.sub);
+        type Gate = m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2];
+        let mut is_gate = Dm::<f32, GSlice, m![1 # 2]>::new(ctx);
+        is_gate.view_mut().memset(0.0, &mut ctx.sub);
+        let mut one = Dm::<f32, Gate, m![1 # 2]>::new(ctx);
+        one.view_mut().memset(1.0, &mut ctx.sub);
+        (ctx.sub.begin(one.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
+            .commit_view(is_gate.view_mut().slice_tile::<m![G], 1, Gate>(0));
+        let stream =
+            ctx.sub.begin(is_gate.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>();
+        let operand = stream.to_vrf(AUTO);
+        Common { q, o, g, d, norms, is_gate: operand, _loaded: (is_gate, one) }
     }
 
     fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
@@ -141,17 +154,18 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer % 2 == 1) {
+        // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
+        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0 && layer % 6 != 1) {
             vocabulary::load(ctx, &self.vocabulary, part, rows);
         }
         if number + 1 == layers {
-            vocabulary::load_scales(ctx, &self.vocabulary, rows);
+            vocabulary::load_rest(ctx, &self.vocabulary, rows);
         }
     }
 
     #[track_caller]
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector {
-        vocabulary::embedded(ctx, &self.embedding, token)
+    fn embedded(&self, ctx: &mut Context, token: usize) -> Parts {
+        Parts::of_row(vocabulary::embedded(ctx, &self.embedding, token))
     }
 
     #[track_caller]
@@ -159,15 +173,21 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Queries, usize),
-        x: &Vector,
+        x: &Parts,
         tables: &mut Tables<Of>,
-    ) -> Dm<f32, QSlice, m![D % 4]> {
+    ) -> (Dm<f32, QSlice, m![D % 4]>, Vrf<XPair, m![X % 8]>) {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let (row, norm) = input(ctx, x, None, &factors);
-        let sums = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
-        attention::turned(ctx, sums, &norm, tables)
+        let row = vector::row(ctx, &x.own, &factors);
+        let mean = x.mean(ctx);
+        let own = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
+        // While the sums are exchanged, main makes the norm and the vector.
+        let other = x.exchanged_sums(ctx, &own);
+        let norm = norm(ctx, &mean);
+        let sum = x.sum(ctx);
+        let before = operand(ctx, &sum);
+        (attention::turned_sum(ctx, (own, other), &norm, tables), before)
     }
 
     #[track_caller]
@@ -175,13 +195,13 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         (weights, number): (&Self::Output, usize),
-        seen: &Seen<'_, Of>,
+        seen: &mut Seen<'_, Of>,
         tables: &mut Tables<Of>,
-        before: Vrf<XSlice, m![X % 8]>,
-    ) -> Middle {
+        before: Vrf<XPair, m![X % 8]>,
+    ) -> Twice {
         let chosen = attention::chosen_halves::<Of>(ctx, seen, tables, TrfAddress::SecondHalf);
         let operands = product::output_operands(ctx, (weights, number % 2));
-        Middle { change: product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen), before }
+        product::output(ctx, (weights, &common.o, number % 2), &operands, &chosen, &before)
     }
 
     #[track_caller]
@@ -189,25 +209,30 @@ impl Kind for Quantised {
         ctx: &mut Context,
         common: &Common,
         ((gate_up, down), number): (&FeedForward, usize),
-        Middle { before, change }: Middle,
-    ) -> Vector {
+        doubled: Twice,
+    ) -> Parts {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
+        let (row, norm) = input(ctx, (&doubled, 2.0), &factors);
+        let doubled = operand(ctx, &doubled);
+        // Behind what gate and up wait for: the weights of down come last.
         let down_operands = product::down_operands(ctx, (down, layer));
-        let (row, norm) = input(ctx, &change, Some(&before), &factors);
-        let changed = vector::operand(ctx, &change);
-        let hidden = product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, &norm);
+        let hidden =
+            product::hidden(ctx, (gate_up, &common.g, layer), &operands, &row, (&norm, &common.is_gate));
         let hidden = feed_forward::share_halves(ctx, &hidden, TrfAddress::SecondHalf);
-        let part = product::down(ctx, (down, &common.d, layer), &down_operands, &hidden, &norm);
-        feed_forward::both_and(ctx, &part, &before, Some(&changed))
+        let codes = product::decoded(ctx, (down, layer));
+        let part = product::down(ctx, (&codes, &common.d), &down_operands, &hidden, &doubled);
+        Parts::exchanged(ctx, part)
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, common: &Common, rows: &Rows, x: &Vector) -> Logits {
-        let factors = common.factors(ctx, Behind::LastLayer);
-        let (row, norm) = input(ctx, x, None, &factors);
-        vocabulary::logits(ctx, rows, &row, &norm)
+    fn logits(ctx: &mut Context, _: &Common, rows: &Rows, x: &Parts) -> Logits {
+        let factors = operand(ctx, rows.norm());
+        let scales = vocabulary::operand(ctx, rows, 0);
+        let x = x.sum(ctx);
+        let (row, norm) = input(ctx, (&x, 1.0), &factors);
+        vocabulary::logits(ctx, (rows, scales), &row, &norm)
     }
 }
 
@@ -218,8 +243,6 @@ enum Behind {
     Attention(usize),
     /// Gate and up of a layer.
     FeedForward(usize),
-    /// The product over the vocabulary.
-    LastLayer,
 }
 
 impl Common {
@@ -227,46 +250,13 @@ impl Common {
     #[track_caller]
     fn factors(&self, ctx: &mut Context, behind: Behind) -> Vrf<XSlice, m![X % 8]> {
         let norms = self.norms.view();
-        macro_rules! operand {
-            ($factors:expr, $address:expr) => {
-                (ctx.sub.begin($factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
-                    .to_vrf($address)
-            };
-        }
         let (layer, which) = match behind {
             Behind::Attention(layer) => (layer, 0),
             Behind::FeedForward(layer) => (layer, 1),
-            Behind::LastLayer => return operand!(self.last_norm.view(), 0),
         };
         let norms = norms.tile::<m![L], 1, m![1 # 30, I, X % 8]>(layer);
-        operand!(norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which), 32 * which as u64)
+        let factors = norms.tile::<m![I], 1, m![1 # 30, 1 # 2, X % 8]>(which);
+        (ctx.sub.begin(factors).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .to_vrf(32 * which as u64)
     }
-}
-
-/// The vector, times the factors of a norm, in the register file of all slices, and its norm.
-#[track_caller]
-fn input<Slice: M>(
-    ctx: &mut Context,
-    x: &Vector,
-    before: Option<&Vrf<XSlice, m![X % 8]>>,
-    factors: &Vrf<XSlice, m![X % 8]>,
-) -> (Gathered<Slice>, Norm) {
-    let stream = (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>())
-        .collect::<m![1], m![X % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![X / 4 % 2], m![X % 4]>();
-    macro_rules! scaled {
-        ($x:expr) => {
-            $x.vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
-                .vector_concat::<m![1], m![X % 8]>()
-                .vector_final()
-                .commit(AUTO)
-        };
-    }
-    let scaled: Vector = match before {
-        None => scaled!(stream),
-        Some(before) => scaled!(stream.vector_fp_binary(FpBinaryOp::AddF, before)),
-    };
-    vector::input(ctx, &scaled, (x, before))
 }

@@ -3,6 +3,7 @@
 use super::super::layout::*;
 use super::super::prepare::{row, tensor};
 use super::product::{DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use super::vector::Parts;
 use super::vocabulary::{Embedding, Vocabulary};
 use super::{Pair, Quantised};
 use crate::config::{GATE, HIDDEN, LAYERS, VOCABULARY};
@@ -111,18 +112,22 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
             scale(l, which, 3, 8 * x + x0, 2 * head + part)
         })
     );
+    // The hidden element of a place: half, 48, 4 and 1 elements behind each other.
+    let hidden = |c: usize, half: usize, [f48, f4, f0]: [usize; 3]| {
+        GATE / 2 * c + GATE / 4 * half + 48 * f48 + 4 * f4 + f0
+    };
     let g = upload!(
         i4,
-        m![C, F / 4, { GCodes }],
-        tensor([2, 192, 2, 144, 2, 4, 4], |[c, f, l, e, g, f0, e0]| {
-            code(l, 4 + g, GATE / 2 * c + 4 * f + f0, 4 * e + e0)
+        m![C, F / 48 % 8, F / 4 % 12, G, { GCodes }],
+        tensor([2, 8, 12, 2, 2, 144, 2, 4, 4], |[c, f48, f4, g, l, e, half, f0, e0]| {
+            code(l, 4 + g, hidden(c, half, [f48, f4, f0]), 4 * e + e0)
         })
     );
     let g_scales = upload!(
         f16,
-        m![C, F / 4, { GScales }],
-        tensor([2, 192, 2, 2, 18, 2, 4], |[c, f, l, which, block, g, f0]| {
-            scale(l, which, 4 + g, GATE / 2 * c + 4 * f + f0, block)
+        m![C, F / 48 % 8, F / 4 % 12, G, { GScales }],
+        tensor([2, 8, 12, 2, 2, 2, 18, 2, 4], |[c, f48, f4, g, l, which, block, half, f0]| {
+            scale(l, which, 4 + g, hidden(c, half, [f48, f4, f0]), block)
         })
     );
     let d = upload!(
@@ -176,15 +181,18 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
         HostTensor::<i8, m![C, V / 8, E / 4, V % 8, E % 4]>::from_slice(&codes).to_hbm(dma, AUTO).await;
     let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
     let scales = HostTensor::<f16, m![C, V / 8, E / 32, V % 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
-    let vocabulary = Vocabulary { codes, scales };
+    let norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
+    let vocabulary = Vocabulary { codes, scales, norm };
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
-        let factors = |layer: &Layer| [&layer.attn_norm, &layer.ffn_norm][which][8 * x + x0];
+        let factors = |layer: &Layer| match which {
+            0 => layer.attn_norm[8 * x + x0] / Parts::TIMES,
+            _ => layer.ffn_norm[8 * x + x0] / 2.0,
+        };
         weights.layers.get(layer).map_or(0.0, factors)
     });
     let norms =
         HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
-    let last_norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
-    Ok(Quantised { embedding, pairs, vocabulary, norms, last_norm })
+    Ok(Quantised { embedding, pairs, vocabulary, norms })
 }
 
 #[cfg(test)]
