@@ -1,33 +1,21 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QInTrf, QParts, QWeights, Read, RotaryInDm,
-    RotaryTable, Triangles, Written,
+    self, Blocks, Mask, PageBefore, QInDm, QInTrf, QParts, Read, Rotary, RotaryInDm, RotaryTable, Triangles,
+    Written,
 };
-use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
+use super::feed_forward::{self, GInDm, Spread};
 use super::layout::*;
 use super::vectors::{self, Means, Numbers};
-use crate::chip::kind::{Kind, parts};
-use crate::chip::rounded::Rounded;
+use super::weights::{Brought, Layer};
+use crate::chip::kind::Kind;
 use crate::chip::token::{Answer, Network, part_of_layer};
 use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, VInDm};
+use crate::chip::vocabulary::{self, Logits};
 use furiosa_visa_std::prelude::*;
 
-/// Weights of a layer, as a block reads them.
-pub struct Layer {
-    /// Of queries, keys and values.
-    pub q: QWeights,
-    /// Of the output of the attention.
-    pub o: OWeights,
-    /// Of gate and up.
-    pub g: GWeights,
-    /// Of down.
-    pub d: DWeights,
-}
-
 /// Weights and tables of blocks.
-pub struct BlockNetwork {
+pub struct BlockNetwork<Layer> {
     /// The layers.
     pub layers: Vec<Layer>,
     /// What tokens see of 8 keys.
@@ -38,7 +26,7 @@ pub struct BlockNetwork {
     pub nowhere: Blocks,
 }
 
-impl DeviceSend for BlockNetwork {}
+impl<Layer> DeviceSend for BlockNetwork<Layer> {}
 
 /// The tokens of a block.
 pub struct Tokens<'a> {
@@ -72,21 +60,6 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     both
 }
 
-/// Weights of gate, up and down of a layer in DM.
-struct Loaded {
-    g: GParts,
-    d: DParts,
-}
-
-impl Loaded {
-    #[track_caller]
-    fn new(ctx: &mut Context, weights: &Layer) -> Self {
-        let g = weights.g.to_dm(&mut ctx.tdma, AUTO);
-        let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
-        Self { g, d }
-    }
-}
-
 /// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
 /// on their way.
 #[track_caller]
@@ -95,12 +68,33 @@ fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (
     (means, attention::load_queries(ctx, weights, half))
 }
 
+/// Weights of gate and up and of down, in DM as HBM has them.
+type FeedForward<Of> = (<Of as Layer>::GateUp, <Of as Layer>::Down);
+
+/// Brings weights of gate, up and down.
+#[track_caller]
+fn feed_forward_to_dm<Of: Layer>(ctx: &mut Context, layer: &Of) -> FeedForward<Of> {
+    (layer.gate_up_to_dm(ctx), layer.down_to_dm(ctx))
+}
+
+/// Weights of queries, keys and values to all slices, in part.
+#[track_caller]
+fn spread_queries(
+    ctx: &mut Context,
+    parts: Option<&QParts>,
+    which: core::ops::Range<usize>,
+    all: &mut QInDm,
+) {
+    let Some(parts) = parts else { return };
+    which.for_each(|part| attention::spread_queries(ctx, parts, part, all));
+}
+
 /// A block of tokens through all layers. Its keys and values are stored to its page.
 #[device(chip = 1)]
-pub fn block(
+pub fn block<Weights: Kind>(
     ctx: &mut Context,
-    network: &Network<Rounded>,
-    blocks: &BlockNetwork,
+    network: &Network<Weights>,
+    blocks: &BlockNetwork<Weights::Layer>,
     tokens: Tokens<'_>,
     before: &[Read],
     own: &mut Written,
@@ -109,57 +103,67 @@ pub fn block(
     let Tokens { numbers, last, rotary, row } = tokens;
     ctx.part("embedding");
     let layers = blocks.layers.len();
-    let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
+    let q = blocks.layers[0].queries_to_dm(ctx);
     // Halves of the register file: queries, output and down take the first one; keys, values, gate and up the second one.
     let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let operands = q.operands(ctx);
+    let q = q.parts(ctx, operands);
     let mut all_q = QInDm::new(ctx);
-    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));
-    let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
+    spread_queries(ctx, Some(&q), 0..4, &mut all_q);
+    let mut x = network.weights.vectors(ctx, numbers);
     // What the first layer needs first comes first.
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
-    let factors = attention::rotary(ctx, &rotary);
+    let o = blocks.layers[0].output_to_dm(ctx);
+    let mut factors: Option<Rotary> = None;
     let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
     let whole: Option<Mask> =
         (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
-    let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let operands = o.operands(ctx);
+    let mut o = Some(o.parts(ctx, operands));
     let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
-    let mut loaded: Option<Loaded> = None;
+    let mut loaded = None;
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
-        _ => Some(VInDm::new(ctx)),
+        _ => Some(Weights::rows(ctx)),
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
         let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
-        let own_o = attention::spread_output(ctx, &o);
+        let own_factors = factors.take().unwrap_or_else(|| attention::rotary(ctx, &rotary));
+        let own_o = attention::spread_output(ctx, &o.take().expect("the layer before made it"));
         let stream: Unnormed = x.relabel();
-        let heads = attention::heads(ctx, &stream, &means, &q, &factors);
+        let heads = attention::heads(ctx, &stream, &means, &q, &own_factors);
         x = stream.relabel();
+        if !Weights::Layer::TAKES_FACTORS {
+            factors = Some(own_factors);
+        }
         let page = attention::own_page(ctx, &heads, second);
         part_of_layer(ctx, number, "loads");
-        let Loaded { g: own_g, d: own_d } =
-            loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
+        let (brought_g, brought_d) =
+            loaded.take().unwrap_or_else(|| feed_forward_to_dm(ctx, &blocks.layers[number]));
         let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
-            o = next.o.to_dm(&mut ctx.tdma, AUTO);
-            let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
-            loaded = Some(Loaded::new(ctx, next));
+            let o = next.output_to_dm(ctx);
+            let q = next.queries_to_dm(ctx);
+            loaded = Some(feed_forward_to_dm(ctx, next));
             next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
-            q
+            (q, o)
         });
         if let Some(rows) = &mut rows {
-            for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0) {
-                vocabulary::load(ctx, &network.weights.vocabulary, part, rows);
-            }
+            network.weights.load_rows_beside_block(ctx, (number, layers), rows);
         }
         part_of_layer(ctx, number, "attention");
         // Main does this while keys are on their way.
         let output = attention::load_output(ctx, &own_o, first);
         let operand = vectors::operand!(ctx.main, &x);
+        let operands = brought_g.operands(ctx);
+        let own_g = brought_g.parts(ctx, operands);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
         let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
+        let operands = brought_d.operands(ctx);
+        let own_d = brought_d.parts(ctx, operands);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = next_g.take().unwrap_or_else(|| {
             let mut g = GInDm::new(ctx);
@@ -173,24 +177,21 @@ pub fn block(
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         let operand = vectors::operand!(ctx.sub, &x);
+        let next_q = next.map(|(q, next_o)| {
+            let operands = (q.operands(ctx), next_o.operands(ctx));
+            let q = q.parts(ctx, operands.0);
+            o = Some(next_o.parts(ctx, operands.1));
+            q
+        });
         let d = feed_forward::spread_down(ctx, &own_d);
         // Weights of the next layer are spread when the sub context has time.
         all_q = QInDm::new(ctx);
-        if let Some(next) = &next {
-            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
-        }
+        spread_queries(ctx, next_q.as_ref(), 0..2, &mut all_q);
         let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
         let hidden = feed_forward::hidden(ctx, &sums);
         let hidden = feed_forward::gathered(ctx, &hidden);
         let down = feed_forward::load_down(ctx, &d, first);
-        if let Some(next) = &next {
-            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
-        }
-        if let Some(loaded) = &loaded {
-            let mut all = GInDm::new(ctx);
-            feed_forward::spread(ctx, &loaded.g, Spread::First, &mut all);
-            next_g = Some(all);
-        }
+        spread_queries(ctx, next_q.as_ref(), 2..4, &mut all_q);
         x = feed_forward::down(ctx, &hidden, &down, &operand);
         pages = next_pages;
         // Behind the loads, which are needed sooner.
@@ -198,10 +199,11 @@ pub fn block(
     }
     let Some(rows) = &mut rows else { return };
     ctx.part("vocabulary");
+    let common = network.weights.common(ctx);
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     let x = last_vector(ctx, &x, last, row);
-    let logits = Rounded::logits(ctx, &(), rows, &x);
+    let logits = Weights::logits(ctx, &common, rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

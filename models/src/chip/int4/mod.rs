@@ -4,15 +4,19 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`product`] | products with codes of 4 bits |
+//! | [`block`] | weights for blocks of tokens |
 //! | [`vocabulary`] | the embedding and the logits, with codes of 8 bits |
 //! | [`prepare`] | weights, uploaded |
 
+pub mod block;
 pub mod prepare;
 pub mod product;
 pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
-use super::block::Prefill;
+use super::block::layout::Vectors;
+use super::block::vectors::Numbers;
+use super::block::{Prefill, kernel::BlockNetwork};
 use super::feed_forward;
 use super::kind::{Kind, parts};
 use super::layout::*;
@@ -20,8 +24,10 @@ use super::token::Network;
 use super::vector::{self, Gathered, Norm, Vector};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 use product::{Blocks, DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
+use std::cell::OnceCell;
 use vocabulary::{Embedding, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
@@ -54,6 +60,10 @@ pub struct Quantised {
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
     /// Factors of the last norm.
     pub last_norm: Hbm<f32, m![X]>,
+    /// Weights of layers on the host, for the first block.
+    pub layers: Vec<weights::Layer>,
+    /// What only blocks read, as soon as one has come.
+    pub blocks: OnceCell<BlockNetwork<block::Layer>>,
 }
 
 /// What all layers need, in DM: ones as codes, and the factors of the norms.
@@ -82,6 +92,7 @@ impl Kind for Quantised {
     type FeedForward = FeedForward;
     type Rows = Rows;
     type Middle = Middle;
+    type Layer = block::Layer;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -108,8 +119,20 @@ impl Kind for Quantised {
         }
     }
 
-    fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
-        None
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self> {
+        let Self { layers, blocks, .. } = &network.weights;
+        let uploaded = || pollster::block_on(block::network(ctx, layers));
+        (network, blocks.get_or_init(uploaded))
+    }
+
+    #[track_caller]
+    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
+        block::embedded(ctx, &self.embedding, numbers)
+    }
+
+    #[track_caller]
+    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Rows) {
+        self.load_rows(ctx, layer, rows);
     }
 
     #[track_caller]
