@@ -55,7 +55,7 @@ pub struct Layer {
 }
 
 impl block::weights::Layer for Layer {
-    const TAKES_FACTORS: bool = false;
+    const READY: bool = true;
     type Queries = QParts;
     type Output = OParts;
     type GateUp = GParts;

@@ -4,7 +4,7 @@ use super::attention::{
     self, Blocks, Mask, PageBefore, QInDm, QInTrf, QParts, Read, Rotary, RotaryInDm, RotaryTable, Triangles,
     Written,
 };
-use super::feed_forward::{self, GInDm, Spread};
+use super::feed_forward::{self, GInDm, GParts, Spread};
 use super::layout::*;
 use super::vectors::{self, Means, Numbers};
 use super::weights::{Brought, Layer};
@@ -68,16 +68,17 @@ fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (
     (means, attention::load_queries(ctx, weights, half))
 }
 
-/// Weights of gate and up and of down, in DM as HBM has them.
-type FeedForward<Of> = (<Of as Layer>::GateUp, <Of as Layer>::Down);
-
-/// Brings weights of gate, up and down.
+/// Weights that were brought, in bf16.
 #[track_caller]
-fn feed_forward_to_dm<Of: Layer>(ctx: &mut Context, layer: &Of) -> FeedForward<Of> {
-    (layer.gate_up_to_dm(ctx), layer.down_to_dm(ctx))
+fn made<Of: Brought>(ctx: &mut Context, brought: Of) -> Of::Parts {
+    let operands = brought.operands(ctx);
+    brought.parts(ctx, operands)
 }
 
-/// Weights of queries, keys and values to all slices, in part.
+/// Parts of the weights of queries, keys and values that are spread before weights of down come to the register file, of four.
+const EARLY: usize = 2;
+
+/// Parts of the weights of queries, keys and values to all slices.
 #[track_caller]
 fn spread_queries(
     ctx: &mut Context,
@@ -106,8 +107,7 @@ pub fn block<Weights: Kind>(
     let q = blocks.layers[0].queries_to_dm(ctx);
     // Halves of the register file: queries, output and down take the first one; keys, values, gate and up the second one.
     let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
-    let operands = q.operands(ctx);
-    let q = q.parts(ctx, operands);
+    let q = made(ctx, q);
     let mut all_q = QInDm::new(ctx);
     spread_queries(ctx, Some(&q), 0..4, &mut all_q);
     let mut x = network.weights.vectors(ctx, numbers);
@@ -115,14 +115,14 @@ pub fn block<Weights: Kind>(
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
     let o = blocks.layers[0].output_to_dm(ctx);
-    let mut factors: Option<Rotary> = None;
+    let mut factors: Option<Rotary> = Weights::Layer::READY.then(|| attention::rotary(&mut ctx.sub, &rotary));
     let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
     let whole: Option<Mask> =
         (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
-    let operands = o.operands(ctx);
-    let mut o = Some(o.parts(ctx, operands));
+    let mut o = Some(made(ctx, o));
     let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
     let mut loaded = None;
+    let mut gate_up: Option<GParts> = None;
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
@@ -131,25 +131,34 @@ pub fn block<Weights: Kind>(
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
         let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
-        let own_factors = factors.take().unwrap_or_else(|| attention::rotary(ctx, &rotary));
+        let own_factors = factors.take().unwrap_or_else(|| attention::rotary(&mut ctx.main, &rotary));
         let own_o = attention::spread_output(ctx, &o.take().expect("the layer before made it"));
         let stream: Unnormed = x.relabel();
         let heads = attention::heads(ctx, &stream, &means, &q, &own_factors);
         x = stream.relabel();
-        if !Weights::Layer::TAKES_FACTORS {
+        if Weights::Layer::READY {
             factors = Some(own_factors);
         }
-        let page = attention::own_page(ctx, &heads, second);
+        let (page, down_operands) = attention::own_page(ctx, &heads, second, |ctx| {
+            loaded.as_ref().map(|down: &<Weights::Layer as Layer>::Down| down.operands(ctx))
+        });
         part_of_layer(ctx, number, "loads");
-        let (brought_g, brought_d) =
-            loaded.take().unwrap_or_else(|| feed_forward_to_dm(ctx, &blocks.layers[number]));
+        let (own_g, own_d) = match (gate_up.take(), loaded.take()) {
+            (Some(g), Some(d)) => (g, d),
+            _ => {
+                let g = blocks.layers[number].gate_up_to_dm(ctx);
+                let d = blocks.layers[number].down_to_dm(ctx);
+                (made(ctx, g), d)
+            }
+        };
         let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
+            let g = next.gate_up_to_dm(ctx);
             let o = next.output_to_dm(ctx);
             let q = next.queries_to_dm(ctx);
-            loaded = Some(feed_forward_to_dm(ctx, next));
+            loaded = Some(next.down_to_dm(ctx));
             next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
-            (q, o)
+            (g, q, o)
         });
         if let Some(rows) = &mut rows {
             network.weights.load_rows_beside_block(ctx, (number, layers), rows);
@@ -158,12 +167,10 @@ pub fn block<Weights: Kind>(
         // Main does this while keys are on their way.
         let output = attention::load_output(ctx, &own_o, first);
         let operand = vectors::operand!(ctx.main, &x);
-        let operands = brought_g.operands(ctx);
-        let own_g = brought_g.parts(ctx, operands);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
+        let down_operands = down_operands.unwrap_or_else(|| own_d.operands(ctx));
+        let own_d = own_d.parts(ctx, down_operands);
         let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
-        let operands = brought_d.operands(ctx);
-        let own_d = brought_d.parts(ctx, operands);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = next_g.take().unwrap_or_else(|| {
             let mut g = GInDm::new(ctx);
@@ -175,23 +182,43 @@ pub fn block<Weights: Kind>(
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
-        let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
-        let operand = vectors::operand!(ctx.sub, &x);
-        let next_q = next.map(|(q, next_o)| {
-            let operands = (q.operands(ctx), next_o.operands(ctx));
-            let q = q.parts(ctx, operands.0);
-            o = Some(next_o.parts(ctx, operands.1));
-            q
+        let (normed, g) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        // Weights of the next layer are made and spread when contexts have time.
+        let next = next.map(|(g, q, o)| {
+            gate_up = Some(made(ctx, g));
+            (q, o)
         });
+        let operand = vectors::operand!(ctx.sub, &x);
         let d = feed_forward::spread_down(ctx, &own_d);
-        // Weights of the next layer are spread when the sub context has time.
         all_q = QInDm::new(ctx);
-        spread_queries(ctx, next_q.as_ref(), 0..2, &mut all_q);
-        let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
+        let operands = next.as_ref().map(|(q, o)| (q.operands(ctx), o.operands(ctx)));
+        let mut next = next.zip(operands);
+        let mut make = |ctx: &mut Context| {
+            next.take().map(|((q, next_o), (operands, o_operands))| {
+                let q = q.parts(ctx, operands);
+                o = Some(next_o.parts(ctx, o_operands));
+                q
+            })
+        };
+        let sums = feed_forward::gate_up(ctx, &normed, &g);
         let hidden = feed_forward::hidden(ctx, &sums);
-        let hidden = feed_forward::gathered(ctx, &hidden);
+        let (next_q, hidden) = if Weights::Layer::READY {
+            let next_q = make(ctx);
+            spread_queries(ctx, next_q.as_ref(), 0..EARLY, &mut all_q);
+            (next_q, feed_forward::gathered(ctx, &hidden))
+        } else {
+            let hidden = feed_forward::gathered(ctx, &hidden);
+            let next_q = make(ctx);
+            spread_queries(ctx, next_q.as_ref(), 0..EARLY, &mut all_q);
+            (next_q, hidden)
+        };
         let down = feed_forward::load_down(ctx, &d, first);
-        spread_queries(ctx, next_q.as_ref(), 2..4, &mut all_q);
+        spread_queries(ctx, next_q.as_ref(), EARLY..4, &mut all_q);
+        next_g = gate_up.as_ref().map(|parts| {
+            let mut g = GInDm::new(ctx);
+            feed_forward::spread(ctx, parts, Spread::First, &mut g);
+            g
+        });
         x = feed_forward::down(ctx, &hidden, &down, &operand);
         pages = next_pages;
         // Behind the loads, which are needed sooner.

@@ -33,8 +33,8 @@ impl<Slice: M, Element: M> Brought for Dm<bf16, Slice, Element> {
 
 /// Weights of a layer in HBM.
 pub trait Layer {
-    /// If operands of weights take the place of the rotary factors, which then are loaded for each layer.
-    const TAKES_FACTORS: bool;
+    /// If weights are ready when they are brought. Otherwise passes make them, whose operands take the place of the rotary factors.
+    const READY: bool;
     /// Weights of queries, keys and values in DM.
     type Queries: Brought<Parts = QParts>;
     /// Weights of the output of the attention in DM.

@@ -20,6 +20,7 @@ use super::vocabulary::Embedding;
 use crate::config::HEAD;
 use crate::matrix::BLOCK;
 use crate::weights::Layer as OnHost;
+use furiosa_visa_rules::spec::SLICES;
 use furiosa_visa_std::prelude::*;
 
 /// Slices of the weights of queries, keys and values.
@@ -43,6 +44,9 @@ type DSlice = m![X / 2 % 4, F / 24];
 type DCodes = m![F / 8 % 3, X / 64, X % 2, X / 8 % 8, F % 8];
 type DRuns = m![F / 8 % 3, X / 64, X % 2, X / 8 % 8];
 
+/// Factors of a norm, of which each slice has a copy.
+type Factors<Slice> = Dm<f32, Slice, m![E]>;
+
 /// Weights of a layer in HBM: codes; and a scale and a minimum for each run of codes.
 pub struct Layer {
     /// Of queries, keys and values.
@@ -56,22 +60,24 @@ pub struct Layer {
     pub g: (Hbm<i4, m![{ GSlice }, { GCodes }]>, Hbm<f16, m![{ GSlice }, H, { GRuns }]>),
     /// Of down.
     pub d: (Hbm<i4, m![{ DSlice }, { DCodes }]>, Hbm<f16, m![{ DSlice }, H, { DRuns }]>),
-    /// Factors of the norms in front of the attention and of gate and up.
-    pub norms: [Hbm<f32, m![E]>; 2],
+    /// Factors of the norm in front of the attention. Each slice has its own: engines serve copies of the same bytes one by one.
+    pub attention_norm: Hbm<f32, m![{ QSlice }, E]>,
+    /// Factors of the norm in front of gate and up.
+    pub gate_norm: Hbm<f32, m![{ GSlice }, E]>,
 }
 
 /// Codes in DM, with scales, minima and factors of a norm.
-pub struct Quantised<Slice: M, Codes: M, Runs: M, Factors> {
+pub struct Quantised<Slice: M, Codes: M, Runs: M, Norm> {
     codes: Dm<i4, Slice, Codes>,
     scales: Dm<f16, Slice, m![H, { Runs }]>,
-    factors: Factors,
+    factors: Norm,
 }
 
 /// Operands of the pass that makes weights.
-pub struct Operands<Slice: M, Runs: M, Factors> {
+pub struct Operands<Slice: M, Runs: M, Norm> {
     scales: Vrf<Slice, Runs>,
     minima: Vrf<Slice, Runs>,
-    factors: Factors,
+    factors: Norm,
 }
 
 /// Scales, 0, or minima, 1, as an operand.
@@ -86,12 +92,11 @@ macro_rules! operand {
 }
 
 /// Factors of a norm as an operand.
-macro_rules! factors {
-    ($ctx:ident, $factors:expr, $address:expr) => {
-        ($ctx.sub.begin($factors.view()).fetch::<f32, m![E / 8], m![E % 8]>())
-            .collect::<m![E / 8], m![E % 8]>()
-            .to_vrf($address)
-    };
+#[track_caller]
+fn factors<Slice: M>(ctx: &mut Context, factors: &Factors<Slice>) -> Vrf<Slice, m![E]> {
+    (ctx.sub.begin(factors.view()).fetch::<f32, m![E / 8], m![E % 8]>())
+        .collect::<m![E / 8], m![E % 8]>()
+        .to_vrf(place::NORM)
 }
 
 /// A pass that makes weights of 8 codes of a row at a time, up to their values.
@@ -111,7 +116,7 @@ macro_rules! weights {
     };
 }
 
-impl Brought for Quantised<QSlice, QCodes, QRuns, Dm<f32, QSlice, m![E]>> {
+impl Brought for Quantised<QSlice, QCodes, QRuns, Factors<QSlice>> {
     type Parts = QParts;
     type Operands = Operands<QSlice, QRuns, Vrf<QSlice, m![E]>>;
 
@@ -121,7 +126,7 @@ impl Brought for Quantised<QSlice, QCodes, QRuns, Dm<f32, QSlice, m![E]>> {
         type Packet = m![D % 2, E / 144];
         let scales = operand!(ctx, self.scales, 0, QSlice, QRuns, (Time, Packet), place::SCALES);
         let minima = operand!(ctx, self.scales, 1, QSlice, QRuns, (Time, Packet), place::SCALES + 576);
-        Operands { scales, minima, factors: factors!(ctx, self.factors, place::NORM) }
+        Operands { scales, minima, factors: factors(ctx, &self.factors) }
     }
 
     #[track_caller]
@@ -158,7 +163,7 @@ impl Brought for Quantised<OSlice, OCodes, ORuns, ()> {
     }
 }
 
-impl Brought for Quantised<GSlice, GCodes, GRuns, Dm<f32, GSlice, m![E]>> {
+impl Brought for Quantised<GSlice, GCodes, GRuns, Factors<GSlice>> {
     type Parts = GParts;
     type Operands = Operands<GSlice, GRuns, Vrf<GSlice, m![E]>>;
 
@@ -168,7 +173,7 @@ impl Brought for Quantised<GSlice, GCodes, GRuns, Dm<f32, GSlice, m![E]>> {
         type Packet = m![F % 2, E / 144];
         let scales = operand!(ctx, self.scales, 0, GSlice, GRuns, (Time, Packet), place::SCALES);
         let minima = operand!(ctx, self.scales, 1, GSlice, GRuns, (Time, Packet), place::SCALES + 1728);
-        Operands { scales, minima, factors: factors!(ctx, self.factors, place::NORM) }
+        Operands { scales, minima, factors: factors(ctx, &self.factors) }
     }
 
     #[track_caller]
@@ -207,10 +212,10 @@ impl Brought for Quantised<DSlice, DCodes, DRuns, ()> {
 }
 
 impl weights::Layer for Layer {
-    const TAKES_FACTORS: bool = true;
-    type Queries = Quantised<QSlice, QCodes, QRuns, Dm<f32, QSlice, m![E]>>;
+    const READY: bool = false;
+    type Queries = Quantised<QSlice, QCodes, QRuns, Factors<QSlice>>;
     type Output = Quantised<OSlice, OCodes, ORuns, ()>;
-    type GateUp = Quantised<GSlice, GCodes, GRuns, Dm<f32, GSlice, m![E]>>;
+    type GateUp = Quantised<GSlice, GCodes, GRuns, Factors<GSlice>>;
     type Down = Quantised<DSlice, DCodes, DRuns, ()>;
 
     #[track_caller]
@@ -218,7 +223,7 @@ impl weights::Layer for Layer {
         let (codes, scales) = &self.q;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
         let scales = scales.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales, factors: self.norms[0].to_dm(&mut ctx.tdma, AUTO) }
+        Quantised { codes, scales, factors: self.attention_norm.to_dm(&mut ctx.tdma, AUTO) }
     }
 
     #[track_caller]
@@ -233,7 +238,7 @@ impl weights::Layer for Layer {
         let (codes, scales) = &self.g;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
         let scales = scales.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales, factors: self.norms[1].to_dm(&mut ctx.tdma, AUTO) }
+        Quantised { codes, scales, factors: self.gate_norm.to_dm(&mut ctx.tdma, AUTO) }
     }
 
     #[track_caller]
@@ -334,9 +339,15 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
             all[6].scale(h, 64 * x + 8 * x1 + 2 * part + x0, (24 * f + 8 * f1) / BLOCK)
         })
     );
-    let [attention, gate] = norms;
-    let norms = [upload!(f32, m![E], attention), upload!(f32, m![E], gate)];
-    Layer { q: (q, q_scales), o: (o, o_scales), g: (g, g_scales), d: (d, d_scales), norms }
+    let [attention, gate] = norms.map(|norm| norm.repeat(SLICES));
+    Layer {
+        q: (q, q_scales),
+        o: (o, o_scales),
+        g: (g, g_scales),
+        d: (d, d_scales),
+        attention_norm: upload!(f32, m![{ QSlice }, E], attention),
+        gate_norm: upload!(f32, m![{ GSlice }, E], gate),
+    }
 }
 
 /// Uploads the network for blocks.
