@@ -114,11 +114,11 @@ pub fn block<Weights: Kind>(
     // What the first layer needs first comes first.
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
-    let o = blocks.layers[0].output_to_dm(ctx);
     let mut factors: Option<Rotary> = Weights::Layer::READY.then(|| attention::rotary(&mut ctx.sub, &rotary));
     let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
     let whole: Option<Mask> =
         (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
+    let o = blocks.layers[0].output_to_dm(ctx);
     let mut o = Some(made(ctx, o));
     let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
     let mut loaded = None;
@@ -132,7 +132,8 @@ pub fn block<Weights: Kind>(
         part_of_layer(ctx, number, "queries, keys and values");
         let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
         let own_factors = factors.take().unwrap_or_else(|| attention::rotary(&mut ctx.main, &rotary));
-        let own_o = attention::spread_output(ctx, &o.take().expect("the layer before made it"));
+        let output_parts = o.take().expect("the layer before made them");
+        let own_o = attention::spread_output(ctx, &output_parts);
         let stream: Unnormed = x.relabel();
         let heads = attention::heads(ctx, &stream, &means, &q, &own_factors);
         x = stream.relabel();
@@ -142,20 +143,20 @@ pub fn block<Weights: Kind>(
         let (page, down_operands) = attention::own_page(ctx, &heads, second, |ctx| {
             loaded.as_ref().map(|down: &<Weights::Layer as Layer>::Down| down.operands(ctx))
         });
+        drop(output_parts);
         part_of_layer(ctx, number, "loads");
-        let (own_g, own_d) = match (gate_up.take(), loaded.take()) {
-            (Some(g), Some(d)) => (g, d),
-            _ => {
-                let g = blocks.layers[number].gate_up_to_dm(ctx);
-                let d = blocks.layers[number].down_to_dm(ctx);
-                (made(ctx, g), d)
-            }
-        };
+        let own_g = gate_up.take().unwrap_or_else(|| {
+            let g = blocks.layers[number].gate_up_to_dm(ctx);
+            made(ctx, g)
+        });
+        let own_d = loaded.take().unwrap_or_else(|| blocks.layers[number].down_to_dm(ctx));
         let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
-            let g = next.gate_up_to_dm(ctx);
+            // In the order in which they are spread, or made.
+            let early_g = (!Weights::Layer::READY).then(|| next.gate_up_to_dm(ctx));
             let o = next.output_to_dm(ctx);
             let q = next.queries_to_dm(ctx);
+            let g = early_g.unwrap_or_else(|| next.gate_up_to_dm(ctx));
             loaded = Some(next.down_to_dm(ctx));
             next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
             (g, q, o)
