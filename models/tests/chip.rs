@@ -1,5 +1,6 @@
 //! The network on the chip beside the reference on the host: one or two layers of random weights.
 
+use furiosa_visa_models::chip::int4::Quantised;
 use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
 use furiosa_visa_models::config::{HEAD, HEADS, KEY_VALUE, VOCABULARY};
@@ -89,12 +90,15 @@ fn two_layers_give_the_logits_of_the_host() {
     compared(weights, chips, (ROUNDED, 4));
 }
 
+/// A chip with weights as they are.
+fn quantised(weights: &Weights, shapes_only: bool) -> ChipModel<Quantised> {
+    ChipModel::quantised(weights, shapes_only).unwrap_or_else(|refusal| panic!("{}", refusal.0))
+}
+
 #[test]
 fn two_layers_of_4_bits_give_the_logits_of_the_host() {
     let weights = Weights::synthetic(2, 7);
-    let chips = [false, true].map(|shapes_only| {
-        ChipModel::quantised(&weights, shapes_only).unwrap_or_else(|refusal| panic!("{}", refusal.0))
-    });
+    let chips = [false, true].map(|shapes_only| quantised(&weights, shapes_only));
     compared(weights, chips, (EXACT, 8));
 }
 
@@ -103,12 +107,9 @@ fn text(tokens: usize) -> Vec<u32> {
     (0..tokens).map(|place| (place * 7919 + 13) as u32 % VOCABULARY as u32).collect()
 }
 
-#[test]
-fn blocks_give_the_logits_of_the_host() {
-    // What a layer has ready for the next one, and pages of each of them, are seen with two.
-    let weights = Weights::synthetic(2, 7);
-    let mut chip = ChipModel::new(&weights, false);
-    let mut host = Reference::new(&weights);
+/// Compares blocks of a chip with the host.
+fn compared_in_blocks<Stored: Kind>(weights: &Weights, mut chip: ChipModel<Stored>) {
+    let mut host = Reference::new(weights);
     let text = text(256 + 1 + 16);
     // A page is full. The next token, which is alone, starts another one and reads the first.
     for part in [&text[..256], &text[256..257]] {
@@ -132,6 +133,19 @@ fn blocks_give_the_logits_of_the_host() {
     host.clear();
     let difference = apart(&found, &logits(host.prefill(&text[256..], Want::Logits)));
     assert!(difference > 4.0 * BLOCK_TOLERANCE, "{difference}");
+}
+
+#[test]
+fn blocks_give_the_logits_of_the_host() {
+    // What a layer has ready for the next one, and pages of each of them, are seen with two.
+    let weights = Weights::synthetic(2, 7);
+    compared_in_blocks(&weights, ChipModel::new(&weights, false));
+}
+
+#[test]
+fn blocks_of_4_bits_give_the_logits_of_the_host() {
+    let weights = Weights::synthetic(2, 7);
+    compared_in_blocks(&weights, quantised(&weights, false));
 }
 
 /// Keys that are queries of the other sign, 40 times as large: the score of a token and itself is far below -87.
@@ -159,10 +173,8 @@ fn a_token_of_a_block_whose_powers_all_vanish_chooses_nothing() {
     assert!(found.iter().all(|logit| logit.is_finite()));
 }
 
-#[test]
-fn prompts_go_in_blocks_where_these_are_worth_it() {
-    let weights = Weights::synthetic(1, 7);
-    let mut chip = ChipModel::new(&weights, true);
+/// Checks which prompts go in blocks.
+fn goes_in_blocks<Stored: Kind>(mut chip: ChipModel<Stored>) {
     let mut launches = |tokens: usize| {
         let before = chip.report().kernels.len();
         chip.clear();
@@ -180,4 +192,11 @@ fn prompts_go_in_blocks_where_these_are_worth_it() {
         cycles(&chip) - before
     };
     assert_eq!(cycles_of(16), cycles_of(256));
+}
+
+#[test]
+fn prompts_go_in_blocks_where_these_are_worth_it() {
+    let weights = Weights::synthetic(1, 7);
+    goes_in_blocks(ChipModel::new(&weights, true));
+    goes_in_blocks(quantised(&weights, true));
 }
