@@ -107,9 +107,9 @@ pub async fn network<Layer>(ctx: &mut Context, layers: Vec<Layer>) -> BlockNetwo
     BlockNetwork { layers, triangles, own, nowhere }
 }
 
-/// Numbers of the tokens of a block: behind the last one, that of the last one again.
+/// Numbers of the tokens of a block. Behind the last one are any others, which lie in different channels of HBM.
 pub async fn numbers(ctx: &mut Context, tokens: &[u32]) -> Numbers {
-    let last = tokens.len() - 1;
-    let numbers: Vec<i32> = (0..PAGE).map(|place| tokens[place.min(last)] as i32).collect();
+    let numbers: Vec<i32> =
+        (0..PAGE).map(|place| tokens.get(place).map_or(place as i32, |token| *token as i32)).collect();
     HostTensor::<i32, m![C, V, W, R]>::from_slice(&numbers).to_hbm(&mut ctx.pdma, AUTO).await
 }

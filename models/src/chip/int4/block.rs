@@ -16,7 +16,7 @@ use super::super::block::vectors::Numbers;
 use super::super::block::weights::{self, Brought};
 use super::super::prepare::{row, tensor};
 use super::prepare::{Matrices, matrices};
-use super::vocabulary::Embedding;
+use super::vocabulary::{Embedding, RowScales};
 use crate::config::HEAD;
 use crate::matrix::BLOCK;
 use crate::weights::Layer as OnHost;
@@ -251,14 +251,18 @@ impl weights::Layer for Layer {
 
 /// The rows of tokens.
 #[track_caller]
-pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> Vectors {
+pub fn embedded(
+    ctx: &mut Context,
+    (embedding, scales): (&Embedding, &RowScales),
+    numbers: &Numbers,
+) -> Vectors {
     let codes: Dm<i8, XSlice, m![R % 2, X % 144]> =
         embedding.codes.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    let scales: Dm<f16, XSlice, m![R % 2, X / 8 % 18, 1 # 4]> =
-        embedding.scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    let scales: Dm<f32, XSlice, m![R % 2, X / 8 % 18]> =
+        scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
     let scales: Vrf<XSlice, m![R % 2, X / 8 % 18]> =
-        (ctx.sub.begin(scales.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![1 # 4]>())
-            .collect::<m![R % 2, X / 8 % 18], m![1 # 8]>()
+        (ctx.sub.begin(scales.view()).fetch::<f32, m![R % 2, X / 16 % 9], m![X / 8 % 2]>())
+            .collect::<m![R % 2, X / 16 % 9], m![X / 8 % 2 # 8]>()
             .to_vrf(place::SCALES);
     (ctx.main.begin(codes.view()).fetch::<i32, m![R % 2, X / 8 % 18], m![X % 8]>())
         .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()

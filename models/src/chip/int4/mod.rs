@@ -28,7 +28,7 @@ use crate::weights;
 use furiosa_visa_std::prelude::*;
 use product::{Blocks, DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
 use std::cell::OnceCell;
-use vocabulary::{Embedding, Rows, Vocabulary};
+use vocabulary::{Embedding, RowScales, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
 pub struct Pair {
@@ -52,6 +52,8 @@ pub struct Pair {
 pub struct Quantised {
     /// Rows of tokens.
     pub embedding: Embedding,
+    /// Scales of these rows, for blocks.
+    pub row_scales: RowScales,
     /// The layers, two by two.
     pub pairs: Vec<Pair>,
     /// Of the logits.
@@ -127,7 +129,7 @@ impl Kind for Quantised {
 
     #[track_caller]
     fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
-        block::embedded(ctx, &self.embedding, numbers)
+        block::embedded(ctx, (&self.embedding, &self.row_scales), numbers)
     }
 
     #[track_caller]

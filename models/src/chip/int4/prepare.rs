@@ -172,6 +172,8 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
     let scales = HostTensor::<f16, m![B, X / 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
     let embedding = Embedding { codes, scales };
+    let row_scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
+    let row_scales = HostTensor::<f32, m![B, X / 8]>::from_slice(&row_scales).to_hbm(dma, AUTO).await;
     let codes = tensor([VOCABULARY / 8, HIDDEN / 4, 8, 4], |[v, e, v0, e0]| code(8 * v + v0, 4 * e + e0));
     let codes =
         HostTensor::<i8, m![C, V / 8, E / 4, V % 8, E % 4]>::from_slice(&codes).to_hbm(dma, AUTO).await;
@@ -186,7 +188,7 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
         HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
     let last_norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
     let (layers, blocks) = (weights.layers.clone(), OnceCell::new());
-    Ok(Quantised { embedding, pairs, vocabulary, norms, last_norm, layers, blocks })
+    Ok(Quantised { embedding, row_scales, pairs, vocabulary, norms, last_norm, layers, blocks })
 }
 
 #[cfg(test)]
