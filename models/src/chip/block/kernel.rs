@@ -75,10 +75,7 @@ fn made<Of: Brought>(ctx: &mut Context, brought: Of) -> Of::Parts {
     brought.parts(ctx, operands)
 }
 
-/// Parts of the weights of queries, keys and values that are spread before weights of down come to the register file, of four.
-const EARLY: usize = 2;
-
-/// Parts of the weights of queries, keys and values to all slices.
+/// Some of the four parts of the weights of queries, keys and values to all slices.
 #[track_caller]
 fn spread_queries(
     ctx: &mut Context,
@@ -121,7 +118,8 @@ pub fn block<Weights: Kind>(
     let o = blocks.layers[0].output_to_dm(ctx);
     let mut o = Some(made(ctx, o));
     let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
-    let mut loaded = None;
+    // Codes are few: there is time for them before the first keys change clusters.
+    let mut loaded = (!Weights::Layer::READY).then(|| blocks.layers[0].down_to_dm(ctx));
     let mut gate_up: Option<GParts> = None;
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
@@ -140,15 +138,11 @@ pub fn block<Weights: Kind>(
         if Weights::Layer::READY {
             factors = Some(own_factors);
         }
-        let (page, down_operands) = attention::own_page(ctx, &heads, second, |ctx| {
-            loaded.as_ref().map(|down: &<Weights::Layer as Layer>::Down| down.operands(ctx))
-        });
+        let (page, down_operands) =
+            attention::own_page(ctx, &heads, second, |ctx| loaded.as_ref().map(|down| down.operands(ctx)));
         drop(output_parts);
         part_of_layer(ctx, number, "loads");
-        let own_g = gate_up.take().unwrap_or_else(|| {
-            let g = blocks.layers[number].gate_up_to_dm(ctx);
-            made(ctx, g)
-        });
+        let first_g = gate_up.is_none().then(|| blocks.layers[number].gate_up_to_dm(ctx));
         let own_d = loaded.take().unwrap_or_else(|| blocks.layers[number].down_to_dm(ctx));
         let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
@@ -165,12 +159,13 @@ pub fn block<Weights: Kind>(
             network.weights.load_rows_beside_block(ctx, (number, layers), rows);
         }
         part_of_layer(ctx, number, "attention");
-        // Main does this while keys are on their way.
+        // Main does this while keys are on their way, and makes weights of down.
         let output = attention::load_output(ctx, &own_o, first);
         let operand = vectors::operand!(ctx.main, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
         let down_operands = down_operands.unwrap_or_else(|| own_d.operands(ctx));
         let own_d = own_d.parts(ctx, down_operands);
+        let own_g = gate_up.take().or_else(|| first_g.map(|g| made(ctx, g))).expect("they were brought");
         let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = next_g.take().unwrap_or_else(|| {
@@ -184,7 +179,7 @@ pub fn block<Weights: Kind>(
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
         let (normed, g) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
-        // Weights of the next layer are made and spread when contexts have time.
+        // Weights of the next layer are made, and spread, when contexts have time.
         let next = next.map(|(g, q, o)| {
             gate_up = Some(made(ctx, g));
             (q, o)
@@ -203,18 +198,14 @@ pub fn block<Weights: Kind>(
         };
         let sums = feed_forward::gate_up(ctx, &normed, &g);
         let hidden = feed_forward::hidden(ctx, &sums);
-        let (next_q, hidden) = if Weights::Layer::READY {
-            let next_q = make(ctx);
-            spread_queries(ctx, next_q.as_ref(), 0..EARLY, &mut all_q);
-            (next_q, feed_forward::gathered(ctx, &hidden))
-        } else {
-            let hidden = feed_forward::gathered(ctx, &hidden);
-            let next_q = make(ctx);
-            spread_queries(ctx, next_q.as_ref(), 0..EARLY, &mut all_q);
-            (next_q, hidden)
-        };
+        // Half of what is ready is spread while main makes the hidden elements. Passes that make weights follow these.
+        let mut next_q = if Weights::Layer::READY { make(ctx) } else { None };
+        let early = if Weights::Layer::READY { 2 } else { 0 };
+        spread_queries(ctx, next_q.as_ref(), 0..early, &mut all_q);
+        let hidden = feed_forward::gathered(ctx, &hidden);
+        next_q = next_q.or_else(|| make(ctx));
         let down = feed_forward::load_down(ctx, &d, first);
-        spread_queries(ctx, next_q.as_ref(), EARLY..4, &mut all_q);
+        spread_queries(ctx, next_q.as_ref(), early..4, &mut all_q);
         next_g = gate_up.as_ref().map(|parts| {
             let mut g = GInDm::new(ctx);
             feed_forward::spread(ctx, parts, Spread::First, &mut g);

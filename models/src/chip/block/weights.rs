@@ -33,7 +33,8 @@ impl<Slice: M, Element: M> Brought for Dm<bf16, Slice, Element> {
 
 /// Weights of a layer in HBM.
 pub trait Layer {
-    /// If weights are ready when they are brought. Otherwise passes make them, whose operands take the place of the rotary factors.
+    /// If weights are ready as soon as they are brought. Otherwise a pass makes them, whose operands take the place of the rotary
+    /// factors.
     const READY: bool;
     /// Weights of queries, keys and values in DM.
     type Queries: Brought<Parts = QParts>;

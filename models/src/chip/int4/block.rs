@@ -258,8 +258,7 @@ pub fn embedded(
 ) -> Vectors {
     let codes: Dm<i8, XSlice, m![R % 2, X % 144]> =
         embedding.codes.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    let scales: Dm<f32, XSlice, m![R % 2, X / 8 % 18]> =
-        scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    let scales: Dm<f32, XSlice, m![R % 2, X / 8 % 18]> = scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
     let scales: Vrf<XSlice, m![R % 2, X / 8 % 18]> =
         (ctx.sub.begin(scales.view()).fetch::<f32, m![R % 2, X / 16 % 9], m![X / 8 % 2]>())
             .collect::<m![R % 2, X / 16 % 9], m![X / 8 % 2 # 8]>()
