@@ -1,5 +1,6 @@
 //! Weights as the file has them: codes of 4 bits with a scale and a minimum for each 32, and the embedding with codes of 8
-//! bits and a scale. None is rounded: codes, scales and minima are what HBM has, and the chip multiplies them.
+//! bits and a scale. None is rounded: codes, scales and minima are what HBM has, and the chip multiplies them. Only for blocks of
+//! tokens it makes bf16 of them.
 //!
 //! | module | content |
 //! | --- | --- |
