@@ -4,6 +4,9 @@
 
 use super::attention::{Seen, Tables};
 use super::block::Prefill;
+use super::block::layout::Vectors;
+use super::block::vectors::Numbers;
+use super::block::weights::Layer;
 use super::layout::*;
 use super::token::Network;
 use super::vocabulary::Logits;
@@ -35,10 +38,12 @@ pub trait Kind: Sized {
     type Rows;
     /// The vector of a token in front of a layer, and behind the last one.
     type Vector;
-    /// Slices in which the vector is added to what the attention makes of it.
+    /// Slices in which the vector is added to what the attention makes of it, and those of the last vector.
     type Slice: M;
     /// The vector behind the attention of a layer.
     type Middle;
+    /// Weights of a layer, as blocks read them.
+    type Layer: Layer;
 
     /// Bytes of weights of layers.
     fn layer_bytes(weights: usize) -> usize;
@@ -59,8 +64,12 @@ pub trait Kind: Sized {
     /// one, all of them were brought.
     fn load_rows(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Self::Rows);
 
-    /// The network for blocks of tokens, if there is a kernel of them for this kind. The first call uploads what only blocks read.
-    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>>;
+    /// The network for blocks of tokens. The first call uploads what only blocks read.
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self>;
+    /// The vectors of the tokens of a block.
+    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors;
+    /// Brings the weights of the vocabulary that a layer of a block has time for, as [`Kind::load_rows`].
+    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Self::Rows);
     /// The row of a token.
     fn embedded(&self, ctx: &mut Context, token: usize) -> Self::Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned; and the vector as an operand.
@@ -87,8 +96,10 @@ pub trait Kind: Sized {
         weights: (&Self::FeedForward, usize),
         x: Self::Middle,
     ) -> Self::Vector;
+    /// The vector behind the last layer, as the logits read it.
+    fn last_vector(ctx: &mut Context, x: Self::Vector) -> Dm<f32, Self::Slice, m![X % 8]>;
     /// Logits of a vector.
-    fn logits(ctx: &mut Context, common: &Self::Common, rows: &Self::Rows, x: &Self::Vector) -> Logits;
+    fn logits(ctx: &mut Context, rows: &Self::Rows, x: &Dm<f32, Self::Slice, m![X % 8]>) -> Logits;
 }
 
 #[cfg(test)]

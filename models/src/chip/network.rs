@@ -143,7 +143,7 @@ impl<Stored: Kind> ChipModel<Stored> {
     /// Appends tokens to the last page, or to a new one, as a block. Tokens that the page has already are computed again.
     ///
     /// # Panics
-    /// If the page has no room for them, or the model has none, or if there is no kernel for its weights.
+    /// If the page has no room for them, or the model has none.
     fn append_block(&mut self, tokens: &[u32], want: Want) -> Next {
         let first = self.position - self.tail.len();
         assert!(first < self.capacity(), "{first} tokens; there is room for no more");
@@ -152,14 +152,14 @@ impl<Stored: Kind> ChipModel<Stored> {
         self.page();
         let Self { ctx, network, pages, choice, computes, .. } = self;
         let ctx = ctx.get_mut();
-        let network = Stored::prefill(ctx, network).expect("there is a kernel of blocks");
+        let network = Stored::prefill(ctx, network);
         let next = pollster::block_on(async {
             let mut logits = None;
             let answer = Answer::of(want, choice, &mut logits);
-            block::launch(ctx, network, &all, pages, answer).await;
+            block::launch::<Stored>(ctx, network, &all, pages, answer).await;
             answered(ctx, want, (choice, logits), *computes).await
         });
-        let needed = Needed::of_block(self.network.layers, self.position, tokens.len(), want);
+        let needed = Needed::of_block::<Stored>(self.network.layers, self.position, tokens.len(), want);
         self.advance(tokens, needed.cycles(self.clock));
         next
     }
@@ -200,8 +200,8 @@ struct Needed {
 impl Needed {
     /// For a block of so many tokens, `position` tokens behind the first one: all weights once; and for each token the
     /// products of all weights, and those of the keys and values that it sees. Only the last token has logits.
-    fn of_block(layers: usize, position: usize, tokens: usize, want: Want) -> Self {
-        let bytes = needed_bytes::<Rounded>(layers, position, want);
+    fn of_block<Stored: Kind>(layers: usize, position: usize, tokens: usize, want: Want) -> Self {
+        let bytes = needed_bytes::<Stored>(layers, position, want);
         let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
         let seen: usize = (position + 1..=position + tokens).sum();
         let vocabulary = if want == Want::Nothing { 0 } else { VOCABULARY * HIDDEN };
@@ -251,7 +251,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
         R::SIZE
     }
 
-    /// Appends tokens in blocks, if a page gets at least 16 of them and weights are in bf16, and one by one otherwise.
+    /// Appends tokens in blocks, if a page gets at least 16 of them, and one by one otherwise.
     ///
     /// A block in the first page takes the chip as long as 2 tokens one by one, however many tokens it has; each page before it
     /// adds about 6 thousand cycles to a layer. The simulation computes 256 tokens, which takes as long as about 7 one by
@@ -265,7 +265,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             let room = S::SIZE - self.position % S::SIZE;
             let (page, behind) = rest.split_at(rest.len().min(room));
             let want = if behind.is_empty() { want } else { Want::Nothing };
-            if page.len() < LEAST || Stored::prefill(self.ctx.get_mut(), &self.network).is_none() {
+            if page.len() < LEAST {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
                     next = self.append(*token, if number == last { want } else { Want::Nothing });
@@ -314,15 +314,15 @@ mod tests {
     #[test]
     fn a_block_needs_products_of_each_token_and_each_weight_once() {
         // 9 heads of 64 see 1 + 2 + 3 keys, and as many values.
-        let one = Needed::of_block(1, 0, 3, Want::Nothing);
+        let one = Needed::of_block::<Rounded>(1, 0, 3, Want::Nothing);
         assert_eq!(one, Needed { bytes: 2 * 3_538_944, products: 3 * 3_538_944 + 2 * 9 * 64 * (1 + 2 + 3) });
-        let full = Needed::of_block(30, 0, 256, Want::Token);
+        let full = Needed::of_block::<Rounded>(30, 0, 256, Want::Token);
         let seen = 256 * 257 / 2;
         let products = 30 * (256 * 3_538_944 + 2 * 576 * seen) + 49_152 * 576;
         assert_eq!(full.products, products);
         // 131 072 in a cycle: longer than HBM needs for the weights.
         assert_eq!(full.cycles(ClockModel::new(Profile::Detailed)), products / 131_072);
-        let few = Needed::of_block(30, 0, 8, Want::Token);
+        let few = Needed::of_block::<Rounded>(30, 0, 8, Want::Token);
         assert!(few.cycles(ClockModel::new(Profile::Detailed)) > few.products / 131_072);
     }
 

@@ -1,6 +1,10 @@
 //! Weights that are rounded to bf16, with the factors of the norms in front of them.
 
 use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
+use super::block::attention::{OParts, OWeights as BlockO, QParts, QWeights as BlockQ};
+use super::block::feed_forward::{DParts, DWeights as BlockD, GParts, GWeights as BlockG};
+use super::block::layout::Vectors;
+use super::block::vectors::Numbers;
 use super::block::{self, Prefill, kernel::BlockNetwork};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
 use super::kind::{Kind, parts};
@@ -35,7 +39,47 @@ pub struct Rounded {
     /// Weights of layers on the host, for the first block.
     pub layers: Vec<weights::Layer>,
     /// What only blocks read, as soon as one has come.
-    pub blocks: OnceCell<BlockNetwork>,
+    pub blocks: OnceCell<BlockNetwork<Layer>>,
+}
+
+/// Weights of a layer, as a block reads them.
+pub struct Layer {
+    /// Of queries, keys and values.
+    pub q: BlockQ,
+    /// Of the output of the attention.
+    pub o: BlockO,
+    /// Of gate and up.
+    pub g: BlockG,
+    /// Of down.
+    pub d: BlockD,
+}
+
+impl block::weights::Layer for Layer {
+    const READY: bool = true;
+    type Queries = QParts;
+    type Output = OParts;
+    type GateUp = GParts;
+    type Down = DParts;
+
+    #[track_caller]
+    fn queries_to_dm(&self, ctx: &mut Context) -> QParts {
+        self.q.to_dm(&mut ctx.tdma, AUTO)
+    }
+
+    #[track_caller]
+    fn output_to_dm(&self, ctx: &mut Context) -> OParts {
+        self.o.to_dm(&mut ctx.tdma, AUTO)
+    }
+
+    #[track_caller]
+    fn gate_up_to_dm(&self, ctx: &mut Context) -> GParts {
+        self.g.to_dm(&mut ctx.tdma, AUTO)
+    }
+
+    #[track_caller]
+    fn down_to_dm(&self, ctx: &mut Context) -> DParts {
+        self.d.to_dm(&mut ctx.tdma, AUTO)
+    }
 }
 
 impl Kind for Rounded {
@@ -47,6 +91,7 @@ impl Kind for Rounded {
     type Vector = Vector;
     type Slice = XSlice;
     type Middle = Vector;
+    type Layer = Layer;
 
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
@@ -58,10 +103,27 @@ impl Kind for Rounded {
 
     fn common(&self, _: &mut Context) {}
 
-    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Option<Prefill<'a>> {
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self> {
         let Self { layers, blocks, .. } = &network.weights;
-        let uploaded = || pollster::block_on(block::prepare::network(ctx, layers));
-        Some((network, blocks.get_or_init(uploaded)))
+        let uploaded = || {
+            let layers =
+                layers.iter().map(|layer| pollster::block_on(block::prepare::layer(ctx, layer))).collect();
+            pollster::block_on(block::prepare::network(ctx, layers))
+        };
+        (network, blocks.get_or_init(uploaded))
+    }
+
+    #[track_caller]
+    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
+        block::vectors::embedded(ctx, &self.embedding, numbers)
+    }
+
+    #[track_caller]
+    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut VInDm) {
+        // The first layer waits for its own weights.
+        for part in parts(layer, vocabulary::PARTS, |layer| layer > 0) {
+            vocabulary::load(ctx, &self.vocabulary, part, rows);
+        }
     }
 
     #[track_caller]
@@ -147,8 +209,12 @@ impl Kind for Rounded {
         feed_forward::both(ctx, &part, &before)
     }
 
+    fn last_vector(_: &mut Context, x: Vector) -> Vector {
+        x
+    }
+
     #[track_caller]
-    fn logits(ctx: &mut Context, (): &(), rows: &VInDm, x: &Vector) -> Logits {
+    fn logits(ctx: &mut Context, rows: &VInDm, x: &Vector) -> Logits {
         let (row, norm) = vector::input(ctx, x);
         vocabulary::logits(ctx, rows, &row, &norm)
     }

@@ -135,7 +135,8 @@ fn token<Weights: Kind, Of: Reach>(
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     attention::store(ctx, &kept, last, position);
-    let logits = Weights::logits(ctx, &common, &rows, &x);
+    let x = Weights::last_vector(ctx, x);
+    let logits = Weights::logits(ctx, &rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

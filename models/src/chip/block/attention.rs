@@ -119,10 +119,10 @@ pub fn heads(ctx: &mut Context, x: &Unnormed, means: &Means, weights: &QInTrf, r
 /// Rotary factors of the tokens in DM.
 pub type RotaryInDm = Dm<f32, HeadSlice, m![R % 8, O, T, U, P]>;
 
-/// Rotary factors of the tokens as an operand.
+/// Rotary factors of the tokens as an operand. A context loads them: `ctx.main` or `ctx.sub`.
 #[track_caller]
-pub fn rotary(ctx: &mut Context, table: &RotaryInDm) -> Rotary {
-    (ctx.sub.begin(table.view()).fetch::<f32, m![R % 8, O], m![T, U, P]>())
+pub fn rotary<const T_: Tu>(context: &mut TuContext<T_>, table: &RotaryInDm) -> Rotary {
+    (context.begin(table.view()).fetch::<f32, m![R % 8, O], m![T, U, P]>())
         .collect::<m![R % 8, O], m![T, U, P]>()
         .to_vrf(place::FACTORS)
 }
@@ -206,11 +206,17 @@ pub fn store(ctx: &mut Context, heads: Heads, page: &mut Written, layer: usize) 
     values.to_hbm_view(&mut ctx.tdma, page.tile::<m![I], 1, Place>(1));
 }
 
-/// Keys and values of the block itself.
+/// Keys and values of the block itself. `meanwhile` is what the sub context does while keys change clusters.
 #[track_caller]
-pub fn own_page(ctx: &mut Context, heads: &Heads, half: TrfAddress) -> OwnPage {
+pub fn own_page<Other>(
+    ctx: &mut Context,
+    heads: &Heads,
+    half: TrfAddress,
+    meanwhile: impl FnOnce(&mut Context) -> Other,
+) -> (OwnPage, Other) {
     let other_keys = ctx.tdma.dm_cluster_shuffle::<_, 2, _, _, _, _>(of_keys(heads), &[1, 0]);
     let own_keys = spread_keys(ctx, of_keys(heads));
+    let other = meanwhile(ctx);
     // Main turns values while keys are on their way. All heads take as long as those of values.
     let turned: TurnedHeads =
         (ctx.main.begin(heads.view()).fetch::<bf16, m![D / 8, R / 4 % 2, R % 4], m![D % 8]>())
@@ -225,7 +231,7 @@ pub fn own_page(ctx: &mut Context, heads: &Heads, half: TrfAddress) -> OwnPage {
     spread_values(ctx, other_values.view(), 1, &mut values);
     let values: Dm<bf16, m![Q, G = 3 # 4, Y = 3 # 4, D / 16], m![D % 16, N]> = values.relabel();
     let sources = (other_keys, keys_of_both, turned, other_values);
-    OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources }
+    (OwnPage { keys: keys_in_trf, values: values.relabel(), _sources: sources }, other)
 }
 
 /// Keys and values of a page before the block.

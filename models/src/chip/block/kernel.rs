@@ -1,33 +1,20 @@
 //! The kernel: a block of tokens through all layers.
 
 use super::attention::{
-    self, Blocks, Mask, OParts, OWeights, PageBefore, QInDm, QInTrf, QParts, QWeights, Read, RotaryInDm,
-    RotaryTable, Triangles, Written,
+    self, Blocks, Mask, PageBefore, QInDm, QInTrf, QParts, Read, Rotary, RotaryInDm, RotaryTable, Triangles,
+    Written,
 };
-use super::feed_forward::{self, DParts, DWeights, GInDm, GParts, GWeights, Spread};
+use super::feed_forward::{self, GInDm, GParts, Spread};
 use super::layout::*;
 use super::vectors::{self, Means, Numbers};
-use crate::chip::kind::{Kind, parts};
-use crate::chip::rounded::Rounded;
+use super::weights::{Brought, Layer};
+use crate::chip::kind::Kind;
 use crate::chip::token::{Answer, Network, part_of_layer};
-use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, VInDm};
+use crate::chip::vocabulary::{self, Logits};
 use furiosa_visa_std::prelude::*;
 
-/// Weights of a layer, as a block reads them.
-pub struct Layer {
-    /// Of queries, keys and values.
-    pub q: QWeights,
-    /// Of the output of the attention.
-    pub o: OWeights,
-    /// Of gate and up.
-    pub g: GWeights,
-    /// Of down.
-    pub d: DWeights,
-}
-
 /// Weights and tables of blocks.
-pub struct BlockNetwork {
+pub struct BlockNetwork<Layer> {
     /// The layers.
     pub layers: Vec<Layer>,
     /// What tokens see of 8 keys.
@@ -38,7 +25,7 @@ pub struct BlockNetwork {
     pub nowhere: Blocks,
 }
 
-impl DeviceSend for BlockNetwork {}
+impl<Layer> DeviceSend for BlockNetwork<Layer> {}
 
 /// The tokens of a block.
 pub struct Tokens<'a> {
@@ -56,7 +43,12 @@ impl DeviceSend for Tokens<'_> {}
 
 /// The vector of the last token, as the product over the vocabulary wants it.
 #[track_caller]
-fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m![X]>) -> Vector {
+fn last_vector<Slice: M>(
+    ctx: &mut Context,
+    x: &Vectors,
+    last: usize,
+    row: &mut Hbm<f32, m![X]>,
+) -> Dm<f32, Slice, m![X % 8]> {
     let x = x.view();
     let x = x.cluster_tile::<m![C], 1, m![1 # 2]>(last / 128);
     let x = x.slice_tile::<m![V], 1, m![1 # 2, W, R / 2, X / 144]>(last / 64 % 2);
@@ -64,27 +56,12 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     let x = x.slice_tile::<m![R / 2], 1, m![1 # 2, 1 # 2, 1 # 16, X / 144]>(last / 2 % 16);
     let x = x.tile::<m![R % 2], 1, m![1 # 2, X % 144]>(last % 2);
     x.to_hbm_view(&mut ctx.tdma, row.view_mut());
-    let mut both = Vector::new(ctx);
+    let mut both = Dm::new(ctx);
     for cluster in 0..C::SIZE {
         let mut both = both.view_mut();
         row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
     }
     both
-}
-
-/// Weights of gate, up and down of a layer in DM.
-struct Loaded {
-    g: GParts,
-    d: DParts,
-}
-
-impl Loaded {
-    #[track_caller]
-    fn new(ctx: &mut Context, weights: &Layer) -> Self {
-        let g = weights.g.to_dm(&mut ctx.tdma, AUTO);
-        let d = weights.d.to_dm(&mut ctx.tdma, AUTO);
-        Self { g, d }
-    }
 }
 
 /// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
@@ -95,12 +72,31 @@ fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (
     (means, attention::load_queries(ctx, weights, half))
 }
 
+/// Weights that were brought, in bf16.
+#[track_caller]
+fn made<Of: Brought>(ctx: &mut Context, brought: Of) -> Of::Parts {
+    let operands = brought.operands(ctx);
+    brought.parts(ctx, operands)
+}
+
+/// Some of the four parts of the weights of queries, keys and values to all slices.
+#[track_caller]
+fn spread_queries(
+    ctx: &mut Context,
+    parts: Option<&QParts>,
+    which: core::ops::Range<usize>,
+    all: &mut QInDm,
+) {
+    let Some(parts) = parts else { return };
+    which.for_each(|part| attention::spread_queries(ctx, parts, part, all));
+}
+
 /// A block of tokens through all layers. Its keys and values are stored to its page.
 #[device(chip = 1)]
-pub fn block(
+pub fn block<Weights: Kind>(
     ctx: &mut Context,
-    network: &Network<Rounded>,
-    blocks: &BlockNetwork,
+    network: &Network<Weights>,
+    blocks: &BlockNetwork<Weights::Layer>,
     tokens: Tokens<'_>,
     before: &[Read],
     own: &mut Written,
@@ -109,56 +105,71 @@ pub fn block(
     let Tokens { numbers, last, rotary, row } = tokens;
     ctx.part("embedding");
     let layers = blocks.layers.len();
-    let q: QParts = blocks.layers[0].q.to_dm(&mut ctx.tdma, AUTO);
+    let q = blocks.layers[0].queries_to_dm(ctx);
     // Halves of the register file: queries, output and down take the first one; keys, values, gate and up the second one.
     let [first, second] = [TrfAddress::FirstHalf, TrfAddress::SecondHalf];
+    let q = made(ctx, q);
     let mut all_q = QInDm::new(ctx);
-    (0..4).for_each(|part| attention::spread_queries(ctx, &q, part, &mut all_q));
-    let mut x = vectors::embedded(ctx, &network.weights.embedding, numbers);
+    spread_queries(ctx, Some(&q), 0..4, &mut all_q);
+    let mut x = network.weights.vectors(ctx, numbers);
     // What the first layer needs first comes first.
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
-    let factors = attention::rotary(ctx, &rotary);
+    let mut factors: Option<Rotary> = Weights::Layer::READY.then(|| attention::rotary(&mut ctx.sub, &rotary));
     let mask = attention::mask(ctx, &blocks.triangles, &blocks.own, place::OWN);
     let whole: Option<Mask> =
         (!before.is_empty()).then(|| attention::mask(ctx, &blocks.triangles, &blocks.nowhere, place::WHOLE));
-    let mut o: OParts = blocks.layers[0].o.to_dm(&mut ctx.tdma, AUTO);
+    let o = blocks.layers[0].output_to_dm(ctx);
+    let mut o = Some(made(ctx, o));
     let mut pages: Vec<PageBefore> = before.iter().map(|page| attention::page_before(ctx, page, 0)).collect();
-    let mut loaded: Option<Loaded> = None;
+    // Codes are few: there is time for them before the first keys change clusters.
+    let mut loaded = (!Weights::Layer::READY).then(|| blocks.layers[0].down_to_dm(ctx));
+    let mut gate_up: Option<GParts> = None;
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
-        _ => Some(VInDm::new(ctx)),
+        _ => Some(Weights::rows(ctx)),
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
         let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
-        let own_o = attention::spread_output(ctx, &o);
+        let own_factors = factors.take().unwrap_or_else(|| attention::rotary(&mut ctx.main, &rotary));
+        let output_parts = o.take().expect("the layer before made them");
+        let own_o = attention::spread_output(ctx, &output_parts);
         let stream: Unnormed = x.relabel();
-        let heads = attention::heads(ctx, &stream, &means, &q, &factors);
+        let heads = attention::heads(ctx, &stream, &means, &q, &own_factors);
         x = stream.relabel();
-        let page = attention::own_page(ctx, &heads, second);
+        if Weights::Layer::READY {
+            factors = Some(own_factors);
+        }
+        let (page, down_operands) =
+            attention::own_page(ctx, &heads, second, |ctx| loaded.as_ref().map(|down| down.operands(ctx)));
+        drop(output_parts);
         part_of_layer(ctx, number, "loads");
-        let Loaded { g: own_g, d: own_d } =
-            loaded.take().unwrap_or_else(|| Loaded::new(ctx, &blocks.layers[number]));
+        let first_g = gate_up.is_none().then(|| blocks.layers[number].gate_up_to_dm(ctx));
+        let own_d = loaded.take().unwrap_or_else(|| blocks.layers[number].down_to_dm(ctx));
         let mut next_pages = Vec::new();
         let next = blocks.layers.get(number + 1).map(|next| {
-            o = next.o.to_dm(&mut ctx.tdma, AUTO);
-            let q: QParts = next.q.to_dm(&mut ctx.tdma, AUTO);
-            loaded = Some(Loaded::new(ctx, next));
+            // In the order in which they are spread, or made.
+            let early_g = (!Weights::Layer::READY).then(|| next.gate_up_to_dm(ctx));
+            let o = next.output_to_dm(ctx);
+            let q = next.queries_to_dm(ctx);
+            let g = early_g.unwrap_or_else(|| next.gate_up_to_dm(ctx));
+            loaded = Some(next.down_to_dm(ctx));
             next_pages.extend(before.iter().map(|page| attention::page_before(ctx, page, number + 1)));
-            q
+            (g, q, o)
         });
         if let Some(rows) = &mut rows {
-            for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0) {
-                vocabulary::load(ctx, &network.weights.vocabulary, part, rows);
-            }
+            network.weights.load_rows_beside_block(ctx, (number, layers), rows);
         }
         part_of_layer(ctx, number, "attention");
-        // Main does this while keys are on their way.
+        // Main does this while keys are on their way, and makes weights of down.
         let output = attention::load_output(ctx, &own_o, first);
         let operand = vectors::operand!(ctx.main, &x);
         let masks = [&mask, whole.as_ref().unwrap_or(&mask)];
+        let down_operands = down_operands.unwrap_or_else(|| own_d.operands(ctx));
+        let own_d = own_d.parts(ctx, down_operands);
+        let own_g = gate_up.take().or_else(|| first_g.map(|g| made(ctx, g))).expect("they were brought");
         let chosen = attention::chosen(ctx, &heads, (&page, &pages), masks, second);
         // The sub context spreads weights of gate and up while main makes the output.
         let mut g = next_g.take().unwrap_or_else(|| {
@@ -171,26 +182,39 @@ pub fn block(
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
         part_of_layer(ctx, number, "gate, up and down");
-        let (normed, gate_up) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        let (normed, g) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
+        // Weights of the next layer are made, and spread, when contexts have time.
+        let next = next.map(|(g, q, o)| {
+            gate_up = Some(made(ctx, g));
+            (q, o)
+        });
         let operand = vectors::operand!(ctx.sub, &x);
         let d = feed_forward::spread_down(ctx, &own_d);
-        // Weights of the next layer are spread when the sub context has time.
         all_q = QInDm::new(ctx);
-        if let Some(next) = &next {
-            (0..2).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
-        }
-        let sums = feed_forward::gate_up(ctx, &normed, &gate_up);
+        let operands = next.as_ref().map(|(q, o)| (q.operands(ctx), o.operands(ctx)));
+        let mut next = next.zip(operands);
+        let mut make = |ctx: &mut Context| {
+            next.take().map(|((q, next_o), (operands, o_operands))| {
+                let q = q.parts(ctx, operands);
+                o = Some(next_o.parts(ctx, o_operands));
+                q
+            })
+        };
+        let sums = feed_forward::gate_up(ctx, &normed, &g);
         let hidden = feed_forward::hidden(ctx, &sums);
+        // Half of what is ready is spread while main makes the hidden elements. Passes that make weights follow these.
+        let mut next_q = if Weights::Layer::READY { make(ctx) } else { None };
+        let early = if Weights::Layer::READY { 2 } else { 0 };
+        spread_queries(ctx, next_q.as_ref(), 0..early, &mut all_q);
         let hidden = feed_forward::gathered(ctx, &hidden);
+        next_q = next_q.or_else(|| make(ctx));
         let down = feed_forward::load_down(ctx, &d, first);
-        if let Some(next) = &next {
-            (2..4).for_each(|part| attention::spread_queries(ctx, next, part, &mut all_q));
-        }
-        if let Some(loaded) = &loaded {
-            let mut all = GInDm::new(ctx);
-            feed_forward::spread(ctx, &loaded.g, Spread::First, &mut all);
-            next_g = Some(all);
-        }
+        spread_queries(ctx, next_q.as_ref(), early..4, &mut all_q);
+        next_g = gate_up.as_ref().map(|parts| {
+            let mut g = GInDm::new(ctx);
+            feed_forward::spread(ctx, parts, Spread::First, &mut g);
+            g
+        });
         x = feed_forward::down(ctx, &hidden, &down, &operand);
         pages = next_pages;
         // Behind the loads, which are needed sooner.
@@ -200,8 +224,8 @@ pub fn block(
     ctx.part("vocabulary");
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
-    let x = last_vector(ctx, &x, last, row);
-    let logits = Rounded::logits(ctx, &(), rows, &x);
+    let x = last_vector::<Weights::Slice>(ctx, &x, last, row);
+    let logits = Weights::logits(ctx, rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

@@ -39,6 +39,8 @@ axes![
     // Hidden elements, of gate and of up.
     F = 1536,
     I = 2,
+    // The scale and the minimum of a run of codes.
+    H = 2,
 ];
 
 pub use crate::chip::layout::{C, D, E, L, X};
@@ -90,14 +92,20 @@ pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
 pub mod place {
     /// Rotary factors.
     pub const FACTORS: u64 = 0;
+    /// Scales and minima of weights, where layers load the rotary factors again.
+    pub const SCALES: u64 = 0;
+    /// Those of the output of the attention.
+    pub const OUTPUT: u64 = 1152;
+    /// Factors of a norm.
+    pub const NORM: u64 = 3456;
     /// Vectors of the tokens.
-    pub const VECTORS: u64 = 4096;
+    pub const VECTORS: u64 = 5760;
     /// The mask of the block's own page: three tables.
-    pub const OWN: [u64; 3] = [5248, 5504, 5632];
+    pub const OWN: [u64; 3] = [6912, 7168, 7296];
     /// The mask of pages that are seen as a whole.
-    pub const WHOLE: [u64; 3] = [5760, 6016, 6144];
+    pub const WHOLE: [u64; 3] = [7424, 7680, 7808];
     /// A mean for each token.
-    pub const MEANS: u64 = 6272;
+    pub const MEANS: u64 = 7936;
     /// A sum for each token.
-    pub const SUMS: u64 = 6528;
+    pub const SUMS: u64 = 8064;
 }

@@ -6,6 +6,7 @@
 //! | [`vectors`] | the vectors of the tokens: from the embedding, their norm, and as an operand |
 //! | [`attention`] | queries, keys and values, and what heads choose |
 //! | [`feed_forward`] | gate, up and down |
+//! | [`weights`] | weights of a layer, as HBM has them and in bf16 |
 //! | [`kernel`] | the kernel: a block through all layers |
 //! | [`prepare`] | weights and tables, uploaded |
 
@@ -15,9 +16,10 @@ pub mod kernel;
 pub mod layout;
 pub mod prepare;
 pub mod vectors;
+pub mod weights;
 
 use super::attention::Page;
-use super::rounded::Rounded;
+use super::kind::Kind;
 use super::token::{Answer, Network};
 use attention::{Read, Written};
 use furiosa_visa_std::prelude::{launch as launch_kernel, *};
@@ -25,15 +27,15 @@ use kernel::{BlockNetwork, Tokens, block};
 use layout::{Hbm, X};
 
 /// A network, with what only blocks read of it.
-pub type Prefill<'a> = (&'a Network<Rounded>, &'a BlockNetwork);
+pub type Prefill<'a, Weights> = (&'a Network<Weights>, &'a BlockNetwork<<Weights as Kind>::Layer>);
 
 /// Launches a block of tokens, which are those of the last page from its first position on.
 ///
 /// # Panics
 /// If there is no page or no token, or there are more than 256 tokens.
-pub async fn launch(
+pub async fn launch<Weights: Kind>(
     ctx: &mut Context,
-    (network, blocks): Prefill<'_>,
+    (network, blocks): Prefill<'_, Weights>,
     tokens: &[u32],
     pages: &mut Vec<Page>,
     answer: Answer<'_>,

@@ -1,10 +1,11 @@
 //! Weights and tables of blocks as the chip wants them.
 
 use super::attention::{Blocks, RotaryTable};
-use super::kernel::{BlockNetwork, Layer};
+use super::kernel::BlockNetwork;
 use super::layout::*;
 use super::vectors::Numbers;
 use crate::chip::prepare::{angle, factor, row, scaled, tensor};
+use crate::chip::rounded::Layer;
 use crate::config::{GATE, HEAD, HIDDEN};
 use crate::weights;
 use furiosa_visa_std::prelude::*;
@@ -16,12 +17,12 @@ const PAGE: usize = C::SIZE * V::SIZE * W::SIZE * R::SIZE;
 const GREATEST: f32 = 1e30;
 
 /// The element of a row of 576 at a place of the order in which the register file has them: quarters inside of runs of 16.
-fn quartered(run: usize, quarter: usize, place: usize) -> usize {
+pub(in crate::chip) fn quartered(run: usize, quarter: usize, place: usize) -> usize {
     144 * quarter + 16 * run + place
 }
 
 /// The head at a place: its number in the order `J, K` of [`row`], if there is one.
-fn head(g: usize, b: usize) -> Option<usize> {
+pub(in crate::chip) fn head(g: usize, b: usize) -> Option<usize> {
     match (g, b) {
         (3, 3) => None,
         (3, value) => Some(12 + value),
@@ -30,7 +31,8 @@ fn head(g: usize, b: usize) -> Option<usize> {
     }
 }
 
-async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
+/// Uploads weights of a layer, rounded.
+pub async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
     let [q, k, v] = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
     let zero = bf16::from_f32(0.0);
     let values = tensor([2, 9, 4, 4, 4, 4, 2, 4, 16], |[d1, e0, part, g, b, d, d0, e, e1]| {
@@ -91,12 +93,8 @@ async fn blocks(ctx: &mut Context, values: impl Fn(isize) -> [f32; 2]) -> Blocks
     blocks.to_hbm(&mut ctx.pdma, AUTO).await
 }
 
-/// Uploads the network for blocks.
-pub async fn network(ctx: &mut Context, of: &[weights::Layer]) -> BlockNetwork {
-    let mut layers = Vec::new();
-    for one in of {
-        layers.push(layer(ctx, one).await);
-    }
+/// Uploads tables, and makes a network for blocks of them and of weights.
+pub async fn network<Layer>(ctx: &mut Context, layers: Vec<Layer>) -> BlockNetwork<Layer> {
     let values = tensor([2, 4, 4, 4, 4, 8, 8], |[_, _, _, _, _, m, s]| if s > m { 3e4_f32 } else { 0.0 });
     let triangles = HostTensor::<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>::from_slice(&values);
     let triangles = triangles.to_hbm(&mut ctx.pdma, AUTO).await;
@@ -109,9 +107,9 @@ pub async fn network(ctx: &mut Context, of: &[weights::Layer]) -> BlockNetwork {
     BlockNetwork { layers, triangles, own, nowhere }
 }
 
-/// Numbers of the tokens of a block: behind the last one, that of the last one again.
+/// Numbers of the tokens of a block. Behind the last one are any others, which lie in different channels of HBM.
 pub async fn numbers(ctx: &mut Context, tokens: &[u32]) -> Numbers {
-    let last = tokens.len() - 1;
-    let numbers: Vec<i32> = (0..PAGE).map(|place| tokens[place.min(last)] as i32).collect();
+    let numbers: Vec<i32> =
+        (0..PAGE).map(|place| tokens.get(place).map_or(place as i32, |token| *token as i32)).collect();
     HostTensor::<i32, m![C, V, W, R]>::from_slice(&numbers).to_hbm(&mut ctx.pdma, AUTO).await
 }

@@ -1,20 +1,25 @@
 //! Weights as the file has them: codes of 4 bits with a scale and a minimum for each 32, and the embedding with codes of 8
-//! bits and a scale. None is rounded: codes, scales and minima are what HBM has, and the chip multiplies them.
+//! bits and a scale. None is rounded: codes, scales and minima are what HBM has, and the chip multiplies them. Only for blocks of
+//! tokens it makes bf16 of them.
 //!
 //! | module | content |
 //! | --- | --- |
 //! | [`product`] | products with codes of 4 bits |
 //! | [`vector`] | the vector of a token: in pairs of slices, and times factors of norms |
+//! | [`block`] | weights for blocks of tokens |
 //! | [`vocabulary`] | the embedding and the logits, with codes of 8 bits |
 //! | [`prepare`] | weights, uploaded |
 
+pub mod block;
 pub mod prepare;
 pub mod product;
 pub mod vector;
 pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
-use super::block::Prefill;
+use super::block::layout::Vectors;
+use super::block::vectors::Numbers;
+use super::block::{Prefill, kernel::BlockNetwork};
 use super::feed_forward;
 use super::kind::{Kind, parts};
 use super::layout::*;
@@ -22,13 +27,15 @@ use super::token::Network;
 use super::vector::{norm, operand};
 use super::vocabulary::Logits;
 use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 use product::{
     Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes,
     QScales,
 };
+use std::cell::OnceCell;
 use vector::{Parts, Twice, input};
-use vocabulary::{Embedding, Rows, Vocabulary};
+use vocabulary::{Embedding, RowScales, Rows, Vocabulary};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
 pub struct Pair {
@@ -55,6 +62,8 @@ pub struct Pair {
 pub struct Quantised {
     /// Rows of tokens.
     pub embedding: Embedding,
+    /// Scales of these rows, for blocks.
+    pub row_scales: RowScales,
     /// The layers, two by two.
     pub pairs: Vec<Pair>,
     /// Of the logits.
@@ -62,6 +71,10 @@ pub struct Quantised {
     /// Factors of the norms in front of attention and gate of each layer: an eighth for parts, see [`Parts::TIMES`], and half for
     /// doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
+    /// Weights of layers on the host, for the first block.
+    pub layers: Vec<weights::Layer>,
+    /// What only blocks read, as soon as one has come.
+    pub blocks: OnceCell<BlockNetwork<block::Layer>>,
 }
 
 /// What all layers need: ones as codes, the factors of the norms, and where gate is.
@@ -88,6 +101,7 @@ impl Kind for Quantised {
     type Vector = Parts;
     type Slice = XPair;
     type Middle = Twice;
+    type Layer = block::Layer;
 
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
@@ -121,8 +135,20 @@ impl Kind for Quantised {
         Common { q, o, g, d, norms, is_gate: operand, _loaded: (is_gate, one) }
     }
 
-    fn prefill<'a>(_: &mut Context, _: &'a Network<Self>) -> Option<Prefill<'a>> {
-        None
+    fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self> {
+        let Self { layers, blocks, .. } = &network.weights;
+        let uploaded = || pollster::block_on(block::network(ctx, layers));
+        (network, blocks.get_or_init(uploaded))
+    }
+
+    #[track_caller]
+    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
+        block::embedded(ctx, (&self.embedding, &self.row_scales), numbers)
+    }
+
+    #[track_caller]
+    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Rows) {
+        self.load_rows(ctx, layer, rows);
     }
 
     #[track_caller]
@@ -227,11 +253,15 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn logits(ctx: &mut Context, _: &Common, rows: &Rows, x: &Parts) -> Logits {
+    fn last_vector(ctx: &mut Context, x: Parts) -> Twice {
+        x.sum(ctx)
+    }
+
+    #[track_caller]
+    fn logits(ctx: &mut Context, rows: &Rows, x: &Twice) -> Logits {
         let factors = operand(ctx, rows.norm());
         let scales = vocabulary::operand(ctx, rows, 0);
-        let x = x.sum(ctx);
-        let (row, norm) = input(ctx, (&x, 1.0), &factors);
+        let (row, norm) = input(ctx, (x, 1.0), &factors);
         vocabulary::logits(ctx, (rows, scales), &row, &norm)
     }
 }

@@ -11,6 +11,7 @@ use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0, Matrix, Storage};
 use crate::refusal::Refusal;
 use crate::weights::{Layer, Weights};
 use furiosa_visa_std::prelude::*;
+use std::cell::OnceCell;
 
 /// Names of a layer's matrices in a file, in the order of [`Layer::SHAPES`].
 const MATRICES: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
@@ -26,7 +27,7 @@ fn refused(tensor: &str, must: &str) -> Refusal {
 
 /// Blocks of 4 bits of a matrix with rows of `blocks` blocks.
 #[derive(Clone, Copy)]
-struct Codes<'a> {
+pub(super) struct Codes<'a> {
     all: &'a [BlockQ4_1],
     blocks: usize,
 }
@@ -39,23 +40,23 @@ impl<'a> Codes<'a> {
         }
     }
 
-    fn code(&self, row: usize, column: usize) -> i4 {
+    pub(super) fn code(&self, row: usize, column: usize) -> i4 {
         let block = &self.all[row * self.blocks + column / BLOCK];
         i4::from_i32(block.code(column % BLOCK).into())
     }
 
     /// The scale, 0, or the minimum, 1.
-    fn scale(&self, which: usize, row: usize, block: usize) -> f16 {
+    pub(super) fn scale(&self, which: usize, row: usize, block: usize) -> f16 {
         let block = &self.all[row * self.blocks + block];
         f16::from_bits([block.scale, block.minimum][which].to_bits())
     }
 }
 
 /// Matrices of a layer, in the order of [`Layer::SHAPES`].
-struct Matrices<'a>([Codes<'a>; 7]);
+pub(super) struct Matrices<'a>(pub(super) [Codes<'a>; 7]);
 
 /// Matrices of each layer.
-fn matrices(layers: &[Layer]) -> Result<Vec<Matrices<'_>>, Refusal> {
+pub(super) fn matrices(layers: &[Layer]) -> Result<Vec<Matrices<'_>>, Refusal> {
     let mut all = Vec::new();
     for (number, layer) in layers.iter().enumerate() {
         let own = [&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down];
@@ -176,6 +177,8 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
     let scales = HostTensor::<f16, m![B, X / 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
     let embedding = Embedding { codes, scales };
+    let row_scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
+    let row_scales = HostTensor::<f32, m![B, X / 8]>::from_slice(&row_scales).to_hbm(dma, AUTO).await;
     let codes = tensor([VOCABULARY / 8, HIDDEN / 4, 8, 4], |[v, e, v0, e0]| code(8 * v + v0, 4 * e + e0));
     let codes =
         HostTensor::<i8, m![C, V / 8, E / 4, V % 8, E % 4]>::from_slice(&codes).to_hbm(dma, AUTO).await;
@@ -192,7 +195,8 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
     });
     let norms =
         HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
-    Ok(Quantised { embedding, pairs, vocabulary, norms })
+    let (layers, blocks) = (weights.layers.clone(), OnceCell::new());
+    Ok(Quantised { embedding, row_scales, pairs, vocabulary, norms, layers, blocks })
 }
 
 #[cfg(test)]

@@ -14,6 +14,10 @@ pub struct Embedding {
     pub scales: Hbm<f16, m![B, X / 8, 1 # 4]>,
 }
 
+/// Scales of the embedding, of 8 codes each, for tokens that come as a block. They are f32, so that what a slice gets of a row
+/// is whole units of 8 bytes.
+pub type RowScales = Hbm<f32, m![B, X / 8]>;
+
 /// The same weights, as the product over the vocabulary reads them.
 pub struct Vocabulary {
     /// Codes.
