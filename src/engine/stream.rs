@@ -26,11 +26,11 @@ use crate::engine::commit_stages::Plain;
 use crate::engine::commit_stages::Trimmed;
 use crate::engine::contraction::ContractConfig;
 use crate::engine::layout::{Layout, StreamLayout, exprs};
-use crate::error::PlanError;
+use crate::error::by_ref;
 use crate::mapping::Guard;
-use crate::mapping::{Identity, M, Problem, liveness_of};
+use crate::mapping::{Identity, M, guard_of};
 use crate::runtime::fault::{Begun, accept};
-use crate::runtime::late::{Late, Refusable};
+use crate::runtime::late::{Late, Refusable, by_reference};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::tensor::{DmTensorView, NoWindows, WindowList};
@@ -309,7 +309,7 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
     }
 
     /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: &'static Guard = match Late::<Self>::GUARD {
+    pub(crate) const GUARD: &'static Guard = match Late::<Self>::RESULT {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
@@ -317,10 +317,9 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
     #[doc(hidden)]
-    pub const GUARD: Refusable<&'static Guard> = match &liveness_of(&exprs::<L>()) {
-        Some(guard) => Ok(guard),
-        None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
-    };
+    pub const GUARD: Refusable<&'static Guard> = by_reference(Self::RESULT);
+
+    const RESULT: &'static Refusable<Guard> = by_ref!(guard_of(P::NAME, &exprs::<L>()));
 }
 
 impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for StreamTensor<'_, T, P, D, L> {

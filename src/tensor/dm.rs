@@ -11,7 +11,7 @@ use crate::error::{PlanError, refuse};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;

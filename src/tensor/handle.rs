@@ -72,7 +72,7 @@ macro_rules! handle {
         impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
             #[doc(hidden)]
             pub const FOOTPRINT: Refusable<&'static Footprint> =
-                <$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT;
+                by_reference(<$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT);
 
             pub(crate) const fn counted() -> Refusable<Footprint> {
                 $(attempt!(Late::<$units>::CHECKED);)+

@@ -6,9 +6,9 @@ use crate::chip::{RegisterType, TrfLayout};
 use crate::command::{FillId, Place, TrfAddress, TrfRegion};
 use crate::engine::inspect::{TrfInspectionPlan, inspected};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
-use crate::error::{PlanError, attempt};
+use crate::error::attempt;
 use crate::host::HostTensor;
-use crate::mapping::{Guard, M, Problem, liveness_of};
+use crate::mapping::{Guard, M, guard_of};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Context, Lease};
@@ -38,10 +38,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         attempt!(Late::<Chips<Chip>>::CHECKED);
         attempt!(Late::<Clusters<Cluster>>::CHECKED);
         attempt!(Late::<Slices<Slice>>::CHECKED);
-        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
-            Some(guard) => Ok(guard),
-            None => Err(PlanError::mapping("TrfTensor", Problem::TooManyFactors)),
-        }
+        guard_of("TrfTensor", &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR])
     }
 
     const fn check() -> Refusable<()> {
@@ -60,9 +57,9 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 {
     const GUARD: Guard = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
-            Some(guard) => guard,
-            None => PlanError::mapping("TrfTensor", Problem::TooManyFactors).refuse(),
+        match guard_of("TrfTensor", &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
+            Ok(guard) => guard,
+            Err(error) => error.refuse(),
         }
     };
 

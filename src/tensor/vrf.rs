@@ -9,7 +9,7 @@ use crate::error::attempt;
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Context, Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;

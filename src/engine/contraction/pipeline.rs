@@ -11,11 +11,11 @@ use crate::command::AccumulationKind;
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
-use crate::error::PlanError;
+use crate::error::{PlanError, by_ref};
 use crate::lower::Aligned;
-use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
+use crate::mapping::{Guard, Identity, M, guard_of};
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Lease, Tu};
 use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
@@ -40,7 +40,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// Guard of the positions of the computation that are no padding. Variables: step, position in the packet.
-    pub(crate) const STEP_GUARD: &'static Guard = match Late::<Self>::STEP_GUARD {
+    pub(crate) const STEP_GUARD: &'static Guard = match Late::<Self>::STEP_GUARD_RESULT {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
@@ -57,15 +57,15 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
 {
     #[doc(hidden)]
-    pub const STEP_GUARD: Refusable<&'static Guard> = match &liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
-        Some(guard) => Ok(guard),
-        None => Err(PlanError::mapping("align", Problem::TooManyFactors)),
-    };
+    pub const STEP_GUARD: Refusable<&'static Guard> = by_reference(Self::STEP_GUARD_RESULT);
     #[doc(hidden)]
     pub const CONFIG: Refusable<AlignConfig> = align(
         &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
         [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
     );
+
+    const STEP_GUARD_RESULT: &'static Refusable<Guard> =
+        by_ref!(guard_of("align", &[OutTime::EXPR, OutPacket::EXPR]));
 }
 
 /// The data side of an align, as types.
