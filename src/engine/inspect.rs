@@ -66,7 +66,7 @@ pub struct InspectionPlan<Tensor, Host>(PhantomData<(Tensor, Host)>);
 impl<Tensor: AtRest, Host: M> InspectionPlan<Tensor, Host> {
     /// The loops.
     pub const TRANSFER: Transfer = {
-        let () = Tensor::CHECK;
+        let _ = Tensor::ELEMENTS;
         match Self::transfer() {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),

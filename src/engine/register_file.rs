@@ -28,10 +28,13 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M>
     Late<TrfLoadPlan<D, Time, Packet, Row, Element>>
 {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<TrfLoadConfig> = trf_load(
-        &TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST,
-        [Time::FORM, Packet::FORM, Row::FORM, Element::FORM],
-    );
+    pub const CONFIG: Refusable<TrfLoadConfig> = Self::config();
+
+    const fn config() -> Refusable<TrfLoadConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST;
+        trf_load(&request, [Time::FORM, Packet::FORM, Row::FORM, Element::FORM])
+    }
 }
 
 /// The plan of a load of the TRF, as types.
@@ -39,7 +42,7 @@ pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Pack
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Evaluating it refuses loads that no part of the TRF can hold.
-    pub const CONFIG: TrfLoadConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: TrfLoadConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };

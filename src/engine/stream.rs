@@ -26,7 +26,6 @@ use crate::engine::commit_stages::Plain;
 use crate::engine::commit_stages::Trimmed;
 use crate::engine::contraction::ContractConfig;
 use crate::engine::layout::{Layout, StreamLayout, exprs};
-use crate::error::by_ref;
 use crate::mapping::Guard;
 use crate::mapping::{Identity, M, guard_of};
 use crate::runtime::fault::{Begun, accept};
@@ -309,7 +308,7 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
     }
 
     /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: &'static Guard = match Late::<Self>::RESULT {
+    pub(crate) const GUARD: &'static Guard = &match guard_of(P::NAME, &exprs::<L>()) {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
@@ -317,9 +316,7 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
     #[doc(hidden)]
-    pub const GUARD: Refusable<&'static Guard> = by_reference(Self::RESULT);
-
-    const RESULT: &'static Refusable<Guard> = by_ref!(guard_of(P::NAME, &exprs::<L>()));
+    pub const GUARD: Refusable<&'static Guard> = by_reference(&guard_of(P::NAME, &exprs::<L>()));
 }
 
 impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for StreamTensor<'_, T, P, D, L> {

@@ -30,9 +30,9 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

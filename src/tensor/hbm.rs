@@ -25,9 +25,9 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = Chips::<Chip>::CHECKED;
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

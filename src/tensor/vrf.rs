@@ -29,9 +29,9 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

@@ -11,7 +11,7 @@ use crate::command::AccumulationKind;
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
-use crate::error::{PlanError, by_ref};
+use crate::error::PlanError;
 use crate::lower::Aligned;
 use crate::mapping::{Guard, Identity, M, guard_of};
 use crate::runtime::fault::accept;
@@ -40,14 +40,14 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// Guard of the positions of the computation that are no padding. Variables: step, position in the packet.
-    pub(crate) const STEP_GUARD: &'static Guard = match Late::<Self>::STEP_GUARD_RESULT {
+    pub(crate) const STEP_GUARD: &'static Guard = &match Late::<Self>::step_guard() {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
 
     /// The derived configuration. Evaluating it refuses mappings that stream adapter and TRF sequencer cannot bring
     /// together.
-    pub const CONFIG: AlignConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: AlignConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -57,15 +57,22 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
 {
     #[doc(hidden)]
-    pub const STEP_GUARD: Refusable<&'static Guard> = by_reference(Self::STEP_GUARD_RESULT);
+    pub const STEP_GUARD: Refusable<&'static Guard> = by_reference(&Self::step_guard());
     #[doc(hidden)]
-    pub const CONFIG: Refusable<AlignConfig> = align(
-        &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
-        [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
-    );
+    pub const CONFIG: Refusable<AlignConfig> = Self::config();
 
-    const STEP_GUARD_RESULT: &'static Refusable<Guard> =
-        by_ref!(guard_of("align", &[OutTime::EXPR, OutPacket::EXPR]));
+    const fn step_guard() -> Refusable<Guard> {
+        guard_of("align", &[OutTime::EXPR, OutPacket::EXPR])
+    }
+
+    const fn config() -> Refusable<AlignConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST;
+        align(
+            &request,
+            [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
+        )
+    }
 }
 
 /// The data side of an align, as types.
@@ -125,7 +132,7 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Evaluating it refuses columns that the adder tree cannot produce.
-    pub const CONFIG: ContractConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: ContractConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -133,10 +140,13 @@ impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> Late<ContractPlan<D, Packet, OutPacket>> {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<ContractConfig> = contract(
-        &ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR },
-        [Packet::FORM, OutPacket::FORM],
-    );
+    pub const CONFIG: Refusable<ContractConfig> = Self::config();
+
+    const fn config() -> Refusable<ContractConfig> {
+        let request =
+            ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
+        contract(&request, [Packet::FORM, OutPacket::FORM])
+    }
 }
 
 /// The plan of an accumulate, as types. The kind is a value, so there is a result for each kind.

@@ -57,7 +57,7 @@ pub struct ParallelCopyPlan<Source, Destination>(PhantomData<(Source, Destinatio
 impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
     /// The loops. Evaluating it refuses copies that the sub context does not support.
     pub const TRANSFER: Transfer = {
-        let ((), ()) = (Source::CHECK, Destination::CHECK);
+        let _ = (Source::ELEMENTS, Destination::ELEMENTS);
         match derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE) {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),

@@ -32,7 +32,7 @@ impl<Tensor: AtRest> ShufflePlan<Tensor> {
     );
 
     const fn derived(call: CopyCall, level: UnitLevel) -> ShuffleConfig {
-        let () = Tensor::CHECK;
+        let _ = Tensor::ELEMENTS;
         match derive_shuffle(call, level, &Tensor::SHAPE) {
             Ok(config) => config,
             Err(error) => error.refuse(),

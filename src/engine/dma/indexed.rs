@@ -23,7 +23,7 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
     pub const SCATTER_ROWS: IndexedConfig = Self::derived(IndexedCall::ScatterRows);
 
     const fn derived(call: IndexedCall) -> IndexedConfig {
-        let ((), (), ()) = (Table::CHECK, Index::CHECK, Side::CHECK);
+        let _ = (Table::ELEMENTS, Index::ELEMENTS, Side::ELEMENTS);
         match derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE) {
             Ok(config) => config,
             Err(error) => error.refuse(),

@@ -84,8 +84,8 @@ pub trait AtRest {
     /// The mappings of the dimensions, innermost first: an HBM tensor has two.
     #[doc(hidden)]
     type Dimensions: Dimensions;
-    /// Evaluating it refuses a tensor that the memory cannot hold.
-    const CHECK: ();
+    /// Elements per unit, padding included. Evaluating it refuses a tensor that the memory cannot hold.
+    const ELEMENTS: usize;
     /// The footprint of the shape, or its refusal.
     #[doc(hidden)]
     const LATE_FOOTPRINT: &'static Refusable<Footprint>;
@@ -94,9 +94,7 @@ pub trait AtRest {
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
     type Dimensions = (Element, Chip, Identity, Identity);
-    const CHECK: () = {
-        let _ = Self::FOOTPRINT;
-    };
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
     const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
@@ -105,9 +103,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
 {
     const SHAPE: Shape = Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
-    const CHECK: () = {
-        let _ = Self::FOOTPRINT;
-    };
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
     const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
@@ -116,9 +112,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
 {
     const SHAPE: Shape = Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
-    const CHECK: () = {
-        let _ = Self::FOOTPRINT;
-    };
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
     const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
@@ -150,14 +144,16 @@ const fn forms<T: AtRest>() -> [&'static Factors; 4] {
 
 impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
     #[doc(hidden)]
-    pub const TRANSFER: Refusable<&'static Transfer> = by_reference(Self::RESULT);
-
-    const RESULT: &'static Refusable<Transfer> = by_ref!(Self::checked());
+    pub const TRANSFER: Refusable<&'static Transfer> = by_reference(&Self::checked());
 
     const fn checked() -> Refusable<Transfer> {
         let from = attempt!(by_reference(Source::LATE_FOOTPRINT)).elements;
         let to = attempt!(by_reference(Destination::LATE_FOOTPRINT)).elements;
-        let elements = [from, to];
+        Self::derived([from, to])
+    }
+
+    /// The loops between tensors with these elements per unit.
+    const fn derived(elements: [usize; 2]) -> Refusable<Transfer> {
         // References to constants would be constants of their own.
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let (from, to) = (forms::<Source>(), forms::<Destination>());
@@ -170,13 +166,11 @@ pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Evaluating it refuses transfers that the DMA engine does not support.
-    pub const TRANSFER: &'static Transfer = {
-        let ((), ()) = (Source::CHECK, Destination::CHECK);
-        match Late::<Self>::RESULT {
+    pub const TRANSFER: &'static Transfer =
+        &match Late::<Self>::derived([Source::ELEMENTS, Destination::ELEMENTS]) {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
-        }
-    };
+        };
 }
 
 #[cfg(test)]

@@ -98,13 +98,16 @@ impl<
 
     /// The derived configuration. Evaluating it refuses mappings that no sequencer reads, and stages that the context
     /// lacks.
-    pub const CONFIG: FetchConfig = match Self::RESULT {
+    pub const CONFIG: FetchConfig = match Self::result() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
-    const RESULT: Refusable<FetchConfig> =
-        plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]);
+    const fn result() -> Refusable<FetchConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = Self::REQUEST;
+        plan::fetch(&request, [Element::FORM, Time2::FORM, Packet2::FORM])
+    }
 
     /// The fetches, in order: one per cycle.
     ///
@@ -201,7 +204,7 @@ impl<
         attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
         let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
         attempt!(check_packet(request));
-        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::RESULT
+        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::result()
     }
 }
 
