@@ -162,15 +162,12 @@ impl<
     Windows: WindowList,
 > CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>
 {
-    const REQUEST: FetchRequest =
-        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
-
     /// The configuration.
     #[doc(hidden)]
     pub const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
         // A reference to a constant would be a constant of its own.
-        let request = Self::REQUEST;
+        let request = FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
         let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
         if let Err(error) = check_packet(&request) {
             error.refuse()
@@ -202,8 +199,8 @@ impl<
         attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
         attempt!(Late::<Slices<L::Slice>>::CHECKED);
         attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
-        let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
-        attempt!(check_packet(request));
+        let request = FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
+        attempt!(check_packet(&request));
         FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::result()
     }
 }

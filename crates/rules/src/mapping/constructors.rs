@@ -118,7 +118,7 @@ pub struct Symbol<X>(PhantomData<X>);
 
 impl<X: AxisName> M for Symbol<X> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_size());
-    const EXPR: &'static Expr = &Expr::Symbol(Axis { name: X::NAME, size: X::SIZE });
+    const EXPR: &'static Expr = by_ref!(Expr::Symbol(Axis { name: X::NAME, size: X::SIZE }));
     const FORM: &'static Factors = by_ref!(form(Self::EXPR, [&Factors::ONE; 2]));
 }
 
@@ -130,7 +130,7 @@ macro_rules! operator {
 
         impl<E: M, const N: usize> M for $name<E, N> {
             const SIZE: usize = size_or_refuse(Self::EXPR.checked_step(E::SIZE, N));
-            const EXPR: &'static Expr = &Expr::$name(E::EXPR, N);
+            const EXPR: &'static Expr = by_ref!(Expr::$name(E::EXPR, N));
             const FORM: &'static Factors = by_ref!(form(Self::EXPR, [E::FORM; 2]));
         }
     };
@@ -159,7 +159,7 @@ pub struct Margin<E, const LEAD: usize, const TRAIL: usize>(PhantomData<E>);
 
 impl<E: M, const LEAD: usize, const TRAIL: usize> M for Margin<E, LEAD, TRAIL> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_margin(E::SIZE, LEAD, TRAIL));
-    const EXPR: &'static Expr = &Expr::Margin(E::EXPR, LEAD, TRAIL);
+    const EXPR: &'static Expr = by_ref!(Expr::Margin(E::EXPR, LEAD, TRAIL));
     const FORM: &'static Factors = by_ref!(form(Self::EXPR, [E::FORM; 2]));
 }
 
@@ -169,7 +169,7 @@ pub struct Pair<L, R>(PhantomData<(L, R)>);
 
 impl<L: M, R: M> M for Pair<L, R> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_pair(L::SIZE, R::SIZE));
-    const EXPR: &'static Expr = &Expr::Pair(L::EXPR, R::EXPR);
+    const EXPR: &'static Expr = by_ref!(Expr::Pair(L::EXPR, R::EXPR));
     const FORM: &'static Factors = by_ref!(form(Self::EXPR, [L::FORM, R::FORM]));
 }
 

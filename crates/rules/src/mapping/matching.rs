@@ -108,7 +108,9 @@ impl Pieces {
     pub const fn of_first(levels: &[Factors; LEVELS], count: usize) -> Self {
         let mut pieces = NO_PIECES;
         each!(level < count, {
-            pieces.push(level, &levels[level]);
+            if levels[level].len > 0 {
+                pieces.push(level, &levels[level]);
+            }
         });
         pieces
     }
