@@ -130,9 +130,10 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         address: TrfAddress,
     ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
         accept_capacity(plan, address);
-        let tensor = TrfTensor::filled(address, self.context.next_fill());
-        self.pass.load(self.context, tensor.region(), planned!(GUARD of Self));
-        tensor
+        let fill = self.context.next_fill();
+        let region = TrfTensor::<D, L::Chip, L::Cluster, L::Slice, Row, Element>::region_at(address, fill);
+        self.pass.load(self.context, region, planned!(GUARD of Self));
+        TrfTensor::filled(address, fill)
     }
 
     /// Ends the stream in a part of the tensor register file that the context chooses. Otherwise it is as

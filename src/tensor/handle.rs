@@ -81,8 +81,7 @@ macro_rules! handle {
         }
 
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
-                let Place { address, lease } = place.into();
+            pub(crate) fn filled(Place { address, lease }: Place, fill: FillId) -> Self {
                 Self { address, fill, lease, types: PhantomData }
             }
 
@@ -149,7 +148,7 @@ macro_rules! memory_calls {
             pub unsafe fn from_addr(address: Address) -> Self {
                 let _ = planned!(const FOOTPRINT of Self);
                 Self::accept_address(concat!(stringify!($tensor), "::from_addr"), address);
-                Self::filled(address, FillId::bare())
+                Self::filled(Place::from(address), FillId::bare())
             }
 
             /// A tensor without any written element, at free bytes, which are freed when the handle is dropped

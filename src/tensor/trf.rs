@@ -126,9 +126,14 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
     }
 
     pub(crate) fn region(&self) -> TrfRegion {
+        Self::region_at(self.address, self.fill)
+    }
+
+    /// The region of a tensor in this part of the TRF.
+    pub(crate) fn region_at(address: TrfAddress, fill: FillId) -> TrfRegion {
         TrfRegion {
-            address: self.address,
-            fill: self.fill,
+            address,
+            fill,
             element: D::ELEMENT_TYPE,
             rows: Row::SIZE,
             row_elements: Element::SIZE,

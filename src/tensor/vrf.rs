@@ -61,7 +61,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         Self::accept_address("VrfTensor::from_addr", address);
         let bytes = planned!(FOOTPRINT of Self).bytes();
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
-        Self::filled(address, FillId::bare())
+        Self::filled(Place::from(address), FillId::bare())
     }
 
     /// The whole tensor, to read.

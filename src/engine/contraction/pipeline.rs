@@ -7,7 +7,7 @@ use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::AccumulationKind;
+use crate::command::{AccumulationKind, TrfRegion};
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
@@ -294,9 +294,8 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
         align: &'static AlignConfig,
         step_guard: &'static Guard,
     ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
-        let stream_guard = planned!(GUARD of Self);
-        let aligned = Aligned { weights: weights.region(), stream_guard, step_guard, align };
-        StreamTensor::new(self.context, self.pass.aligned(aligned, &weights.lease))
+        let guards = [planned!(GUARD of Self), step_guard];
+        StreamTensor::new(self.context, self.pass.aligned(weights.region(), &weights.lease, align, guards))
     }
 }
 
@@ -384,9 +383,15 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
 /// The steps of a contraction. They have no type parameters, so that all kernels share them.
 impl Pass {
     #[inline(never)]
-    fn aligned(mut self: Box<Self>, aligned: Aligned<'static>, lease: &Option<Lease>) -> Box<Self> {
+    fn aligned(
+        mut self: Box<Self>,
+        weights: TrfRegion,
+        lease: &Option<Lease>,
+        align: &'static AlignConfig,
+        [stream_guard, step_guard]: [&'static Guard; 2],
+    ) -> Box<Self> {
         self.held.extend(lease.clone());
-        self.aligned = Some(aligned);
+        self.aligned = Some(Aligned { weights, stream_guard, step_guard, align });
         self
     }
 
