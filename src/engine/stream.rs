@@ -303,6 +303,7 @@ pub type CommitCastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet
     StreamTensor<'l, T, PositionCommitCast<Before>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    #[inline(always)] // Every call makes a type of stream of its own.
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
     }

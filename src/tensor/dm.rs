@@ -102,6 +102,7 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
 
     /// The region that a stream reads. Stops the call if it lies in other slices than those that read it.
     #[track_caller]
+    #[inline(always)]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
         let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element>);
         read_by_stream(&self.place, footprint, operation)

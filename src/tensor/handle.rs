@@ -81,6 +81,7 @@ macro_rules! handle {
         }
 
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
+            #[inline(always)]
             pub(crate) fn filled(Place { address, lease }: Place, fill: FillId) -> Self {
                 Self { address, fill, lease, types: PhantomData }
             }
@@ -127,6 +128,7 @@ macro_rules! memory_calls {
             }
 
             /// The region of the whole tensor.
+            #[inline(always)]
             pub(crate) fn region(&self) -> Region {
                 let footprint = planned!(FOOTPRINT of Self);
                 ViewPlace::whole(self.address, self.fill, footprint).region(Memory::$memory, footprint)
@@ -279,6 +281,7 @@ macro_rules! views {
         $(, region of $tensor:ty, in $memory:ident)?
     ) => {
         impl<$($generics)*> $view {
+            #[inline(always)]
             pub(super) fn at(place: $place) -> Self {
                 Self { place, types: PhantomData }
             }

@@ -76,8 +76,9 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         }
     };
 
+    #[inline(always)]
     pub(crate) fn filled(address: TrfAddress, fill: FillId) -> Self {
-        Self::leased(address, fill, None)
+        Self { address, fill, lease: None, types: PhantomData }
     }
 
     /// The tensor in a part of the TRF that the context chose.
@@ -125,11 +126,13 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         TrfTensorViewMut::at(RegisterPlace { address: self.address(), fill: self.fill })
     }
 
+    #[inline(always)]
     pub(crate) fn region(&self) -> TrfRegion {
         Self::region_at(self.address, self.fill)
     }
 
     /// The region of a tensor in this part of the TRF.
+    #[inline(always)]
     pub(crate) fn region_at(address: TrfAddress, fill: FillId) -> TrfRegion {
         TrfRegion {
             address,
