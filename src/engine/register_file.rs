@@ -124,6 +124,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
     /// Ends the stream in the tensor register file, as a plan says.
     #[doc(hidden)]
     #[track_caller]
+    #[inline(always)]
     pub fn load_trf<Row: M, Element: M>(
         self,
         plan: &TrfLoadConfig,

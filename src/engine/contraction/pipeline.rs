@@ -157,6 +157,7 @@ pub struct AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>(
 impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>
 {
+    #[inline(always)]
     pub(crate) const fn request(kind: AccumulationKind) -> AccumulateRequest {
         AccumulateRequest {
             kind,
@@ -288,6 +289,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
 
     /// Brings the stream and weights together, as a plan says.
     #[doc(hidden)]
+    #[inline(always)]
     pub fn align_as<OutTime: M, OutPacket: M, Row: M, D2: StreamScalar, TrfElement: M>(
         self,
         weights: &TrfTensor<D2, L::Chip, L::Cluster, L::Slice, Row, TrfElement>,
@@ -370,6 +372,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
     /// Adds the results of several steps, for mappings that were checked.
     #[doc(hidden)]
     #[track_caller]
+    #[inline(always)]
     pub fn accumulate_as<OutTime: M, OutPacket: M>(
         self,
         kind: AccumulationKind,
