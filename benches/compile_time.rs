@@ -18,9 +18,9 @@ const KERNELS: usize = 200;
 const CALLS: usize = 12;
 /// Turns of the loop.
 const TURNS: usize = 2_000_000;
-/// Maximum number of turns that a call may cost. Measured for it, built for debugging, on a loaded machine where a turn of
-/// the loop is 0.80 µs: 5 100 to 5 600. The version before took 6 589 there, and that of commit 7327a87 more than 11 000.
-const LIMIT: f64 = 6_000.0;
+/// Maximum number of turns that a call may cost. Measured for it on a machine with 2 cores, built for debugging and as a
+/// release: 4 280 and 4 390 with 5 programs at work, and up to 5 060 with 13, whose cache misses the loop does not have.
+const LIMIT: f64 = 4_500.0;
 /// Number of times that each crate is compiled. The shortest time counts.
 const ROUNDS: usize = 3;
 

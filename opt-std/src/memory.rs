@@ -42,7 +42,7 @@ macro_rules! handles {
             #[inline(never)]
             #[allow(clippy::new_without_default)] // It needs a context.
             pub fn new() -> Self {
-                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::ELEMENTS;
                 Self(surface::in_kernel().map_or_else(
                     || tensor::$tensor::new(&mut latest(concat!(stringify!($tensor), "::new"))),
                     |mut context| tensor::$tensor::new(&mut context),
@@ -52,14 +52,14 @@ macro_rules! handles {
             /// The whole tensor, to read.
             #[inline(never)]
             pub fn view(&self) -> $view<'_, D, $($mapping),+> {
-                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::ELEMENTS;
                 $view(self.0.view())
             }
 
             /// The whole tensor, to write.
             #[inline(never)]
             pub fn view_mut(&mut self) -> $view_mut<'_, D, $($mapping),+> {
-                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::FOOTPRINT;
+                let _ = <tensor::$tensor<D, $($mapping),+> as AtRest>::ELEMENTS;
                 $view_mut(self.0.view_mut())
             }
         }

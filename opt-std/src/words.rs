@@ -179,7 +179,7 @@ macro_rules! check {
 macro_rules! planned {
     ($name:ident of $plan:ty $(, for $($tensor:ty),+)?) => {
         const {
-            $($(let _ = <$tensor as $crate::visa::engine::dma::AtRest>::FOOTPRINT;)+)?
+            $($(let _ = <$tensor as $crate::visa::engine::dma::AtRest>::ELEMENTS;)+)?
             match &<$crate::visa::surface::Late<$plan>>::$name {
                 Ok(plan) => plan,
                 Err(error) => $crate::words::refuse(error),

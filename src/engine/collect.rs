@@ -31,7 +31,7 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M> CollectPlan<D, T
     };
 
     /// The derived configuration. Evaluating it refuses streams that are no sequence of flits.
-    pub const CONFIG: CollectConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: CollectConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -41,10 +41,13 @@ impl<D: StreamScalar, Time: M, Packet: M, Time2: M, Packet2: M>
     Late<CollectPlan<D, Time, Packet, Time2, Packet2>>
 {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<CollectConfig> = collect(
-        &CollectPlan::<D, Time, Packet, Time2, Packet2>::REQUEST,
-        [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM],
-    );
+    pub const CONFIG: Refusable<CollectConfig> = Self::config();
+
+    const fn config() -> Refusable<CollectConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = CollectPlan::<D, Time, Packet, Time2, Packet2>::REQUEST;
+        collect(&request, [Time::FORM, Packet::FORM, Time2::FORM, Packet2::FORM])
+    }
 }
 
 impl<'l, const T: Tu, P: Collectable, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {

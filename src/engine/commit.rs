@@ -46,19 +46,26 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
         if Stages::STAGES.narrowed { CommitNarrowing::INPUT } else { D::ELEMENT_TYPE };
 
     /// The derived configuration. Evaluating it refuses mappings that the engine cannot write.
-    pub const CONFIG: CommitConfig = match Self::RESULT {
+    pub const CONFIG: CommitConfig = match Self::result() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
     /// The configuration for a view, which may have holes.
-    pub const VIEW: CommitConfig = match Self::VIEW_RESULT {
+    pub const VIEW: CommitConfig = match Self::view_result() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
-    const RESULT: Refusable<CommitConfig> = commit(&Self::REQUEST, [Time::FORM, Packet::FORM, Element::FORM]);
-    const VIEW_RESULT: Refusable<CommitConfig> = derive_commit_view(&Self::REQUEST);
+    const fn result() -> Refusable<CommitConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = Self::REQUEST;
+        commit(&request, [Time::FORM, Packet::FORM, Element::FORM])
+    }
+
+    const fn view_result() -> Refusable<CommitConfig> {
+        derive_commit_view(&Self::REQUEST)
+    }
 }
 
 /// All rules of a commit, in the order in which they are reported.
@@ -93,10 +100,10 @@ impl<D: Scalar, P: InMotion, L: StreamLayout, Element: M, const T: Tu>
 {
     #[doc(hidden)]
     pub const CONFIG: Refusable<&'static CommitConfig> =
-        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::RESULT);
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::result());
     #[doc(hidden)]
     pub const VIEW: Refusable<&'static CommitConfig> =
-        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::VIEW_RESULT);
+        Self::checked(&CommitPlan::<D, L::Time, L::Packet, Element, T, P::Ending>::view_result());
 
     const fn checked(config: &'static Refusable<CommitConfig>) -> Refusable<&'static CommitConfig> {
         attempt!(Late::<DmTensor<D, L::Chip, L::Cluster, L::Slice, Element>>::FOOTPRINT);

@@ -19,7 +19,7 @@ use crate::error::{PlanError, attempt};
 use crate::host::HostTensor;
 use crate::mapping::{Guard, M, Pool};
 use crate::runtime::fault::or_raise;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Context, Tu};
 use crate::scalar::Scalar;
 use crate::sequencer::transfer::{DM_CHIP, DM_CLUSTER, DM_SLICE, Level, Placement};
@@ -66,7 +66,7 @@ pub struct InspectionPlan<Tensor, Host>(PhantomData<(Tensor, Host)>);
 impl<Tensor: AtRest, Host: M> InspectionPlan<Tensor, Host> {
     /// The loops.
     pub const TRANSFER: Transfer = {
-        let _ = Tensor::FOOTPRINT;
+        let _ = Tensor::ELEMENTS;
         match Self::transfer() {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
@@ -83,7 +83,7 @@ impl<Tensor: AtRest, Host: M> Late<InspectionPlan<Tensor, Host>> {
     pub const TRANSFER: Refusable<Transfer> = Self::checked();
 
     const fn checked() -> Refusable<Transfer> {
-        attempt!(Tensor::LATE_FOOTPRINT);
+        attempt!(by_reference(Tensor::LATE_FOOTPRINT));
         InspectionPlan::<Tensor, Host>::transfer()
     }
 }

@@ -28,10 +28,13 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M>
     Late<TrfLoadPlan<D, Time, Packet, Row, Element>>
 {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<TrfLoadConfig> = trf_load(
-        &TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST,
-        [Time::FORM, Packet::FORM, Row::FORM, Element::FORM],
-    );
+    pub const CONFIG: Refusable<TrfLoadConfig> = Self::config();
+
+    const fn config() -> Refusable<TrfLoadConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = TrfLoadPlan::<D, Time, Packet, Row, Element>::REQUEST;
+        trf_load(&request, [Time::FORM, Packet::FORM, Row::FORM, Element::FORM])
+    }
 }
 
 /// The plan of a load of the TRF, as types.
@@ -39,7 +42,7 @@ pub struct TrfLoadPlan<D, Time, Packet, Row, Element>(PhantomData<(D, Time, Pack
 
 impl<D: StreamScalar, Time: M, Packet: M, Row: M, Element: M> TrfLoadPlan<D, Time, Packet, Row, Element> {
     /// The derived configuration. Evaluating it refuses loads that no part of the TRF can hold.
-    pub const CONFIG: TrfLoadConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: TrfLoadConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -121,15 +124,17 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
     /// Ends the stream in the tensor register file, as a plan says.
     #[doc(hidden)]
     #[track_caller]
+    #[inline(always)]
     pub fn load_trf<Row: M, Element: M>(
         self,
         plan: &TrfLoadConfig,
         address: TrfAddress,
     ) -> TrfTensor<D, L::Chip, L::Cluster, L::Slice, Row, Element> {
         accept_capacity(plan, address);
-        let tensor = TrfTensor::filled(address, self.context.next_fill());
-        self.pass.load(self.context, tensor.region(), planned!(GUARD of Self));
-        tensor
+        let fill = self.context.next_fill();
+        let region = TrfTensor::<D, L::Chip, L::Cluster, L::Slice, Row, Element>::region_at(address, fill);
+        self.pass.load(self.context, region, planned!(GUARD of Self));
+        TrfTensor::filled(address, fill)
     }
 
     /// Ends the stream in a part of the tensor register file that the context chooses. Otherwise it is as

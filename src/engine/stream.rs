@@ -26,11 +26,10 @@ use crate::engine::commit_stages::Plain;
 use crate::engine::commit_stages::Trimmed;
 use crate::engine::contraction::ContractConfig;
 use crate::engine::layout::{Layout, StreamLayout, exprs};
-use crate::error::PlanError;
 use crate::mapping::Guard;
-use crate::mapping::{Identity, M, Problem, liveness_of};
+use crate::mapping::{Identity, M, guard_of};
 use crate::runtime::fault::{Begun, accept};
-use crate::runtime::late::{Late, Refusable};
+use crate::runtime::late::{Late, Refusable, by_reference};
 use crate::runtime::{Lease, Tu, TuContext};
 use crate::scalar::{ChipType, Rngd, Scalar, StreamScalar};
 use crate::tensor::{DmTensorView, NoWindows, WindowList};
@@ -304,12 +303,13 @@ pub type CommitCastTensor<'l, const T: Tu, D, Chip, Cluster, Slice, Time, Packet
     StreamTensor<'l, T, PositionCommitCast<Before>, D, Layout<Chip, Cluster, Slice, Time, Packet>>;
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, P, D, L> {
+    #[inline(always)] // Every call makes a type of stream of its own.
     pub(crate) fn new(context: &'l mut TuContext<T>, pass: Box<Pass>) -> Self {
         Self { context, pass, types: PhantomData }
     }
 
     /// Guard of the positions that hold an element. Variables: chip, cluster, slice, time, packet.
-    pub(crate) const GUARD: &'static Guard = match Late::<Self>::GUARD {
+    pub(crate) const GUARD: &'static Guard = &match guard_of(P::NAME, &exprs::<L>()) {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
@@ -317,10 +317,7 @@ impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> StreamTenso
 
 impl<'l, const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> Late<StreamTensor<'l, T, P, D, L>> {
     #[doc(hidden)]
-    pub const GUARD: Refusable<&'static Guard> = match &liveness_of(&exprs::<L>()) {
-        Some(guard) => Ok(guard),
-        None => Err(PlanError::mapping(P::NAME, Problem::TooManyFactors)),
-    };
+    pub const GUARD: Refusable<&'static Guard> = by_reference(&guard_of(P::NAME, &exprs::<L>()));
 }
 
 impl<const T: Tu, P: Position, D: StreamScalar, L: StreamLayout> fmt::Debug for StreamTensor<'_, T, P, D, L> {

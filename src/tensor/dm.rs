@@ -11,7 +11,7 @@ use crate::error::{PlanError, refuse};
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place};
 use crate::scalar::Scalar;
 use core::fmt;
@@ -30,9 +30,9 @@ pub struct DmTensor<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -102,10 +102,10 @@ impl<'l, D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M, Windows: WindowLi
 
     /// The region that a stream reads. Stops the call if it lies in other slices than those that read it.
     #[track_caller]
+    #[inline(always)]
     pub(crate) fn stream_region(&self, operation: &'static str) -> Region {
-        let region = self.region();
-        accept_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`");
-        region
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element>);
+        read_by_stream(&self.place, footprint, operation)
     }
 }
 
@@ -125,6 +125,15 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     pub(crate) fn tensor(&self) -> &'static Footprint {
         self.place.tensor
     }
+}
+
+/// The region of a view that a stream reads. It has no type parameters, so that all kernels share it.
+#[track_caller]
+#[inline(never)]
+fn read_by_stream(view: &ViewPlace, footprint: &Footprint, operation: &'static str) -> Region {
+    let region = view.region(Memory::Dm, footprint);
+    accept_slices(operation, &region, "reads", "move it first with `.to_dm_view(…)`");
+    region
 }
 
 /// Stops a call that would read or write the DM of other slices. It has no type parameters, so that all kernels share

@@ -72,7 +72,7 @@ macro_rules! handle {
         impl<D: $scalar, $($mapping: M),+> Late<$tensor<D, $($mapping),+>> {
             #[doc(hidden)]
             pub const FOOTPRINT: Refusable<&'static Footprint> =
-                <$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT;
+                by_reference(<$tensor<D, $($mapping),+> as AtRest>::LATE_FOOTPRINT);
 
             pub(crate) const fn counted() -> Refusable<Footprint> {
                 $(attempt!(Late::<$units>::CHECKED);)+
@@ -81,8 +81,8 @@ macro_rules! handle {
         }
 
         impl<D: $scalar, $($mapping: M),+> $tensor<D, $($mapping),+> {
-            pub(crate) fn filled(place: impl Into<Place>, fill: FillId) -> Self {
-                let Place { address, lease } = place.into();
+            #[inline(always)]
+            pub(crate) fn filled(Place { address, lease }: Place, fill: FillId) -> Self {
                 Self { address, fill, lease, types: PhantomData }
             }
 
@@ -128,6 +128,7 @@ macro_rules! memory_calls {
             }
 
             /// The region of the whole tensor.
+            #[inline(always)]
             pub(crate) fn region(&self) -> Region {
                 let footprint = planned!(FOOTPRINT of Self);
                 ViewPlace::whole(self.address, self.fill, footprint).region(Memory::$memory, footprint)
@@ -149,7 +150,7 @@ macro_rules! memory_calls {
             pub unsafe fn from_addr(address: Address) -> Self {
                 let _ = planned!(const FOOTPRINT of Self);
                 Self::accept_address(concat!(stringify!($tensor), "::from_addr"), address);
-                Self::filled(address, FillId::bare())
+                Self::filled(Place::from(address), FillId::bare())
             }
 
             /// A tensor without any written element, at free bytes, which are freed when the handle is dropped
@@ -280,6 +281,7 @@ macro_rules! views {
         $(, region of $tensor:ty, in $memory:ident)?
     ) => {
         impl<$($generics)*> $view {
+            #[inline(always)]
             pub(super) fn at(place: $place) -> Self {
                 Self { place, types: PhantomData }
             }

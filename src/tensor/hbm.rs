@@ -9,7 +9,7 @@ use crate::error::attempt;
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{AUTO, Context, Lease, MakesTensors, Place, TensorChips};
 use crate::scalar::Scalar;
 use core::fmt;
@@ -25,9 +25,9 @@ pub struct HbmTensor<D: Scalar, Chip: M, Element: M> {
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = Chips::<Chip>::CHECKED;
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }

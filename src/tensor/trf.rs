@@ -6,9 +6,9 @@ use crate::chip::{RegisterType, TrfLayout};
 use crate::command::{FillId, Place, TrfAddress, TrfRegion};
 use crate::engine::inspect::{TrfInspectionPlan, inspected};
 use crate::engine::register_file::{TrfLoadConfig, check_capacity};
-use crate::error::{PlanError, attempt};
+use crate::error::attempt;
 use crate::host::HostTensor;
-use crate::mapping::{Guard, M, Problem, liveness_of};
+use crate::mapping::{Guard, M, guard_of};
 use crate::runtime::fault::accept;
 use crate::runtime::late::{Late, Refusable, planned};
 use crate::runtime::{Context, Lease};
@@ -38,10 +38,7 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         attempt!(Late::<Chips<Chip>>::CHECKED);
         attempt!(Late::<Clusters<Cluster>>::CHECKED);
         attempt!(Late::<Slices<Slice>>::CHECKED);
-        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
-            Some(guard) => Ok(guard),
-            None => Err(PlanError::mapping("TrfTensor", Problem::TooManyFactors)),
-        }
+        guard_of("TrfTensor", &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR])
     }
 
     const fn check() -> Refusable<()> {
@@ -60,9 +57,9 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
 {
     const GUARD: Guard = {
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match liveness_of(&[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
-            Some(guard) => guard,
-            None => PlanError::mapping("TrfTensor", Problem::TooManyFactors).refuse(),
+        match guard_of("TrfTensor", &[Chip::EXPR, Cluster::EXPR, Slice::EXPR, Row::EXPR, Element::EXPR]) {
+            Ok(guard) => guard,
+            Err(error) => error.refuse(),
         }
     };
 
@@ -79,8 +76,9 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         }
     };
 
+    #[inline(always)]
     pub(crate) fn filled(address: TrfAddress, fill: FillId) -> Self {
-        Self::leased(address, fill, None)
+        Self { address, fill, lease: None, types: PhantomData }
     }
 
     /// The tensor in a part of the TRF that the context chose.
@@ -128,10 +126,17 @@ impl<D: StreamScalar, Chip: M, Cluster: M, Slice: M, Row: M, Element: M>
         TrfTensorViewMut::at(RegisterPlace { address: self.address(), fill: self.fill })
     }
 
+    #[inline(always)]
     pub(crate) fn region(&self) -> TrfRegion {
+        Self::region_at(self.address, self.fill)
+    }
+
+    /// The region of a tensor in this part of the TRF.
+    #[inline(always)]
+    pub(crate) fn region_at(address: TrfAddress, fill: FillId) -> TrfRegion {
         TrfRegion {
-            address: self.address,
-            fill: self.fill,
+            address,
+            fill,
             element: D::ELEMENT_TYPE,
             rows: Row::SIZE,
             row_elements: Element::SIZE,

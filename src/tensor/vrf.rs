@@ -9,7 +9,7 @@ use crate::error::attempt;
 use crate::host::HostTensor;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Context, Lease, Place};
 use crate::scalar::VeScalar;
 use core::fmt;
@@ -29,9 +29,9 @@ pub struct VrfTensor<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> {
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, Cluster, Slice, Element> {
-    pub(crate) const FOOTPRINT: &'static Footprint = {
+    pub(crate) const FOOTPRINT: &'static Footprint = &{
         let _ = (Chips::<Chip>::CHECKED, Clusters::<Cluster>::CHECKED, Slices::<Slice>::CHECKED);
-        match Self::LATE_FOOTPRINT {
+        match Late::<Self>::counted() {
             Ok(footprint) => footprint,
             Err(error) => error.refuse(),
         }
@@ -61,7 +61,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> VrfTensor<D, Chip, 
         Self::accept_address("VrfTensor::from_addr", address);
         let bytes = planned!(FOOTPRINT of Self).bytes();
         accept("VrfTensor::from_addr", super::check_vrf_end("VrfTensor::from_addr", bytes, address));
-        Self::filled(address, FillId::bare())
+        Self::filled(Place::from(address), FillId::bare())
     }
 
     /// The whole tensor, to read.

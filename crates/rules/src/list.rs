@@ -8,7 +8,8 @@
 macro_rules! each {
     ($k:ident < $($rest:tt)*) => { each!(($k = 0) < $($rest)*) };
     (($k:ident = $start:expr) < $limit:expr, { $($body:tt)* }) => {{
-        let (mut next, limit) = ($start, $limit);
+        let mut next = $start;
+        let limit = $limit;
         while next < limit {
             let $k = next;
             next += 1;

@@ -7,15 +7,15 @@ use super::{
     AccumulateConfig, AccumulateRequest, AlignConfig, AlignRequest, ContractConfig, ContractRequest,
     StreamAdapterConfig, TrfSequencerConfig, derive_accumulate, derive_stream_adapter, derive_trf_sequencer,
 };
-use crate::command::AccumulationKind;
+use crate::command::{AccumulationKind, TrfRegion};
 use crate::engine::layout::{Layout, StreamLayout};
 use crate::engine::stream::stage::{PositionAlign, PositionCollect, PositionContract, PositionContraction};
 use crate::engine::stream::{Pass, StreamTensor};
 use crate::error::PlanError;
 use crate::lower::Aligned;
-use crate::mapping::{Guard, Identity, M, Problem, liveness_of};
+use crate::mapping::{Guard, Identity, M, guard_of};
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Lease, Tu};
 use crate::scalar::{ContractsTo, ElementType, StreamScalar};
 use crate::tensor::TrfTensor;
@@ -40,14 +40,14 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     };
 
     /// Guard of the positions of the computation that are no padding. Variables: step, position in the packet.
-    pub(crate) const STEP_GUARD: &'static Guard = match Late::<Self>::STEP_GUARD {
+    pub(crate) const STEP_GUARD: &'static Guard = &match Late::<Self>::step_guard() {
         Ok(guard) => guard,
         Err(error) => error.refuse(),
     };
 
     /// The derived configuration. Evaluating it refuses mappings that stream adapter and TRF sequencer cannot bring
     /// together.
-    pub const CONFIG: AlignConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: AlignConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -57,15 +57,22 @@ impl<D: StreamScalar, Time: M, Packet: M, Row: M, TrfElement: M, OutTime: M, Out
     Late<AlignPlan<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>>
 {
     #[doc(hidden)]
-    pub const STEP_GUARD: Refusable<&'static Guard> = match &liveness_of(&[OutTime::EXPR, OutPacket::EXPR]) {
-        Some(guard) => Ok(guard),
-        None => Err(PlanError::mapping("align", Problem::TooManyFactors)),
-    };
+    pub const STEP_GUARD: Refusable<&'static Guard> = by_reference(&Self::step_guard());
     #[doc(hidden)]
-    pub const CONFIG: Refusable<AlignConfig> = align(
-        &AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST,
-        [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
-    );
+    pub const CONFIG: Refusable<AlignConfig> = Self::config();
+
+    const fn step_guard() -> Refusable<Guard> {
+        guard_of("align", &[OutTime::EXPR, OutPacket::EXPR])
+    }
+
+    const fn config() -> Refusable<AlignConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = AlignPlan::<D, Time, Packet, Row, TrfElement, OutTime, OutPacket>::REQUEST;
+        align(
+            &request,
+            [Time::FORM, Packet::FORM, Row::FORM, TrfElement::FORM, OutTime::FORM, OutPacket::FORM],
+        )
+    }
 }
 
 /// The data side of an align, as types.
@@ -125,7 +132,7 @@ pub struct ContractPlan<D, Packet, OutPacket>(PhantomData<(D, Packet, OutPacket)
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket> {
     /// The derived configuration. Evaluating it refuses columns that the adder tree cannot produce.
-    pub const CONFIG: ContractConfig = match Late::<Self>::CONFIG {
+    pub const CONFIG: ContractConfig = match Late::<Self>::config() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
@@ -133,10 +140,13 @@ impl<D: StreamScalar, Packet: M, OutPacket: M> ContractPlan<D, Packet, OutPacket
 
 impl<D: StreamScalar, Packet: M, OutPacket: M> Late<ContractPlan<D, Packet, OutPacket>> {
     #[doc(hidden)]
-    pub const CONFIG: Refusable<ContractConfig> = contract(
-        &ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR },
-        [Packet::FORM, OutPacket::FORM],
-    );
+    pub const CONFIG: Refusable<ContractConfig> = Self::config();
+
+    const fn config() -> Refusable<ContractConfig> {
+        let request =
+            ContractRequest { element: D::ELEMENT_TYPE, packet: Packet::EXPR, out_packet: OutPacket::EXPR };
+        contract(&request, [Packet::FORM, OutPacket::FORM])
+    }
 }
 
 /// The plan of an accumulate, as types. The kind is a value, so there is a result for each kind.
@@ -147,6 +157,7 @@ pub struct AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>(
 impl<Row: M, Time: M, Packet: M, OutTime: M, OutPacket: M>
     AccumulatePlan<Row, Time, Packet, OutTime, OutPacket>
 {
+    #[inline(always)]
     pub(crate) const fn request(kind: AccumulationKind) -> AccumulateRequest {
         AccumulateRequest {
             kind,
@@ -278,15 +289,15 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout> StreamTensor<'l, T, Posi
 
     /// Brings the stream and weights together, as a plan says.
     #[doc(hidden)]
+    #[inline(always)]
     pub fn align_as<OutTime: M, OutPacket: M, Row: M, D2: StreamScalar, TrfElement: M>(
         self,
         weights: &TrfTensor<D2, L::Chip, L::Cluster, L::Slice, Row, TrfElement>,
         align: &'static AlignConfig,
         step_guard: &'static Guard,
     ) -> StreamTensor<'l, T, PositionAlign<Row>, D, L::With<OutTime, OutPacket>> {
-        let stream_guard = planned!(GUARD of Self);
-        let aligned = Aligned { weights: weights.region(), stream_guard, step_guard, align };
-        StreamTensor::new(self.context, self.pass.aligned(aligned, &weights.lease))
+        let guards = [planned!(GUARD of Self), step_guard];
+        StreamTensor::new(self.context, self.pass.aligned(weights.region(), &weights.lease, align, guards))
     }
 }
 
@@ -361,6 +372,7 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
     /// Adds the results of several steps, for mappings that were checked.
     #[doc(hidden)]
     #[track_caller]
+    #[inline(always)]
     pub fn accumulate_as<OutTime: M, OutPacket: M>(
         self,
         kind: AccumulationKind,
@@ -374,9 +386,15 @@ impl<'l, const T: Tu, D: StreamScalar, L: StreamLayout, Row: M>
 /// The steps of a contraction. They have no type parameters, so that all kernels share them.
 impl Pass {
     #[inline(never)]
-    fn aligned(mut self: Box<Self>, aligned: Aligned<'static>, lease: &Option<Lease>) -> Box<Self> {
+    fn aligned(
+        mut self: Box<Self>,
+        weights: TrfRegion,
+        lease: &Option<Lease>,
+        align: &'static AlignConfig,
+        [stream_guard, step_guard]: [&'static Guard; 2],
+    ) -> Box<Self> {
         self.held.extend(lease.clone());
-        self.aligned = Some(aligned);
+        self.aligned = Some(Aligned { weights, stream_guard, step_guard, align });
         self
     }
 

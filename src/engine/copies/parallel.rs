@@ -8,7 +8,7 @@ use crate::engine::dma::{AtRest, check_units_of_tile};
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{Tu, TuContext, TuValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView, DmTensorViewMut};
@@ -45,8 +45,8 @@ impl<Source: AtRest, Destination: AtRest> Late<ParallelCopyPlan<Source, Destinat
     pub const TRANSFER: Refusable<Transfer> = Self::checked();
 
     const fn checked() -> Refusable<Transfer> {
-        attempt!(Source::LATE_FOOTPRINT);
-        attempt!(Destination::LATE_FOOTPRINT);
+        attempt!(by_reference(Source::LATE_FOOTPRINT));
+        attempt!(by_reference(Destination::LATE_FOOTPRINT));
         derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE)
     }
 }
@@ -57,7 +57,7 @@ pub struct ParallelCopyPlan<Source, Destination>(PhantomData<(Source, Destinatio
 impl<Source: AtRest, Destination: AtRest> ParallelCopyPlan<Source, Destination> {
     /// The loops. Evaluating it refuses copies that the sub context does not support.
     pub const TRANSFER: Transfer = {
-        let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
+        let _ = (Source::ELEMENTS, Destination::ELEMENTS);
         match derive_parallel_copy(&Source::SHAPE, &Destination::SHAPE) {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),

@@ -8,7 +8,7 @@ use crate::engine::dma::AtRest;
 use crate::error::attempt;
 use crate::mapping::M;
 use crate::runtime::fault::accept;
-use crate::runtime::late::{Late, Refusable, planned};
+use crate::runtime::late::{Late, Refusable, by_reference, planned};
 use crate::runtime::{AUTO, Dma, DmaContext, DmaValues as _};
 use crate::scalar::Scalar;
 use crate::tensor::{DmTensor, DmTensorView, HbmTensor};
@@ -32,7 +32,7 @@ impl<Tensor: AtRest> ShufflePlan<Tensor> {
     );
 
     const fn derived(call: CopyCall, level: UnitLevel) -> ShuffleConfig {
-        let _ = Tensor::FOOTPRINT;
+        let _ = Tensor::ELEMENTS;
         match derive_shuffle(call, level, &Tensor::SHAPE) {
             Ok(config) => config,
             Err(error) => error.refuse(),
@@ -54,7 +54,7 @@ impl<Tensor: AtRest> Late<ShufflePlan<Tensor>> {
     );
 
     const fn derived(call: CopyCall, level: UnitLevel) -> Refusable<ShuffleConfig> {
-        attempt!(Tensor::LATE_FOOTPRINT);
+        attempt!(by_reference(Tensor::LATE_FOOTPRINT));
         derive_shuffle(call, level, &Tensor::SHAPE)
     }
 }

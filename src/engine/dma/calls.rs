@@ -51,7 +51,9 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> DmTensor<D, Chip, Clu
             DmTensor<D, Chip, Cluster, Slice, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        in_hbm(self.region(), dma.engines(), address, transfer)
+        let to = (Memory::Hbm, planned!(FOOTPRINT of HbmTensor<D, Chip, Element2>), address);
+        let (place, fill) = moved(dma.engines(), "to_hbm", self.region(), to, transfer);
+        HbmTensor::filled(place, fill)
     }
 
     /// Copies the tensor to another place in DM of the same cluster, in any layout, in every slice at byte `address`, a
@@ -144,19 +146,6 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M>
     }
 }
 
-/// Moves to HBM.
-#[track_caller]
-fn in_hbm<const DMA: Dma, D: Scalar, Chip: M, Element: M>(
-    source: Region,
-    dma: &mut DmaContext<DMA>,
-    address: Address,
-    transfer: &Transfer,
-) -> HbmTensor<D, Chip, Element> {
-    let to = (Memory::Hbm, planned!(FOOTPRINT of HbmTensor<D, Chip, Element>), address);
-    let (place, fill) = moved(dma, "to_hbm", source, to, transfer);
-    HbmTensor::filled(place, fill)
-}
-
 /// Moves to a place in a memory that the call finds. It has no mapping parameters, so that all kernels share it.
 #[track_caller]
 #[inline(never)]
@@ -189,28 +178,21 @@ pub(crate) fn into_dm_view(
     dma.execute(operation);
 }
 
-/// Moves from HBM to DM.
-#[track_caller]
-fn into_dm<D: Scalar, Chip: M, Cluster: M, Slice: M, Element2: M>(
-    source: Region,
-    dma: &mut DmaContext<{ Dma::Tensor }>,
-    address: Address,
-    transfer: &Transfer,
-) -> DmTensor<D, Chip, Cluster, Slice, Element2> {
-    accept_addresses(&source, address);
-    let to = (Memory::Dm, planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element2>), address);
-    let (place, fill) = moved(dma, "to_dm", source, to, transfer);
-    DmTensor::filled(place, fill)
-}
-
-/// Stops a move from HBM to DM at addresses that the engines do not take.
+/// Moves from HBM to DM. It has no type parameters, so that all kernels share it.
 #[track_caller]
 #[inline(never)]
-fn accept_addresses(source: &Region, address: Address) {
+fn into_dm(
+    source: Region,
+    dma: &mut DmaContext<{ Dma::Tensor }>,
+    footprint: &'static Footprint,
+    address: Address,
+    transfer: &Transfer,
+) -> (Place, FillId) {
     accept("to_dm", check_dma_address("HBM source", source.address));
     if address != AUTO {
         accept("to_dm", check_dma_address("DM destination", address));
     }
+    moved(dma, "to_dm", source, (Memory::Dm, footprint, address), transfer)
 }
 
 impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
@@ -263,7 +245,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        in_hbm(self.region(), dma, address, transfer)
+        let to = (Memory::Hbm, planned!(FOOTPRINT of HbmTensor<D, Chip, Element2>), address);
+        let (place, fill) = moved(dma, "to_hbm", self.region(), to, transfer);
+        HbmTensor::filled(place, fill)
     }
 
     /// Copies the tensor to DM, in any layout, in every slice at byte `address`, a multiple of 8 or [`AUTO`]. The
@@ -304,7 +288,9 @@ impl<D: Scalar, Chip: M, Element: M> HbmTensor<D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             DmTensor<D, Chip, Cluster, Slice, Element2>,
         >);
-        into_dm(self.region(), dma.engines(), address, transfer)
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element2>);
+        let (place, fill) = into_dm(self.region(), dma.engines(), footprint, address, transfer);
+        DmTensor::filled(place, fill)
     }
 }
 
@@ -348,7 +334,9 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             HbmTensor<D, Chip, Element2>,
         >);
-        in_hbm(self.region(), dma, address, transfer)
+        let to = (Memory::Hbm, planned!(FOOTPRINT of HbmTensor<D, Chip, Element2>), address);
+        let (place, fill) = moved(dma, "to_hbm", self.region(), to, transfer);
+        HbmTensor::filled(place, fill)
     }
 
     /// Copies the tensor into a view in HBM: see [`HbmTensor::to_hbm`], and [`DmTensorView::to_hbm_view`] for an example.
@@ -379,7 +367,9 @@ impl<'l, D: Scalar, Chip: M, Element: M> HbmTensorView<'l, D, Chip, Element> {
             HbmTensor<D, Chip, Element>,
             DmTensor<D, Chip, Cluster, Slice, Element2>,
         >);
-        into_dm(self.region(), dma.engines(), address, transfer)
+        let footprint = planned!(FOOTPRINT of DmTensor<D, Chip, Cluster, Slice, Element2>);
+        let (place, fill) = into_dm(self.region(), dma.engines(), footprint, address, transfer);
+        DmTensor::filled(place, fill)
     }
 
     /// Copies the tensor into a view in DM: see [`HbmTensor::to_dm`], and [`DmTensorView::to_hbm_view`] for an example. The

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 pub use furiosa_visa_rules::engine::dma::indexed::{IndexedConfig, check_key, derive_indexed};
 
 use crate::error::attempt;
-use crate::runtime::late::{Late, Refusable};
+use crate::runtime::late::{Late, Refusable, by_reference};
 
 /// A gather or scatter between types of tensors.
 pub struct IndexedPlan<Table, Index, Side>(PhantomData<(Table, Index, Side)>);
@@ -23,7 +23,7 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> IndexedPlan<Table, Index, Side>
     pub const SCATTER_ROWS: IndexedConfig = Self::derived(IndexedCall::ScatterRows);
 
     const fn derived(call: IndexedCall) -> IndexedConfig {
-        let _ = (Table::FOOTPRINT, Index::FOOTPRINT, Side::FOOTPRINT);
+        let _ = (Table::ELEMENTS, Index::ELEMENTS, Side::ELEMENTS);
         match derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE) {
             Ok(config) => config,
             Err(error) => error.refuse(),
@@ -61,9 +61,9 @@ impl<Table: AtRest, Index: AtRest, Side: AtRest> Late<IndexedPlan<Table, Index, 
     pub const SCATTER_ROWS: Refusable<IndexedConfig> = Self::derived(IndexedCall::ScatterRows);
 
     const fn derived(call: IndexedCall) -> Refusable<IndexedConfig> {
-        attempt!(Table::LATE_FOOTPRINT);
-        attempt!(Index::LATE_FOOTPRINT);
-        attempt!(Side::LATE_FOOTPRINT);
+        attempt!(by_reference(Table::LATE_FOOTPRINT));
+        attempt!(by_reference(Index::LATE_FOOTPRINT));
+        attempt!(by_reference(Side::LATE_FOOTPRINT));
         derive_indexed(call, &Table::SHAPE, &Index::SHAPE, &Side::SHAPE)
     }
 }

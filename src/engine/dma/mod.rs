@@ -70,7 +70,7 @@ mod sealed {
 }
 
 use crate::command::{Footprint, Transfer};
-use crate::error::attempt;
+use crate::error::{attempt, by_ref};
 use crate::mapping::{Factors, Identity, M};
 use crate::runtime::late::{Late, Refusable, by_reference};
 use crate::scalar::{Scalar, VeScalar};
@@ -84,18 +84,18 @@ pub trait AtRest {
     /// The mappings of the dimensions, innermost first: an HBM tensor has two.
     #[doc(hidden)]
     type Dimensions: Dimensions;
-    /// The footprint of the shape. Evaluating it refuses a tensor that the memory cannot hold.
-    const FOOTPRINT: &'static Footprint;
-    /// The footprint, as a result.
+    /// Elements per unit, padding included. Evaluating it refuses a tensor that the memory cannot hold.
+    const ELEMENTS: usize;
+    /// The footprint of the shape, or its refusal.
     #[doc(hidden)]
-    const LATE_FOOTPRINT: Refusable<&'static Footprint>;
+    const LATE_FOOTPRINT: &'static Refusable<Footprint>;
 }
 
 impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
     type Dimensions = (Element, Chip, Identity, Identity);
-    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -103,8 +103,8 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
 {
     const SHAPE: Shape = Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
-    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -112,8 +112,8 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
 {
     const SHAPE: Shape = Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
-    const FOOTPRINT: &'static Footprint = Self::FOOTPRINT;
-    const LATE_FOOTPRINT: Refusable<&'static Footprint> = by_reference(&Late::<Self>::counted());
+    const ELEMENTS: usize = Self::FOOTPRINT.elements;
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
 }
 
 /// Four mappings.
@@ -147,8 +147,13 @@ impl<Source: AtRest, Destination: AtRest> Late<DmaPlan<Source, Destination>> {
     pub const TRANSFER: Refusable<&'static Transfer> = by_reference(&Self::checked());
 
     const fn checked() -> Refusable<Transfer> {
-        let elements =
-            [attempt!(Source::LATE_FOOTPRINT).elements, attempt!(Destination::LATE_FOOTPRINT).elements];
+        let from = attempt!(by_reference(Source::LATE_FOOTPRINT)).elements;
+        let to = attempt!(by_reference(Destination::LATE_FOOTPRINT)).elements;
+        Self::derived([from, to])
+    }
+
+    /// The loops between tensors with these elements per unit.
+    const fn derived(elements: [usize; 2]) -> Refusable<Transfer> {
         // References to constants would be constants of their own.
         let (source, destination) = (Source::SHAPE, Destination::SHAPE);
         let (from, to) = (forms::<Source>(), forms::<Destination>());
@@ -161,13 +166,11 @@ pub struct DmaPlan<Source, Destination>(PhantomData<(Source, Destination)>);
 
 impl<Source: AtRest, Destination: AtRest> DmaPlan<Source, Destination> {
     /// The loops. Evaluating it refuses transfers that the DMA engine does not support.
-    pub const TRANSFER: &'static Transfer = {
-        let _ = (Source::FOOTPRINT, Destination::FOOTPRINT);
-        match Late::<Self>::TRANSFER {
+    pub const TRANSFER: &'static Transfer =
+        &match Late::<Self>::derived([Source::ELEMENTS, Destination::ELEMENTS]) {
             Ok(transfer) => transfer,
             Err(error) => error.refuse(),
-        }
-    };
+        };
 }
 
 #[cfg(test)]

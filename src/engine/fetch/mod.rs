@@ -98,13 +98,16 @@ impl<
 
     /// The derived configuration. Evaluating it refuses mappings that no sequencer reads, and stages that the context
     /// lacks.
-    pub const CONFIG: FetchConfig = match Self::RESULT {
+    pub const CONFIG: FetchConfig = match Self::result() {
         Ok(config) => config,
         Err(error) => error.refuse(),
     };
 
-    const RESULT: Refusable<FetchConfig> =
-        plan::fetch(&Self::REQUEST, [Element::FORM, Time2::FORM, Packet2::FORM]);
+    const fn result() -> Refusable<FetchConfig> {
+        // A reference to a constant would be a constant of its own.
+        let request = Self::REQUEST;
+        plan::fetch(&request, [Element::FORM, Time2::FORM, Packet2::FORM])
+    }
 
     /// The fetches, in order: one per cycle.
     ///
@@ -159,15 +162,12 @@ impl<
     Windows: WindowList,
 > CheckedFetch<D, D2, L, Time2, Packet2, T, Adapter, Windows>
 {
-    const REQUEST: FetchRequest =
-        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
-
     /// The configuration.
     #[doc(hidden)]
     pub const CONFIG: &'static FetchConfig = &{
         let () = FetchUnits::<L::Cluster, L::Slice>::CHECK;
         // A reference to a constant would be a constant of its own.
-        let request = Self::REQUEST;
+        let request = FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
         let windows = check_windows(L::Packet::EXPR, &[], Windows::WINDOWS);
         if let Err(error) = check_packet(&request) {
             error.refuse()
@@ -199,9 +199,9 @@ impl<
         attempt!(Late::<Clusters<L::Cluster>>::CHECKED);
         attempt!(Late::<Slices<L::Slice>>::CHECKED);
         attempt!(check_units(L::Cluster::EXPR, L::Slice::EXPR));
-        let request = &CheckedFetch::<D, D2, L, Time2, Packet2, T, Adapter, Windows>::REQUEST;
-        attempt!(check_packet(request));
-        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::RESULT
+        let request = FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::REQUEST;
+        attempt!(check_packet(&request));
+        FetchPlan::<D, D2, L::Packet, Time2, Packet2, T, L::Time, Adapter, Windows>::result()
     }
 }
 

@@ -118,12 +118,15 @@ pub const fn size_of_factors(factors: &[Factor]) -> usize {
 
 /// True if two factors of one pool are the same.
 pub const fn same_factor(a: &Factor, b: &Factor) -> bool {
-    match (a, b) {
-        (Factor::Term { term: ta, resize: ra }, Factor::Term { term: tb, resize: rb }) => {
-            *ra == *rb && ta.is(tb)
+    match a {
+        Factor::Term { term, resize } => {
+            let Factor::Term { term: other, resize: values } = b else { return false };
+            *resize == *values && term.is(other)
         }
-        (Factor::Padding { size: a }, Factor::Padding { size: b }) => *a == *b,
-        _ => false,
+        Factor::Padding { size } => {
+            let Factor::Padding { size: other } = b else { return false };
+            *size == *other
+        }
     }
 }
 
@@ -273,7 +276,8 @@ impl Factors {
         if resize == 1 {
             return;
         }
-        let (mut term, mut resize) = (term, resize);
+        let mut term = term;
+        let mut resize = resize;
         // The digit just inside completes this one: K / 4, K % 4 is K.
         if self.len > 0
             && let Factor::Term { term: inner, resize: full } = &self.items[self.len - 1]
@@ -289,11 +293,13 @@ impl Factors {
             self.size /= full;
         }
         let size = self.size * resize;
-        let (live, whole_composite) = match &term.atom {
-            Atom::Symbol(axis) if term.stride == 1 => (axis.size, false),
-            Atom::Symbol(axis) => (axis.size.div_ceil(term.stride), false),
+        let mut whole_composite = false;
+        let live = match &term.atom {
+            Atom::Symbol(axis) if term.stride == 1 => axis.size,
+            Atom::Symbol(axis) => axis.size.div_ceil(term.stride),
             Atom::Composite(composite) => {
-                (pool.live(&term.atom, term.stride), term.stride == 1 && composite.lead == 0)
+                whole_composite = term.stride == 1 && composite.lead == 0;
+                pool.live(&term.atom, term.stride)
             }
         };
         if live < term.modulo {

@@ -1,9 +1,10 @@
 //! Liveness: the positions that hold an element, from mappings to the conditions that commands carry.
 
 use super::expr::Expr;
-use super::factor::{Factor, Factors};
+use super::factor::{Factor, Factors, Problem};
 use super::normal::factorize;
 use super::term::{Atom, Composite, Pool, Term};
+use crate::error::PlanError;
 use crate::list::List;
 use crate::mapping::{Guard, GuardDigit, GuardMappings, GuardSum};
 
@@ -207,6 +208,14 @@ pub const fn liveness_of(dimensions: &[&'static Expr]) -> Option<Guard> {
     };
     guard.mappings = GuardMappings::new(dimensions);
     Some(guard)
+}
+
+/// As [`liveness_of`], or the refusal of a call.
+pub const fn guard_of(operation: &'static str, dimensions: &[&'static Expr]) -> Result<Guard, PlanError> {
+    match liveness_of(dimensions) {
+        Some(guard) => Ok(guard),
+        None => Err(PlanError::mapping(operation, Problem::TooManyFactors)),
+    }
 }
 
 const fn complete(dimensions: &[&'static Expr]) -> Option<Guard> {

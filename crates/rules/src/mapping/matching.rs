@@ -108,7 +108,9 @@ impl Pieces {
     pub const fn of_first(levels: &[Factors; LEVELS], count: usize) -> Self {
         let mut pieces = NO_PIECES;
         each!(level < count, {
-            pieces.push(level, &levels[level]);
+            if levels[level].len > 0 {
+                pieces.push(level, &levels[level]);
+            }
         });
         pieces
     }
@@ -123,9 +125,13 @@ impl Pieces {
                 return;
             }
             let factor = factors.items[k];
-            let (total, end) = match &factor {
-                Factor::Term { resize, .. } => (*resize, base * *resize),
-                Factor::Padding { size } => (1, *size),
+            let mut total = 1;
+            let end = match &factor {
+                Factor::Term { resize, .. } => {
+                    total = *resize;
+                    base * *resize
+                }
+                Factor::Padding { size } => *size,
             };
             list.items[list.len] = Piece { factor, level, base, origin: list.len, total, ..NO_PIECE };
             list.len += 1;
@@ -332,7 +338,8 @@ impl Pieces {
         let mut changed = false;
         each!(i < other.list.len, {
             if let Factor::Term { term: guide, .. } = &other.list.items[i].factor {
-                let (start, end) = (guide.stride, guide.stride * guide.modulo);
+                let start = guide.stride;
+                let end = start * guide.modulo;
                 let mut k = 0;
                 // A cut adds a piece.
                 while k < self.list.len {
@@ -533,9 +540,8 @@ impl Matched {
     /// The partner of a piece of the dividend.
     pub const fn partner(&self, dividend: usize) -> Option<usize> {
         each!(k < self.pairs.len, {
-            let (a, b) = self.pairs.items[k];
-            if a == dividend {
-                return Some(b);
+            if self.pairs.items[k].0 == dividend {
+                return Some(self.pairs.items[k].1);
             }
         });
         None
@@ -544,9 +550,8 @@ impl Matched {
     /// The partner of a piece of the divisor.
     pub const fn partner_of_divisor(&self, divisor: usize) -> Option<usize> {
         each!(k < self.pairs.len, {
-            let (a, b) = self.pairs.items[k];
-            if b == divisor {
-                return Some(a);
+            if self.pairs.items[k].1 == divisor {
+                return Some(self.pairs.items[k].0);
             }
         });
         None
@@ -557,7 +562,7 @@ impl Matched {
         let held = &self.divisor.list;
         let mut k = 0;
         while k < held.len {
-            let (origin, total) = (held.items[k].origin, held.items[k].total);
+            let origin = held.items[k].origin;
             let mut reached = 0;
             let mut digit = None;
             let mut j = k;
@@ -571,7 +576,7 @@ impl Matched {
                 }
                 j += 1;
             }
-            if digit.is_some() && reached >= total && !held.items[k].open {
+            if reached >= held.items[k].total && !held.items[k].open && digit.is_some() {
                 return digit;
             }
             k = j;

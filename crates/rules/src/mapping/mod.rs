@@ -139,7 +139,7 @@ pub use expr::{Expr, Mapping};
 pub use factor::{FACTORS, Factor, Factors, Problem, same_factor, size_of_factors};
 pub use guard::{GUARD_DIGITS, GUARD_SUMS, Guard, GuardDigit, GuardMappings, GuardSum};
 pub use index::{Index, Invalid};
-pub use liveness::{GuardBuilder, liveness, liveness_of};
+pub use liveness::{GuardBuilder, guard_of, liveness, liveness_of};
 pub use matching::{CutRule, Matched, PIECES, Piece, Pieces, matched};
 pub use normal::{
     compare, factorize, factorize_uncut, factors_of, gcd, greatest, least, modulo, pad_to, product, resize,

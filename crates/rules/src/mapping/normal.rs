@@ -12,9 +12,12 @@ use core::cmp::Ordering;
 
 /// The greatest common divisor.
 pub const fn gcd(a: usize, b: usize) -> usize {
-    let (mut a, mut b) = (a, b);
+    let mut a = a;
+    let mut b = b;
     while b != 0 {
-        (a, b) = (b, a % b);
+        let rest = a % b;
+        a = b;
+        b = rest;
     }
     a
 }
@@ -266,11 +269,13 @@ impl Cut {
     /// The factors outside the cut.
     const fn outer(&self, pool: &Pool, factors: &Factors) -> Factors {
         let Cut { size, whole } = *self;
-        let (mut outer, mut first) = (Factors::ONE, 0);
+        let mut outer = Factors::ONE;
+        let mut first = 0;
         if let Some(count) = whole {
             first = count;
         } else if let Factor::Term { term, resize } = &factors.items[0] {
-            let (stride, modulo) = (term.stride * size, term.modulo.div_ceil(size));
+            let stride = term.stride * size;
+            let modulo = term.modulo.div_ceil(size);
             outer.push_term(pool, Term { atom: term.atom, stride, modulo }, *resize / size);
             first = 1;
         }

@@ -34,14 +34,13 @@ pub const fn mentions_axis(pool: &Pool, factor: &Factor, axis: &Ident) -> bool {
 }
 
 /// A part of an axis that occurs twice in the mappings of one tensor or stream: the digit and its size.
-pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)> {
-    let count = levels.len();
-    each!(level < count, {
+pub const fn repeated<const COUNT: usize>(pool: &Pool, levels: &[&Factors; COUNT]) -> Option<(Term, usize)> {
+    each!(level < COUNT, {
         let list = levels[level];
         each!(i < list.len, {
             if let Factor::Term { term, resize } = &list.items[i] {
-                let (mut other, mut j) = (level, i + 1);
-                while other < count {
+                let mut j = i + 1;
+                each!((other = level) < COUNT, {
                     let others = levels[other];
                     while j < others.len {
                         if let Factor::Term { term: again, .. } = &others.items[j]
@@ -51,8 +50,8 @@ pub const fn repeated(pool: &Pool, levels: &[&Factors]) -> Option<(Term, usize)>
                         }
                         j += 1;
                     }
-                    (other, j) = (other + 1, 0);
-                }
+                    j = 0;
+                });
             }
         });
     });

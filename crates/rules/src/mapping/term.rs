@@ -108,18 +108,19 @@ pub enum Atom {
 impl Atom {
     /// True if two atoms of one pool are the same, in const code.
     pub const fn is(&self, other: &Atom) -> bool {
-        if let Atom::Symbol(a) = self {
-            return match other {
+        match self {
+            Atom::Symbol(a) => {
+                let Atom::Symbol(b) = other else { return false };
                 // `Axis::is`, without two calls.
-                Atom::Symbol(b) if a.size == b.size && a.name.head == b.name.head => {
-                    a.name.head >> 56 == 0 || crate::text::same(a.name.name, b.name.name)
+                if a.size != b.size || a.name.head != b.name.head {
+                    return false;
                 }
-                _ => false,
-            };
-        }
-        match (self, other) {
-            (Atom::Composite(a), Atom::Composite(b)) => a.is(b),
-            _ => false,
+                a.name.head >> 56 == 0 || crate::text::same(a.name.name, b.name.name)
+            }
+            Atom::Composite(a) => {
+                let Atom::Composite(b) = other else { return false };
+                a.is(b)
+            }
         }
     }
 }

@@ -154,7 +154,8 @@ const fn nest(
 ) -> Result<(), PlanError> {
     let stream = &matched.dividend.list;
     // Number of the outermost digit among those of the stream, and the positions inside it.
-    let (mut origin, mut base) = (usize::MAX, 1);
+    let mut origin = usize::MAX;
+    let mut base = 1;
     let mut digits = 0;
     each!(k < stream.len, {
         let piece = &stream.items[k];
@@ -165,7 +166,8 @@ const fn nest(
                     if !fit(loops, piece.base) {
                         return Err(no_nest(pool, job, matched, level, piece.base));
                     }
-                    (origin, base) = (piece.origin, piece.base);
+                    origin = piece.origin;
+                    base = piece.base;
                     digits += 1;
                 }
                 // A digit of one value has no loop.

@@ -401,7 +401,8 @@ pub const fn contiguous_elements(transfer: &Transfer) -> usize {
     let mut grown = true;
     while grown {
         grown = false;
-        each!(k < transfer.loops.len, {
+        // The loops of a run mostly stand in this order.
+        each_back!(k < transfer.loops.len, {
             let current = &transfer.loops.items[k];
             if current.source.elements == run
                 && current.destination.elements == run

@@ -104,7 +104,8 @@ pub const fn align(request: &AlignRequest, forms: [&Factors; 6]) -> Result<Align
 pub const fn shares_a_digit(a: &Factors, b: &Factors) -> bool {
     each!(i < a.len, {
         each!(j < b.len, {
-            if let (Factor::Term { term: x, .. }, Factor::Term { term: y, .. }) = (&a.items[i], &b.items[j])
+            if let Factor::Term { term: x, .. } = &a.items[i]
+                && let Factor::Term { term: y, .. } = &b.items[j]
                 && x.stride < y.stride * y.modulo
                 && y.stride < x.stride * x.modulo
                 && x.atom.is(&y.atom)
