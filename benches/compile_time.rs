@@ -19,7 +19,7 @@ const CALLS: usize = 12;
 /// Turns of the loop.
 const TURNS: usize = 2_000_000;
 /// Maximum number of turns that a call may cost. Measured for it on a machine with 2 cores, built for debugging and as a
-/// release: 4 280 and 4 390 with 5 programs at work, and up to 5 060 with 13, whose cache misses the loop does not have.
+/// release: 4 280 and 4 390. Beside many other programs, whose cache misses the loop does not have, it is up to 5 060.
 const LIMIT: f64 = 4_500.0;
 /// Number of times that each crate is compiled. The shortest time counts.
 const ROUNDS: usize = 3;

@@ -217,10 +217,10 @@ fn plans_are_tests_of_a_crate() {
     std::fs::write(project.join("Cargo.toml"), manifest).expect("the folder can be written");
     std::fs::write(project.join("src/lib.rs"), "").expect("the folder can be written");
     // One block, with sums over slices; both operands spread; batches of heads; narrow results; one row;
-    // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, and
-    // both; bias and activation behind sums over slices; windows; bias and activation over chips; columns of a stream beside rows
+    // padded axes and two bits per element; parts of sums with an exchange; operands that the Transpose Engine turns: one, beside
+    // tiles, and both; bias and activation behind sums over slices; windows; bias and activation over chips; columns of a stream beside rows
     // that are no whole flits; places in packets; sums of one row that are turned; a stream in two pieces, beside a slice that only
-    // loads. Of the later surface: sums over slices, both operands spread, batches, columns beside a row for each head, pieces, and
+    // loads. Of the later surface: sums over slices, blocks of weights, batches, columns beside a row for each head, pieces, and
     // narrow results. Last, sizes that are no powers of two.
     let problems = [
         "mk,nk->mn M=64,N=64,K=512 --dtype i8",
@@ -231,7 +231,7 @@ fn plans_are_tests_of_a_crate() {
         "mgk,nk->mgn M=8,G=6,N=16,K=64 --dtype f8e4m3 --role w=trf",
         "mk,nk->mn M=64,N=1024,K=4096 --dtype bf16 --role w=trf",
         "mk,nk->mn M=256,N=64,K=256 --dtype bf16 --role w=trf",
-        "mk,kn->mn M=64,N=128,K=128 --dtype i8 --role w=trf",
+        "mk,kn->mn M=256,N=256,K=256 --dtype i8 --role w=trf",
         "km,kn->mn M=128,N=64,K=128 --dtype bf16 --out bf16 --role w=trf",
         "mk,nk->mn M=64,N=64,K=512 --dtype bf16 --out bf16 --epilogue bias,silu",
         "nhwc,fyxc->nhwf N=2,H=8,W=4,C=64,F=16,Y=3,X=3 --dtype i8 --windows H+Y,W+X",
@@ -243,7 +243,7 @@ fn plans_are_tests_of_a_crate() {
         "bhs,bhsd->bhd B=4,H=3,S=64,D=64 --dtype bf16 --surface opt",
         "mk,rqk->mrq M=1,R=7,Q=128,K=256 --dtype bf16 --role x=trf --slice [R]#256 --cluster 1#2 --surface opt",
         "mk,nk->mn M=64,N=64,K=512 --dtype i8 --surface opt",
-        "mk,nk->mn M=256,N=1024,K=256 --dtype i8 --surface opt",
+        "mk,nk->mn M=128,N=128,K=256 --dtype i8 --role w=trf --slice [M/64]#256 --cluster 1#2 --surface opt",
         "bqhd,bkhd->bhqk B=1,Q=24,H=3,D=64,K=40 --dtype bf16 --out bf16 --surface opt",
         "mk,nk->mn M=64,N=1024,K=4096 --dtype bf16 --role w=trf --surface opt",
         "mk,nk->mn M=24,N=40,K=96 --dtype f8e4m3 --out f8e4m3 --surface opt",
@@ -260,6 +260,14 @@ fn plans_are_tests_of_a_crate() {
         arguments.extend(["--emit", "tests", "--time", "10s", "--top", "1"]);
         let found = visa(&project, &arguments);
         assert!(found.status.success(), "{problem}: {}", stderr(&found));
+        if problem.contains("M=256,N=256,K=256") {
+            let source = std::fs::read_to_string(project.join("tests/plan.rs")).expect("it is written");
+            assert!(source.contains("for tile in 0..2"), "{source}");
+        }
+        if problem.contains("M=128,N=128,K=256") {
+            let source = std::fs::read_to_string(project.join("tests/plan.rs")).expect("it is written");
+            assert!(source.contains("2 blocks of weights for 1 tile"), "{source}");
+        }
         if number == 0 {
             std::fs::rename(project.join("tests/plan.rs"), project.join("tests/plan0.rs"))
                 .expect("it is written");

@@ -183,8 +183,10 @@ fn goes_in_blocks<Stored: Kind>(mut chip: ChipModel<Stored>) {
         assert_eq!(chip.position(), tokens);
         chip.report().kernels.len() - before
     };
-    // 15 tokens one by one, and 16 as a block; a page, and one more token, or 16 more; all positions.
-    assert_eq!([15, 16, 256, 257, 272, 512, 2048].map(&mut launches), [15, 1, 1, 2, 2, 2, 8]);
+    // 15 tokens one by one, and 16 as a block; a page, and one more token, or 16 more; one token behind two pages, and behind
+    // four, by kernels of their own; all positions.
+    let prompts = [15, 16, 256, 257, 272, 512, 513, 1025, 2048];
+    assert_eq!(prompts.map(&mut launches), [15, 1, 1, 2, 2, 2, 3, 5, 8]);
     // A block takes as long however many tokens it has.
     let mut cycles_of = |tokens: usize| {
         chip.clear();

@@ -307,24 +307,24 @@ fn legal_transposes() {
     });
     let seen = seen.into_inner();
     println!("{count} transposes: {seen:#?}");
-    if count >= 1200 {
+    if count >= 800 {
         let share = |name: &str, least: usize| {
             let found = seen.get(name).copied().unwrap_or(0);
             assert!(found >= least, "{name}: {found} of {count}");
         };
         for element in TYPES {
-            share(&format!("{element:?}"), 67);
+            share(&format!("{element:?}"), 44);
         }
         for (bits, columns) in [(4, 16), (4, 32), (8, 8), (8, 16), (8, 32), (16, 32), (32, 32)] {
-            share(&format!("{bits} bits, in_cols {columns}"), 20);
+            share(&format!("{bits} bits, in_cols {columns}"), 13);
         }
         for (bits, rows) in [(4, 2), (4, 16), (8, 1), (8, 8), (16, 1), (16, 4), (32, 1), (32, 2)] {
-            share(&format!("{bits} bits, in_rows {rows}"), 14);
+            share(&format!("{bits} bits, in_rows {rows}"), 9);
         }
         for packets in [1, 2, 4] {
-            share(&format!("trimmed, packets_per_col {packets}"), 34);
+            share(&format!("trimmed, packets_per_col {packets}"), 22);
         }
-        share("several matrices", 334);
+        share("several matrices", 222);
     }
 }
 

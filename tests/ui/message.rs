@@ -23,24 +23,38 @@ pub fn user_facing(lines: &str) -> String {
     texts.join("\n")
 }
 
-/// The messages of a crate whose modules are programs, by the name of the program, as it would be alone. An error at a line of
-/// the library belongs to the program that the note behind it names.
-pub fn by_program(lines: &str) -> BTreeMap<String, String> {
-    let mut programs: BTreeMap<String, String> = BTreeMap::new();
-    let mut before = String::new();
-    for diagnostic in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+/// Words of the compiler about a program that is a module of a crate.
+#[derive(Default)]
+pub struct Said {
+    /// The message, as it would be of the program alone.
+    pub message: String,
+    /// All errors, and those that a user reads.
+    pub errors: (usize, usize),
+}
+
+/// The messages of a crate whose modules are programs, by the name of the program. An error at a line of the library belongs to
+/// the program that the note behind it names. A message that no name follows is left out.
+pub fn by_program(lines: &str) -> BTreeMap<String, Said> {
+    let mut programs: BTreeMap<String, Said> = BTreeMap::new();
+    let mut before = Said::default();
+    for line in lines.lines() {
+        let Ok(diagnostic) = serde_json::from_str::<Value>(line) else { continue };
+        let (errors, read) = errors(line);
+        before.errors = (before.errors.0 + errors, before.errors.1 + read);
         let Some(text) = diagnostic["rendered"].as_str().filter(|_| !is_noise(&diagnostic)) else { continue };
-        if !before.is_empty() {
-            before.push('\n');
+        if !before.message.is_empty() {
+            before.message.push('\n');
         }
-        before += &without_library(text);
+        before.message += &without_library(text);
         let file = text.split_once("refused/").and_then(|(_, rest)| rest.split_once(".rs"));
         let Some((name, _)) = file else { continue };
         let of_program = programs.entry(name.to_string()).or_default();
-        if !of_program.is_empty() {
-            of_program.push('\n');
+        if !of_program.message.is_empty() {
+            of_program.message.push('\n');
         }
-        *of_program += &std::mem::take(&mut before).replace(&format!("{name}::"), "");
+        let Said { message, errors } = std::mem::take(&mut before);
+        of_program.message += &message.replace(&format!("{name}::"), "");
+        of_program.errors = (of_program.errors.0 + errors.0, of_program.errors.1 + errors.1);
     }
     programs
 }
@@ -258,5 +272,5 @@ fn messages_of_modules_are_those_of_programs() {
     let found = by_program(&lines.join("\n"));
     assert_eq!(found.keys().collect::<Vec<_>>(), ["x", "y"]);
     let alone = "error[E0080]: evaluation of `A` panicked: no\n --> $LIB\n\nnote: in `kernel`\n --> refused/y.rs:5:6\n";
-    assert_eq!(found["y"], alone);
+    assert_eq!((found["y"].message.as_str(), found["y"].errors), (alone, (1, 1)));
 }

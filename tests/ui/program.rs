@@ -68,7 +68,7 @@ impl Program {
         self.expected().is_none_or(|message| message.contains("error[E0080]"))
     }
 
-    /// Whether its message names it, so that it can be told from those of other programs.
+    /// True if its message names it, so that it can be told from those of other programs.
     pub fn is_named(&self) -> bool {
         let named = format!("refused/{}.rs", self.name);
         self.expected().is_some_and(|message| message.contains(&named))

@@ -5,9 +5,8 @@
 //! other types differs, for example.
 
 use crate::library::Library;
-use crate::message::{self, MOST_PER_ERROR};
+use crate::message::{self, MOST_PER_ERROR, Said};
 use crate::program::Program;
-use std::path::Path;
 
 /// The programs of which the compiler does not say their message where they are modules of a crate.
 pub fn without_their_message(programs: &[Program], library: &Library) -> Vec<Program> {
@@ -18,8 +17,8 @@ pub fn without_their_message(programs: &[Program], library: &Library) -> Vec<Pro
     std::thread::scope(|scope| {
         let workers: Vec<_> = crates
             .map(|(number, modules)| {
-                let folder = library.output.join(format!("together{number}"));
-                scope.spawn(move || of_one_crate(modules.to_vec(), library, &folder))
+                let name = format!("together{number}");
+                scope.spawn(move || of_one_crate(modules.to_vec(), library, &name))
             })
             .collect();
         for worker in workers {
@@ -31,7 +30,8 @@ pub fn without_their_message(programs: &[Program], library: &Library) -> Vec<Pro
 
 /// The same for modules of one crate. The compiler stops behind errors of macros, and behind those of types: the other modules are
 /// then compiled without these.
-fn of_one_crate(mut modules: Vec<Program>, library: &Library, folder: &Path) -> Vec<Program> {
+fn of_one_crate(mut modules: Vec<Program>, library: &Library, name: &str) -> Vec<Program> {
+    let folder = library.output.join(name);
     std::fs::create_dir_all(folder.join("refused")).expect("the target folder can be written");
     for module in &modules {
         let text = format!("{}\npub mod called {{ pub fn main() {{ super::main() }} }}\n", module.source());
@@ -46,19 +46,14 @@ fn of_one_crate(mut modules: Vec<Program>, library: &Library, folder: &Path) -> 
         std::fs::write(folder.join("all.rs"), format!("{declared}fn main() {{\n{called}}}\n"))
             .expect("the target folder can be written");
         let mut compiler = library.compiler();
-        let output =
-            compiler.current_dir(folder).args(["--emit=obj", "all.rs"]).output().expect("rustc starts");
-        let text = String::from_utf8_lossy(&output.stderr);
-        let (errors, read) = message::errors(&text);
-        if errors > read * MOST_PER_ERROR {
-            break;
-        }
-        let said = message::by_program(&text);
+        compiler.current_dir(&folder).args(["--emit=obj", "--crate-name", name, "all.rs"]);
+        let output = compiler.output().expect("rustc starts");
+        let said = message::by_program(&String::from_utf8_lossy(&output.stderr));
         let before = modules.len();
         modules.retain(|module| match said.get(&module.name) {
             None => true,
-            Some(message) => {
-                if module.expected().as_ref() != Some(message) {
+            Some(Said { message, errors: (errors, read) }) => {
+                if module.expected().as_ref() != Some(message) || *errors > read * MOST_PER_ERROR {
                     alone.push(module.clone());
                 }
                 false

@@ -146,7 +146,7 @@ macro_rules! sum_of_both {
 }
 pub(super) use sum_of_both;
 
-/// What the other cluster has made.
+/// The part of the other cluster.
 #[track_caller]
 pub fn of_other<Slice: M, Element: M>(
     ctx: &mut Context,

@@ -253,7 +253,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
 
     /// Appends tokens in blocks, if a page gets at least 16 of them, and one by one otherwise.
     ///
-    /// A block in the first page takes the chip as long as 2 tokens one by one, however many tokens it has; each page before it
+    /// A block in the first page takes the chip as long as 2 tokens one by one, or 2.5 with weights of 4 bits, however many tokens it has; each page before it
     /// adds about 6 thousand cycles to a layer. The simulation computes 256 tokens, which takes as long as about 7 one by
     /// one. But activations of a block are rounded to bf16, and those of a token alone are not: short prompts are worth their
     /// time.

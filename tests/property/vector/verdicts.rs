@@ -184,7 +184,7 @@ fn changed_mappings_have_one_verdict() {
         Ok(())
     });
     let met = met.borrow();
-    assert!(count < 6000 || met["legal"] > 1500 && met.len() > 25, "{met:#?}");
+    assert!(count < 3500 || met["legal"] > 875 && met.len() > 25, "{met:#?}");
 }
 
 /// The part of an axis that goes over the steps, as an operand that holds it in two parts, or one of them. At times values

@@ -73,11 +73,11 @@ pub struct Quantised {
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
     /// Weights of layers on the host, for the first block.
     pub layers: Vec<weights::Layer>,
-    /// What only blocks read, as soon as one has come.
+    /// Weights that only blocks read, as soon as one has come.
     pub blocks: OnceCell<BlockNetwork<block::Layer>>,
 }
 
-/// What all layers need: ones as codes, the factors of the norms, and where gate is.
+/// Constants of all layers: ones as codes, the factors of the norms, and where gate is.
 pub struct Common {
     q: QOnes,
     o: OOnes,
@@ -85,7 +85,7 @@ pub struct Common {
     d: Decoded,
     norms: Dm<f32, XSlice, m![L, I, X % 8]>,
     is_gate: IsGate,
-    /// What was loaded from. At the places of these, moves would have to wait for it.
+    /// Sources of the loads. At their places, moves would have to wait for these.
     _loaded: (Dm<f32, GSlice, m![1 # 2]>, Dm<f32, m![F / 48 % 8, F / 4 % 12 # 16, 1 # 2], m![1 # 2]>),
 }
 

@@ -235,8 +235,8 @@ pub fn decoded(ctx: &mut Context, (weights, layer): (&Blocks<DSlice, DCodes, DSc
         .commit(AUTO)
 }
 
-/// What the hidden elements of each cluster, of which `halves` are the halves, add to half of the vector, whose double is given:
-/// eight times as much. Of the doubled ones, both slices of a pair add one.
+/// Eight times the sum of half of the vector, whose double is given, and of the products of each cluster's hidden elements, of which
+/// `halves` are the halves. Of the doubled ones, both slices of a pair add one.
 #[track_caller]
 pub fn down(
     ctx: &mut Context,

@@ -82,7 +82,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What the parts are times as large as.
+    /// Factor between the sum of the parts and the vector.
     pub const TIMES: f32 = 8.0;
 
     /// A token's row, of which each cluster has the same part.
@@ -101,7 +101,7 @@ impl Parts {
         self.other.as_ref().unwrap_or(&self.own)
     }
 
-    /// What the other cluster has made of its part, if it is another one.
+    /// The sums of the other cluster, if its part is another one.
     #[track_caller]
     pub fn exchanged_sums<Slice: M, Element: M>(
         &self,
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn two_numbers_are_one_and_the_first_is_a_bf16() {
-        // All numbers of two powers of two, and of both signs.
+        // All numbers between two powers of two, of both signs in turn.
         for bits in 0x3f80_0000..0x4080_0000_u32 {
-            let y = f32::from_bits(bits);
+            let y = f32::from_bits(bits | bits << 31);
             let (upper, rest) = split(y);
             assert_eq!((bf16::from_f32(upper).to_f32(), upper + rest), (upper, y), "{y}");
-            assert!(rest.abs() <= y / 256.0, "{y}: {rest}");
+            assert!(rest.abs() <= y.abs() / 256.0, "{y}: {rest}");
         }
         assert_eq!(split(-1.7), (-split(1.7).0, -split(1.7).1));
         assert_eq!(split(0.0), (0.0, 0.0));
