@@ -52,27 +52,22 @@ impl Library {
         let dev = built_for_the_tests().unwrap_or_else(|| build(Profile::Dev));
         let bytes = |path: &PathBuf| std::fs::read(path).expect("the library can be read");
         assert!(bytes(&dev) != bytes(&release), "{dev:?} and {release:?} are one library");
-        [Self::new(Profile::Dev, dev), Self::new(Profile::Release, release)]
+        [Self::new(Profile::Dev, dev, "dev"), Self::new(Profile::Release, release, "release")]
     }
 
-    /// The library for debug builds alone.
-    pub fn dev() -> Self {
+    /// The library for debug builds alone, for programs in a folder of their own: other tests run at the same time.
+    pub fn dev(folder: &str) -> Self {
         let _one = one_at_a_time();
-        Self::new(Profile::Dev, built_for_the_tests().unwrap_or_else(|| build(Profile::Dev)))
+        Self::new(Profile::Dev, built_for_the_tests().unwrap_or_else(|| build(Profile::Dev)), folder)
     }
 
     /// The library with the feature `late-refusals`.
     pub fn late() -> Self {
         let _one = one_at_a_time();
-        Self::new(Profile::Late, build(Profile::Late))
+        Self::new(Profile::Late, build(Profile::Late), "late")
     }
 
-    fn new(profile: Profile, library: PathBuf) -> Self {
-        let folder = match profile {
-            Profile::Dev => "dev",
-            Profile::Release => "release",
-            Profile::Late => "late",
-        };
+    fn new(profile: Profile, library: PathBuf, folder: &str) -> Self {
         let executor = newest("pollster").expect("the tests depend on pollster");
         let output = target_folder().join("ui").join(folder);
         let _ = std::fs::remove_dir_all(&output);

@@ -89,8 +89,11 @@ fn ui() {
             .cloned()
             .collect();
         let overwrite = overwrite && exact && profile == Profile::Dev;
-        let asked =
-            if exact && !overwrite { together::without_their_message(&asked, &library) } else { asked };
+        let asked = if exact && !overwrite {
+            together::without_their_message(&asked, &library, Program::expected)
+        } else {
+            asked
+        };
         wrong.extend(for_all(&asked, |program| program.is_refused(&library, exact, overwrite)));
         wrong.extend(for_all(&accepted, |program| program.is_accepted(&library)));
     }
@@ -109,7 +112,7 @@ fn ui_of_the_macros_in_cargo_check() {
         of_a_macro && program.expected().is_some_and(|message| message.starts_with("error: "))
     });
     assert!(of_macros.len() >= 20, "{} programs", of_macros.len());
-    let library = Library::dev();
+    let library = Library::dev("macros");
     let wrong = for_all(&of_macros, |program| program.is_refused_in_cargo_check(&library));
     assert!(wrong.is_empty(), "{} programs differ:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
