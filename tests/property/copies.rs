@@ -148,7 +148,7 @@ fn shuffles_are_gathers() {
     let (shuffled, refused, ragged, exact) =
         (Counter::new(0), Counter::new(0), Counter::new(0), Counter::new(0));
     let count = |counter: &Counter<usize>| counter.set(counter.get() + 1);
-    for_cases(250, |random| {
+    for_cases(400, |random| {
         let element = random.pick(&TYPES);
         let (mut dims, axes) = random_tensor(random);
         let (mut memory, mut call, mut level, mut name) =

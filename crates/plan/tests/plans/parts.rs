@@ -266,7 +266,7 @@ fn check(random: &mut Random, kernel: &ChainKernel) -> Result<(), String> {
 #[test]
 fn functions_of_rows_compute_every_bit_of_the_host() {
     let kernels = Cell::new(0u64);
-    let count = for_cases(5, |random| {
+    let count = for_cases(8, |random| {
         let chain = random_chain(random);
         let kernel = some_kernel(random, &chain);
         let Some(kernel) = kernel else { return Ok(()) };
