@@ -64,7 +64,8 @@ impl<D: Scalar, Time: M, Packet: M, Element: M, const T: Tu, Stages: Ending>
     }
 
     const fn view_result() -> Refusable<CommitConfig> {
-        derive_commit_view(&Self::REQUEST)
+        let request = Self::REQUEST;
+        derive_commit_view(&request)
     }
 }
 

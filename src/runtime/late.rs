@@ -15,7 +15,7 @@
 #[cfg(not(all(feature = "late-refusals", not(feature = "early-refusals"))))]
 macro_rules! planned {
     (const $name:ident of $plan:ty) => {
-        const { $crate::error::by_ref!(<$plan>::$name) }
+        const { $crate::list::kept!(<$plan>::$name) }
     };
     ($name:ident of $plan:ty) => {
         <$plan>::$name

@@ -1,4 +1,4 @@
-//! Refused programs as modules of one crate.
+//! Programs as modules of one crate: refused ones, and accepted ones of a release build.
 //!
 //! A compiler that is started for each of them takes most of its time to read the library. It says of a module what it says of the
 //! program alone, but for the name of the module. Where it does not, the program is compiled alone: what its message names of
@@ -7,6 +7,8 @@
 use crate::library::Library;
 use crate::message::{self, MOST_PER_ERROR, Said};
 use crate::program::{Folder, Program};
+use std::path::Path;
+use std::process::Output;
 
 /// The programs of which the compiler does not say what is expected where they are modules of a crate.
 pub fn without_their_message(
@@ -32,6 +34,38 @@ pub fn without_their_message(
     alone
 }
 
+/// Gives the compiler a crate of programs, all of which it calls.
+fn compiled(modules: &[Program], library: &Library, emit: &str, name: &str) -> Output {
+    let folder = library.output.join(name);
+    let write = |path: &Path, text: String| {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder"))
+            .expect("the target folder can be written");
+        std::fs::write(path, text).expect("the target folder can be written");
+    };
+    let (mut declared, mut called) = (String::new(), String::new());
+    for module in modules {
+        let (name, path) = (&module.name, module.path());
+        declared += &format!("#[path = \"{}\"]\nmod {name};\n", path.display());
+        called += &format!("    {name}::called::main();\n");
+        // Lines and columns are those of the program.
+        write(
+            &path,
+            format!("{}\npub mod called {{ pub fn main() {{ super::main() }} }}\n", module.source()),
+        );
+    }
+    write(Path::new("all.rs"), format!("{declared}fn main() {{\n{called}}}\n"));
+    let mut compiler = library.compiler();
+    compiler.current_dir(&folder).arg(format!("--emit={emit}")).args(["--crate-name", name, "all.rs"]);
+    compiler.output().expect("rustc starts")
+}
+
+/// True if the compiler accepts programs as modules of a crate, and says nothing.
+pub fn are_accepted(programs: &[Program], library: &Library) -> bool {
+    let output = compiled(programs, library, "llvm-bc", "accepted_together");
+    output.status.success() && message::user_facing(&String::from_utf8_lossy(&output.stderr)).is_empty()
+}
+
 /// The same for modules of one crate. The compiler stops behind errors of macros, and behind those of types: the other modules are
 /// then compiled without these.
 fn of_one_crate(
@@ -40,23 +74,9 @@ fn of_one_crate(
     expected: impl Fn(&Program) -> Option<String>,
     name: &str,
 ) -> Vec<Program> {
-    let folder = library.output.join(name);
-    std::fs::create_dir_all(folder.join("refused")).expect("the target folder can be written");
-    for module in &modules {
-        let text = format!("{}\npub mod called {{ pub fn main() {{ super::main() }} }}\n", module.source());
-        std::fs::write(folder.join(module.path()), text).expect("the target folder can be written");
-    }
     let mut alone = Vec::new();
     while !modules.is_empty() {
-        let of_each =
-            |text: fn(&str) -> String| modules.iter().map(|module| text(&module.name)).collect::<String>();
-        let declared = of_each(|name| format!("#[path = \"refused/{name}.rs\"]\nmod {name};\n"));
-        let called = of_each(|name| format!("    {name}::called::main();\n"));
-        std::fs::write(folder.join("all.rs"), format!("{declared}fn main() {{\n{called}}}\n"))
-            .expect("the target folder can be written");
-        let mut compiler = library.compiler();
-        compiler.current_dir(&folder).args(["--emit=obj", "--crate-name", name, "all.rs"]);
-        let output = compiler.output().expect("rustc starts");
+        let output = compiled(&modules, library, "obj", name);
         let said = message::by_program(&String::from_utf8_lossy(&output.stderr));
         let before = modules.len();
         modules.retain(|module| match said.get(&module.name) {
@@ -88,6 +108,7 @@ fn another_message_is_found() {
     programs.retain(|program| names.contains(&program.name.as_str()));
     assert_eq!(programs.len(), names.len());
     let library = Library::dev("control");
+    assert!(!are_accepted(&programs[..1], &library));
     let found = without_their_message(&programs, &library, Program::expected);
     assert!(found.is_empty(), "{} are as expected", names.len() - found.len());
     for name in names {

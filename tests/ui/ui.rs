@@ -95,7 +95,10 @@ fn ui() {
             asked
         };
         wrong.extend(for_all(&asked, |program| program.is_refused(&library, exact, overwrite)));
-        wrong.extend(for_all(&accepted, |program| program.is_accepted(&library)));
+        // What runs is the debug build. Of a release build it is enough that all of them are compiled, together if possible.
+        if profile == Profile::Dev || !together::are_accepted(&accepted, &library) {
+            wrong.extend(for_all(&accepted, |program| program.is_accepted(&library)));
+        }
     }
     assert!(wrong.is_empty(), "{} programs differ:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }

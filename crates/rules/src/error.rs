@@ -101,21 +101,6 @@ macro_rules! attempt {
 #[doc(hidden)]
 pub use attempt;
 
-/// A reference to a value that a constant makes: `const X: &'static T = by_ref!(make())`. With `&make()` the value would
-/// be a constant of its own, and the compiler would validate it twice.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! by_ref {
-    ($value:expr) => {
-        &{
-            let value = $value;
-            value
-        }
-    };
-}
-#[doc(hidden)]
-pub use by_ref;
-
 /// Returns early with a refusal: `refuse!("rule", "fetch: {} has …", (expr, …))`. The rest is as in `text!`.
 #[doc(hidden)]
 #[macro_export]

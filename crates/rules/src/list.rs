@@ -30,6 +30,21 @@ macro_rules! each_back {
     }};
 }
 
+/// A reference to a value that a constant makes: `const X: &'static T = kept!(make())`. With `&make()` the value would be a
+/// constant of its own, and the compiler would validate it once more.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kept {
+    ($value:expr) => {
+        &{
+            let value = $value;
+            value
+        }
+    };
+}
+#[doc(hidden)]
+pub use kept;
+
 /// A list of at most `CAPACITY` items, in order.
 ///
 /// Loops of derivations read the fields directly: in const evaluation a call costs as much as ten statements, and a

@@ -32,20 +32,6 @@ macro_rules! sums {
     }};
 }
 
-/// `silu` of a stream of sums over the norm, at 4 lanes.
-macro_rules! silu {
-    ($stream:expr, $norm:ident) => {
-        $stream
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_trim_way4::<m![F % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$norm.reciprocal)
-            .vector_stash()
-            .vector_fp_unary(FpUnaryOp::Sigmoid)
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
-    };
-}
-
 /// `silu(gate) · up` of a vector that is not yet divided by its norm.
 #[track_caller]
 pub fn hidden(
@@ -58,7 +44,14 @@ pub fn hidden(
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
             .to_vrf(AUTO);
-    let gate: Hidden = silu!(sums!(ctx, (weights, layer), x, 0), norm)
+    let gate: Hidden = sums!(ctx, (weights, layer), x, 0)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_trim_way4::<m![F % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
+        .vector_stash()
+        .vector_fp_unary(FpUnaryOp::Sigmoid)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
         .commit(AUTO);

@@ -27,6 +27,14 @@ pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize
     all
 }
 
+/// Uploads a tensor of elements, a mapping and values.
+macro_rules! upload {
+    ($ctx:ident, $element:ty, $mapping:ty, $values:expr) => {
+        HostTensor::<$element, $mapping>::from_slice(&$values).to_hbm(&mut $ctx.pdma, AUTO).await
+    };
+}
+pub(super) use upload;
+
 /// The row of `q`, `k` or `v` that is element `d` of head `a`: 0 to 2 of them, and the number of its row.
 ///
 /// Heads are in the order `J, K`. In a head the even elements of two rotary pairs stand before their odd ones.

@@ -70,7 +70,8 @@ mod sealed {
 }
 
 use crate::command::{Footprint, Transfer};
-use crate::error::{attempt, by_ref};
+use crate::error::attempt;
+use crate::list::kept;
 use crate::mapping::{Factors, Identity, M};
 use crate::runtime::late::{Late, Refusable, by_reference};
 use crate::scalar::{Scalar, VeScalar};
@@ -95,7 +96,7 @@ impl<D: Scalar, Chip: M, Element: M> AtRest for HbmTensor<D, Chip, Element> {
     const SHAPE: Shape = Shape::hbm(D::ELEMENT_TYPE, Chip::EXPR, Element::EXPR);
     type Dimensions = (Element, Chip, Identity, Identity);
     const ELEMENTS: usize = Self::FOOTPRINT.elements;
-    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = kept!(Late::<Self>::counted());
 }
 
 impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -104,7 +105,7 @@ impl<D: Scalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     const SHAPE: Shape = Shape::dm(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
     const ELEMENTS: usize = Self::FOOTPRINT.elements;
-    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = kept!(Late::<Self>::counted());
 }
 
 impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
@@ -113,7 +114,7 @@ impl<D: VeScalar, Chip: M, Cluster: M, Slice: M, Element: M> AtRest
     const SHAPE: Shape = Shape::vrf(D::ELEMENT_TYPE, Chip::EXPR, Cluster::EXPR, Slice::EXPR, Element::EXPR);
     type Dimensions = (Element, Slice, Cluster, Chip);
     const ELEMENTS: usize = Self::FOOTPRINT.elements;
-    const LATE_FOOTPRINT: &'static Refusable<Footprint> = by_ref!(Late::<Self>::counted());
+    const LATE_FOOTPRINT: &'static Refusable<Footprint> = kept!(Late::<Self>::counted());
 }
 
 /// Four mappings.

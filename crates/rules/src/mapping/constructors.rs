@@ -5,7 +5,6 @@ use super::factor::{Factors, Problem};
 use super::index::Index;
 use super::normal::{factorize, modulo, product, resize, stride};
 use super::term::{Axis, Ident, Pool};
-use crate::error::by_ref;
 use crate::text::Text;
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -118,8 +117,8 @@ pub struct Symbol<X>(PhantomData<X>);
 
 impl<X: AxisName> M for Symbol<X> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_size());
-    const EXPR: &'static Expr = by_ref!(Expr::Symbol(Axis { name: X::NAME, size: X::SIZE }));
-    const FORM: &'static Factors = by_ref!(form(Self::EXPR, [&Factors::ONE; 2]));
+    const EXPR: &'static Expr = kept!(Expr::Symbol(Axis { name: X::NAME, size: X::SIZE }));
+    const FORM: &'static Factors = kept!(form(Self::EXPR, [&Factors::ONE; 2]));
 }
 
 macro_rules! operator {
@@ -130,8 +129,8 @@ macro_rules! operator {
 
         impl<E: M, const N: usize> M for $name<E, N> {
             const SIZE: usize = size_or_refuse(Self::EXPR.checked_step(E::SIZE, N));
-            const EXPR: &'static Expr = by_ref!(Expr::$name(E::EXPR, N));
-            const FORM: &'static Factors = by_ref!(form(Self::EXPR, [E::FORM; 2]));
+            const EXPR: &'static Expr = kept!(Expr::$name(E::EXPR, N));
+            const FORM: &'static Factors = kept!(form(Self::EXPR, [E::FORM; 2]));
         }
     };
 }
@@ -159,8 +158,8 @@ pub struct Margin<E, const LEAD: usize, const TRAIL: usize>(PhantomData<E>);
 
 impl<E: M, const LEAD: usize, const TRAIL: usize> M for Margin<E, LEAD, TRAIL> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_margin(E::SIZE, LEAD, TRAIL));
-    const EXPR: &'static Expr = by_ref!(Expr::Margin(E::EXPR, LEAD, TRAIL));
-    const FORM: &'static Factors = by_ref!(form(Self::EXPR, [E::FORM; 2]));
+    const EXPR: &'static Expr = kept!(Expr::Margin(E::EXPR, LEAD, TRAIL));
+    const FORM: &'static Factors = kept!(form(Self::EXPR, [E::FORM; 2]));
 }
 
 /// `L, R`: every position of `L`, and for each of them every position of `R`.
@@ -169,8 +168,8 @@ pub struct Pair<L, R>(PhantomData<(L, R)>);
 
 impl<L: M, R: M> M for Pair<L, R> {
     const SIZE: usize = size_or_refuse(Self::EXPR.checked_pair(L::SIZE, R::SIZE));
-    const EXPR: &'static Expr = by_ref!(Expr::Pair(L::EXPR, R::EXPR));
-    const FORM: &'static Factors = by_ref!(form(Self::EXPR, [L::FORM, R::FORM]));
+    const EXPR: &'static Expr = kept!(Expr::Pair(L::EXPR, R::EXPR));
+    const FORM: &'static Factors = kept!(form(Self::EXPR, [L::FORM, R::FORM]));
 }
 
 #[cfg(test)]

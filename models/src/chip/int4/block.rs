@@ -14,7 +14,7 @@ use super::super::block::layout::*;
 use super::super::block::prepare::{self, head, quartered};
 use super::super::block::vectors::Numbers;
 use super::super::block::weights::{self, Brought};
-use super::super::prepare::{row, tensor};
+use super::super::prepare::{row, tensor, upload};
 use super::prepare::{Matrices, matrices};
 use super::vocabulary::{Embedding, RowScales};
 use crate::config::HEAD;
@@ -67,7 +67,7 @@ pub struct Layer {
 }
 
 /// Codes in DM, with scales, minima and factors of a norm.
-pub struct Quantised<Slice: M, Codes: M, Runs: M, Norm> {
+pub struct CodesInDm<Slice: M, Codes: M, Runs: M, Norm> {
     codes: Dm<i4, Slice, Codes>,
     scales: Dm<f16, Slice, m![H, { Runs }]>,
     factors: Norm,
@@ -80,14 +80,18 @@ pub struct Operands<Slice: M, Runs: M, Norm> {
     factors: Norm,
 }
 
-/// Scales, 0, or minima, 1, as an operand.
-macro_rules! operand {
-    ($ctx:ident, $all:expr, $which:literal, $slice:ty, $runs:ty, ($time:ty, $packet:ty), $address:expr) => {{
-        let which = $all.view();
-        let which = which.tile::<m![H], 1, m![1 # 2, { $runs }]>($which);
-        let operand: Vrf<$slice, $runs> =
-            ($ctx.sub.begin(which).fetch::<f32, $time, $packet>()).collect::<$time, $packet>().to_vrf($address);
-        operand
+/// Scales and minima as operands, one behind the other.
+macro_rules! operands {
+    ($ctx:ident, $all:expr, $slice:ty, $runs:ty, ($time:ty, $packet:ty), $address:expr) => {{
+        let mut operand = |which: usize| -> Vrf<$slice, $runs> {
+            let address = $address + (which * <$runs>::SIZE * size_of::<f32>()) as u64;
+            let all = $all.view();
+            let one = all.tile::<m![H], 1, m![1 # 2, { $runs }]>(which);
+            ($ctx.sub.begin(one).fetch::<f32, $time, $packet>())
+                .collect::<$time, $packet>()
+                .to_vrf(address)
+        };
+        (operand(0), operand(1))
     }};
 }
 
@@ -116,7 +120,7 @@ macro_rules! weights {
     };
 }
 
-impl Brought for Quantised<QSlice, QCodes, QRuns, Factors<QSlice>> {
+impl Brought for CodesInDm<QSlice, QCodes, QRuns, Factors<QSlice>> {
     type Parts = QParts;
     type Operands = Operands<QSlice, QRuns, Vrf<QSlice, m![E]>>;
 
@@ -124,8 +128,7 @@ impl Brought for Quantised<QSlice, QCodes, QRuns, Factors<QSlice>> {
     fn operands(&self, ctx: &mut Context) -> Self::Operands {
         type Time = m![D / 8 % 2, E / 16 % 9];
         type Packet = m![D % 2, E / 144];
-        let scales = operand!(ctx, self.scales, 0, QSlice, QRuns, (Time, Packet), place::SCALES);
-        let minima = operand!(ctx, self.scales, 1, QSlice, QRuns, (Time, Packet), place::SCALES + 576);
+        let (scales, minima) = operands!(ctx, self.scales, QSlice, QRuns, (Time, Packet), place::SCALES);
         Operands { scales, minima, factors: factors(ctx, &self.factors) }
     }
 
@@ -140,15 +143,15 @@ impl Brought for Quantised<QSlice, QCodes, QRuns, Factors<QSlice>> {
     }
 }
 
-impl Brought for Quantised<OSlice, OCodes, ORuns, ()> {
+impl Brought for CodesInDm<OSlice, OCodes, ORuns, ()> {
     type Parts = OParts;
     type Operands = Operands<OSlice, ORuns, ()>;
 
     #[track_caller]
     fn operands(&self, ctx: &mut Context) -> Self::Operands {
         type Time = m![X / 64, X % 2];
-        let scales = operand!(ctx, self.scales, 0, OSlice, ORuns, (Time, m![X / 8 % 8]), place::OUTPUT);
-        let minima = operand!(ctx, self.scales, 1, OSlice, ORuns, (Time, m![X / 8 % 8]), place::OUTPUT + 576);
+        let (scales, minima) =
+            operands!(ctx, self.scales, OSlice, ORuns, (Time, m![X / 8 % 8]), place::OUTPUT);
         Operands { scales, minima, factors: () }
     }
 
@@ -163,7 +166,7 @@ impl Brought for Quantised<OSlice, OCodes, ORuns, ()> {
     }
 }
 
-impl Brought for Quantised<GSlice, GCodes, GRuns, Factors<GSlice>> {
+impl Brought for CodesInDm<GSlice, GCodes, GRuns, Factors<GSlice>> {
     type Parts = GParts;
     type Operands = Operands<GSlice, GRuns, Vrf<GSlice, m![E]>>;
 
@@ -171,8 +174,7 @@ impl Brought for Quantised<GSlice, GCodes, GRuns, Factors<GSlice>> {
     fn operands(&self, ctx: &mut Context) -> Self::Operands {
         type Time = m![F / 4 % 3, E / 16 % 9, F / 2 % 2];
         type Packet = m![F % 2, E / 144];
-        let scales = operand!(ctx, self.scales, 0, GSlice, GRuns, (Time, Packet), place::SCALES);
-        let minima = operand!(ctx, self.scales, 1, GSlice, GRuns, (Time, Packet), place::SCALES + 1728);
+        let (scales, minima) = operands!(ctx, self.scales, GSlice, GRuns, (Time, Packet), place::SCALES);
         Operands { scales, minima, factors: factors(ctx, &self.factors) }
     }
 
@@ -187,16 +189,15 @@ impl Brought for Quantised<GSlice, GCodes, GRuns, Factors<GSlice>> {
     }
 }
 
-impl Brought for Quantised<DSlice, DCodes, DRuns, ()> {
+impl Brought for CodesInDm<DSlice, DCodes, DRuns, ()> {
     type Parts = DParts;
     type Operands = Operands<DSlice, DRuns, ()>;
 
     #[track_caller]
     fn operands(&self, ctx: &mut Context) -> Self::Operands {
         type Time = m![F / 8 % 3, X / 64, X % 2];
-        let scales = operand!(ctx, self.scales, 0, DSlice, DRuns, (Time, m![X / 8 % 8]), place::SCALES);
-        let minima =
-            operand!(ctx, self.scales, 1, DSlice, DRuns, (Time, m![X / 8 % 8]), place::SCALES + 1728);
+        let (scales, minima) =
+            operands!(ctx, self.scales, DSlice, DRuns, (Time, m![X / 8 % 8]), place::SCALES);
         Operands { scales, minima, factors: () }
     }
 
@@ -213,24 +214,24 @@ impl Brought for Quantised<DSlice, DCodes, DRuns, ()> {
 
 impl weights::Layer for Layer {
     const READY: bool = false;
-    type Queries = Quantised<QSlice, QCodes, QRuns, Factors<QSlice>>;
-    type Output = Quantised<OSlice, OCodes, ORuns, ()>;
-    type GateUp = Quantised<GSlice, GCodes, GRuns, Factors<GSlice>>;
-    type Down = Quantised<DSlice, DCodes, DRuns, ()>;
+    type Queries = CodesInDm<QSlice, QCodes, QRuns, Factors<QSlice>>;
+    type Output = CodesInDm<OSlice, OCodes, ORuns, ()>;
+    type GateUp = CodesInDm<GSlice, GCodes, GRuns, Factors<GSlice>>;
+    type Down = CodesInDm<DSlice, DCodes, DRuns, ()>;
 
     #[track_caller]
     fn queries_to_dm(&self, ctx: &mut Context) -> Self::Queries {
         let (codes, scales) = &self.q;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
         let scales = scales.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales, factors: self.attention_norm.to_dm(&mut ctx.tdma, AUTO) }
+        CodesInDm { codes, scales, factors: self.attention_norm.to_dm(&mut ctx.tdma, AUTO) }
     }
 
     #[track_caller]
     fn output_to_dm(&self, ctx: &mut Context) -> Self::Output {
         let (codes, scales) = &self.o;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales: scales.to_dm(&mut ctx.tdma, AUTO), factors: () }
+        CodesInDm { codes, scales: scales.to_dm(&mut ctx.tdma, AUTO), factors: () }
     }
 
     #[track_caller]
@@ -238,14 +239,14 @@ impl weights::Layer for Layer {
         let (codes, scales) = &self.g;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
         let scales = scales.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales, factors: self.gate_norm.to_dm(&mut ctx.tdma, AUTO) }
+        CodesInDm { codes, scales, factors: self.gate_norm.to_dm(&mut ctx.tdma, AUTO) }
     }
 
     #[track_caller]
     fn down_to_dm(&self, ctx: &mut Context) -> Self::Down {
         let (codes, scales) = &self.d;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
-        Quantised { codes, scales: scales.to_dm(&mut ctx.tdma, AUTO), factors: () }
+        CodesInDm { codes, scales: scales.to_dm(&mut ctx.tdma, AUTO), factors: () }
     }
 }
 
@@ -277,13 +278,9 @@ pub fn embedded(
 
 /// Uploads weights of a layer.
 async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 2]) -> Layer {
-    macro_rules! upload {
-        ($element:ty, $mapping:ty, $values:expr) => {
-            HostTensor::<$element, $mapping>::from_slice(&$values).to_hbm(&mut ctx.pdma, AUTO).await
-        };
-    }
     let of_head = |g, b, d| head(g, b).map(|head| row(head, d));
     let q = upload!(
+        ctx,
         i4,
         m![{ QSlice }, { QCodes }],
         tensor([4, 4, 4, 4, 2, 9, 2, 4, 16], |[part, g, b, d, d1, e0, d0, e, e1]| {
@@ -292,6 +289,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let q_scales = upload!(
+        ctx,
         f16,
         m![{ QSlice }, H, { QRuns }],
         tensor([4, 4, 4, 4, 2, 2, 9, 2, 4], |[part, g, b, d, h, d1, e0, d0, e]| {
@@ -301,6 +299,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let o = upload!(
+        ctx,
         i4,
         m![X / 2 % 4, G = 3, B = 3, D / 16, { OCodes }],
         tensor([4, 3, 3, 4, 9, 2, 8, 16], |[part, g, b, d, x, x0, x1, d0]| {
@@ -308,6 +307,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let o_scales = upload!(
+        ctx,
         f16,
         m![X / 2 % 4, G = 3, B = 3, D / 16, H, { ORuns }],
         tensor([4, 3, 3, 4, 2, 9, 2, 8], |[part, g, b, d, h, x, x0, x1]| {
@@ -315,6 +315,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let g = upload!(
+        ctx,
         i4,
         m![{ GSlice }, { GCodes }],
         tensor([2, 128, 3, 9, 4, 4, 16], |[i, f, f1, e0, f0, e, e1]| {
@@ -322,6 +323,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let g_scales = upload!(
+        ctx,
         f16,
         m![{ GSlice }, H, { GRuns }],
         tensor([2, 128, 2, 3, 9, 4, 4], |[i, f, h, f1, e0, f0, e]| {
@@ -329,6 +331,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let d = upload!(
+        ctx,
         i4,
         m![{ DSlice }, { DCodes }],
         tensor([4, 64, 3, 9, 2, 8, 8], |[part, f, f1, x, x0, x1, f0]| {
@@ -336,6 +339,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         })
     );
     let d_scales = upload!(
+        ctx,
         f16,
         m![{ DSlice }, H, { DRuns }],
         tensor([4, 64, 2, 3, 9, 2, 8], |[part, f, h, f1, x, x0, x1]| {
@@ -348,8 +352,8 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
         o: (o, o_scales),
         g: (g, g_scales),
         d: (d, d_scales),
-        attention_norm: upload!(f32, m![{ QSlice }, E], attention),
-        gate_norm: upload!(f32, m![{ GSlice }, E], gate),
+        attention_norm: upload!(ctx, f32, m![{ QSlice }, E], attention),
+        gate_norm: upload!(ctx, f32, m![{ GSlice }, E], gate),
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Pair {
 pub struct Quantised {
     /// Rows of tokens.
     pub embedding: Embedding,
-    /// Scales of these rows, for blocks.
+    /// Scales of these rows, for blocks. They are there from the start: the host does not keep the rows.
     pub row_scales: RowScales,
     /// The layers, two by two.
     pub pairs: Vec<Pair>,

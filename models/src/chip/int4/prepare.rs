@@ -1,7 +1,7 @@
 //! Codes, scales and minima as the chip wants them.
 
 use super::super::layout::*;
-use super::super::prepare::{row, tensor};
+use super::super::prepare::{row, tensor, upload};
 use super::product::{DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
 use super::vector::Parts;
 use super::vocabulary::{Embedding, Vocabulary};
@@ -78,12 +78,8 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
     let scale = |layer: usize, which: usize, matrix: usize, row: usize, block: usize| {
         layers.get(layer).map_or(f16::from_f32(0.0), |layer| layer.0[matrix].scale(which, row, block))
     };
-    macro_rules! upload {
-        ($element:ty, $mapping:ty, $values:expr) => {
-            HostTensor::<$element, $mapping>::from_slice(&$values).to_hbm(&mut ctx.pdma, AUTO).await
-        };
-    }
     let q = upload!(
+        ctx,
         i4,
         m![A, D / 4, { QCodes }],
         tensor([15, 16, 2, 72, 4, 8], |[a, d, l, e, d0, e0]| {
@@ -92,6 +88,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let q_scales = upload!(
+        ctx,
         f16,
         m![A, D / 4, { QScales }],
         tensor([15, 16, 2, 2, 18, 4], |[a, d, l, which, block, d0]| {
@@ -100,6 +97,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let o = upload!(
+        ctx,
         i4,
         m![X / 72, X / 8 % 9, N / 32 % 2, { OCodes }],
         tensor([72, 2, 2, 9, 8, 8, 4], |[x, part, l, head, n, x0, n0]| {
@@ -107,6 +105,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let o_scales = upload!(
+        ctx,
         f16,
         m![X / 72, X / 8 % 9, N / 32 % 2, { OScales }],
         tensor([72, 2, 2, 2, 9, 8], |[x, part, l, which, head, x0]| {
@@ -118,6 +117,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         GATE / 2 * c + GATE / 4 * half + 48 * f48 + 4 * f4 + f0
     };
     let g = upload!(
+        ctx,
         i4,
         m![C, F / 48 % 8, F / 4 % 12, G, { GCodes }],
         tensor([2, 8, 12, 2, 2, 144, 2, 4, 4], |[c, f48, f4, g, l, e, half, f0, e0]| {
@@ -125,6 +125,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let g_scales = upload!(
+        ctx,
         f16,
         m![C, F / 48 % 8, F / 4 % 12, G, { GScales }],
         tensor([2, 8, 12, 2, 2, 2, 18, 2, 4], |[c, f48, f4, g, l, which, block, half, f0]| {
@@ -132,6 +133,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let d = upload!(
+        ctx,
         i4,
         m![C, X / 72, X / 8 % 9, F / 384, { DCodes }],
         tensor([2, 72, 2, 2, 96, 8, 4], |[c, x, part, l, f, x0, f0]| {
@@ -139,6 +141,7 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
         })
     );
     let d_scales = upload!(
+        ctx,
         f16,
         m![C, X / 72, X / 8 % 9, F / 384, { DScales }],
         tensor([2, 72, 2, 2, 2, 12, 8], |[c, x, part, l, which, block, x0]| {

@@ -44,6 +44,15 @@ impl Rows {
     pub fn new(ctx: &mut Context) -> Self {
         Self { codes: Codes::new(ctx), rest: None }
     }
+
+    fn rest(&self) -> &(Scales, Dm<f32, XSlice, m![X % 8]>) {
+        self.rest.as_ref().expect("they were brought")
+    }
+
+    /// Factors of the norm in front of the product.
+    pub fn norm(&self) -> &Dm<f32, XSlice, m![X % 8]> {
+        &self.rest().1
+    }
 }
 
 /// Parts of the codes that are brought one by one.
@@ -62,23 +71,12 @@ pub fn load(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Row
     codes.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings what is not codes.
+/// Brings scales and factors of the norm.
 #[track_caller]
 pub fn load_rest(ctx: &mut Context, weights: &Vocabulary, rows: &mut Rows) {
-    // What is needed first comes first.
+    // The factors are needed first.
     let norm = weights.norm.to_dm(&mut ctx.tdma, AUTO);
     rows.rest = Some((weights.scales.to_dm(&mut ctx.tdma, AUTO), norm));
-}
-
-impl Rows {
-    fn rest(&self) -> &(Scales, Dm<f32, XSlice, m![X % 8]>) {
-        self.rest.as_ref().expect("they were brought")
-    }
-
-    /// Factors of the norm in front of the product.
-    pub fn norm(&self) -> &Dm<f32, XSlice, m![X % 8]> {
-        &self.rest().1
-    }
 }
 
 /// The row of a token in DM.
