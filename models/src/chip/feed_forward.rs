@@ -125,7 +125,7 @@ pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> Hid
 /// The sums of what both clusters have made, `times` a factor, if it is given.
 macro_rules! sum_of_both {
     ($ctx:ident, $part:expr, $other:expr $(, times $factor:expr)?) => {
-        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>($part.view(), $other.view()))
+        ($ctx.main.begin_interleaved::<I, _, _, _, _, _>($part, $other))
             .fetch::<f32, m![I], m![X % 8]>()
             .collect::<m![I], m![X % 8]>()
             .vector_init()
@@ -152,5 +152,5 @@ pub fn of_other<Slice: M, Element: M>(
 #[track_caller]
 pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
     let other = of_other(ctx, part);
-    sum_of_both!(ctx, part, other).vector_clip(ClipBinaryOpF32::Add, before).vector_final().commit(AUTO)
+    sum_of_both!(ctx, part.view(), other.view()).vector_clip(ClipBinaryOpF32::Add, before).vector_final().commit(AUTO)
 }

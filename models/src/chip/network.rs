@@ -2,12 +2,13 @@
 
 use super::attention::Page;
 use super::block;
-use super::int4::{self, Quantised};
+use super::int4::Quantised;
 use super::kind::Kind;
 use super::layout::*;
 use super::prepare;
 use super::rounded::Rounded;
 use super::token::{Answer, Network, launch_token};
+use super::vocabulary;
 use crate::config::{GATE, HEAD, HEADS, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
 use crate::options::{Settings, WeightType};
@@ -44,50 +45,31 @@ impl ChipModel {
     ///
     /// # Errors
     ///
-    /// If there are several chips, if there are more tokens than positions, or as [`ChipModel::quantised`].
+    /// If there are several chips, if there are more tokens than positions, or as [`ChipModel::new`].
     pub fn open(weights: &Weights, settings: Settings) -> Result<Box<dyn Model>, Refusal> {
         served(settings)?;
         Ok(match settings.weights {
-            WeightType::Bf16 => Box::new(Self::new(weights, settings.shapes_only)),
-            WeightType::Int4 => Box::new(ChipModel::quantised(weights, settings.shapes_only)?),
+            WeightType::Bf16 => Box::new(ChipModel::<Rounded>::new(weights, settings.shapes_only)?),
+            WeightType::Int4 => Box::new(ChipModel::<Quantised>::new(weights, settings.shapes_only)?),
         })
-    }
-
-    /// Loads weights into the HBM of a chip, rounded to bf16.
-    pub fn new(weights: &Weights, shapes_only: bool) -> Self {
-        let mut ctx = context(shapes_only);
-        let rounded = pollster::block_on(prepare::rounded(&mut ctx, weights));
-        Self::of(ctx, rounded, weights.layers.len(), !shapes_only)
     }
 }
 
-impl ChipModel<Quantised> {
-    /// Loads weights into the HBM of a chip, as they are.
+impl<Stored: Kind> ChipModel<Stored> {
+    /// Loads weights into the HBM of a chip, those of layers as their kind says.
     ///
     /// # Errors
     ///
     /// If a matrix is of another kind of blocks than the kernels decode: with its name.
-    pub fn quantised(weights: &Weights, shapes_only: bool) -> Result<Self, Refusal> {
-        let mut ctx = context(shapes_only);
-        let quantised = pollster::block_on(int4::prepare::quantised(&mut ctx, weights))?;
-        Ok(Self::of(ctx, quantised, weights.layers.len(), !shapes_only))
-    }
-}
-
-/// A chip.
-fn context(shapes_only: bool) -> ContextGuard {
-    let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
-    Context::with(SimOptions { compute, ..SimOptions::default() })
-}
-
-impl<Stored: Kind> ChipModel<Stored> {
-    fn of(mut ctx: ContextGuard, weights: Stored, layers: usize, computes: bool) -> Self {
-        let network = pollster::block_on(prepare::network(&mut ctx, weights, layers));
+    pub fn new(weights: &Weights, shapes_only: bool) -> Result<Self, Refusal> {
+        let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
+        let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
+        let network = pollster::block_on(prepare::network(&mut ctx, weights))?;
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
         let Report { profile, numbers, .. } = ctx.report();
         let (ctx, clock) = (RefCell::new(ctx), ClockModel { profile, numbers });
-        Self {
+        Ok(Self {
             ctx,
             network,
             pages: Vec::new(),
@@ -96,8 +78,8 @@ impl<Stored: Kind> ChipModel<Stored> {
             choice,
             bound_cycles: 0,
             clock,
-            computes,
-        }
+            computes: !shapes_only,
+        })
     }
 
     /// The report of everything that the chip did.
@@ -238,7 +220,7 @@ fn served(settings: Settings) -> Result<(), Refusal> {
 fn needed_bytes<Stored: Kind>(layers: usize, position: usize, want: Want) -> u64 {
     let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
     let layer = Stored::layer_bytes(weights) + 4 * 2 * KEY_VALUE * position;
-    let vocabulary = if want == Want::Nothing { 0 } else { Stored::vocabulary_bytes(VOCABULARY * HIDDEN) };
+    let vocabulary = if want == Want::Nothing { 0 } else { vocabulary::bytes(VOCABULARY * HIDDEN) };
     (layers * layer + vocabulary) as u64
 }
 
@@ -328,11 +310,12 @@ mod tests {
 
     #[test]
     fn a_token_needs_each_weight_once() {
-        // 30 layers of 3 538 944 weights, and 49 152 rows of 576.
-        assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token), 2 * (30 * 3_538_944 + 49_152 * 576));
-        // Of 32 weights, 16 bytes of codes, a scale and a minimum; of 32 of the embedding, 32 bytes and a scale.
-        let expected = 30 * 110_592 * (16 + 4) + 49_152 * 18 * (32 + 2);
-        assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token), expected);
+        // 49 152 rows of 576: of 32 weights, 32 bytes of codes and a scale.
+        let vocabulary = 49_152 * 18 * (32 + 2);
+        // 30 layers of 3 538 944 weights.
+        assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token), 30 * 2 * 3_538_944 + vocabulary);
+        // Of 32 of them, 16 bytes of codes, a scale and a minimum.
+        assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token), 30 * 110_592 * (16 + 4) + vocabulary);
         // Ten tokens before it: keys and values of 192 f32 in each layer.
         assert_eq!(
             needed_bytes::<Rounded>(30, 10, Want::Nothing),

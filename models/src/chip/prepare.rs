@@ -1,10 +1,13 @@
 //! Weights and tables as the chip wants them.
 
+use super::kind::Kind;
 use super::layout::*;
 use super::rounded::{Pair, Rounded};
 use super::token::Network;
+use super::vocabulary::{Embedding, Vocabulary};
 use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
-use crate::matrix::Matrix;
+use crate::matrix::{BLOCK, BlockQ8_0, Matrix, Storage};
+use crate::refusal::Refusal;
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 use std::cell::OnceCell;
@@ -136,26 +139,53 @@ fn positions() -> Vec<f32> {
     tensor([256, 8, 2], |[slice, page, _]| (256 * page + slice) as f32)
 }
 
-/// Uploads rounded weights.
+/// Uploads rounded weights of layers.
 pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
     let mut pairs = Vec::new();
     for layers in weights.layers.chunks(2) {
         pairs.push(pair(ctx, layers).await);
     }
-    let rows: Vec<bf16> = weights.embedding.to_f32().into_iter().map(bf16::from_f32).collect();
-    let embedding = HostTensor::<bf16, m![B, X]>::from_slice(&rows).to_hbm(&mut ctx.pdma, AUTO).await;
-    let rows = scaled(&weights.embedding, &weights.output_norm);
-    let values = tensor([2, 24, 18, 256, 4, 4, 8], |[c, part, e, v, e1, v0, e0]| {
-        rows[(VOCABULARY / 2 * c + 96 * v + 4 * part + v0) * HIDDEN + 32 * e + 8 * e1 + e0]
-    });
-    let vocabulary =
-        HostTensor::<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>::from_slice(&values);
-    let vocabulary = vocabulary.to_hbm(&mut ctx.pdma, AUTO).await;
-    Rounded { embedding, pairs, vocabulary, layers: weights.layers.clone(), blocks: OnceCell::new() }
+    Rounded { pairs, layers: weights.layers.clone(), blocks: OnceCell::new() }
 }
 
-/// Uploads tables, and makes a network of them and of weights for `layers` layers.
-pub async fn network<Kind>(ctx: &mut Context, weights: Kind, layers: usize) -> Network<Kind> {
+/// Blocks of 8 bits of the embedding, row after row.
+fn rows(weights: &Weights) -> Result<&[BlockQ8_0], Refusal> {
+    match &weights.embedding.storage {
+        Storage::Q8_0(all) => Ok(all),
+        Storage::Q4_1(_) => Err("the embedding: `token_embd.weight` is of Q4_1; the kernels decode Q8_0; give the file that \
+             `models/fetch.sh` fetches, or `--reference`"
+            .into()),
+    }
+}
+
+/// Uploads the embedding as it is, in two orders.
+async fn embedding(ctx: &mut Context, weights: &Weights) -> Result<(Embedding, Vocabulary), Refusal> {
+    let rows = rows(weights)?;
+    let blocks = HIDDEN / BLOCK;
+    let code = |row: usize, column: usize| rows[row * blocks + column / BLOCK].codes[column % BLOCK];
+    let scale = |row: usize, block: usize| rows[row * blocks + block].scale;
+    let codes = tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column));
+    let codes = upload!(ctx, i8, m![B, X], codes);
+    let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
+    let scales = upload!(ctx, f32, m![B, X / 8], scales);
+    let embedding = Embedding { codes, scales };
+    let codes = tensor([VOCABULARY / 8, HIDDEN / 4, 8, 4], |[v, e, v0, e0]| code(8 * v + v0, 4 * e + e0));
+    let codes = upload!(ctx, i8, m![C, V / 8, E / 4, V % 8, E % 4], codes);
+    let bits = |row: usize, block: usize| f16::from_bits(scale(row, block).to_bits());
+    let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| bits(8 * v + v0, block));
+    let scales = upload!(ctx, f16, m![C, V / 8, E / 32, V % 8], scales);
+    let norm = upload!(ctx, f32, m![X], weights.output_norm);
+    Ok((embedding, Vocabulary { codes, scales, norm }))
+}
+
+/// Uploads weights and tables, and makes a network of them.
+///
+/// # Errors
+///
+/// If a matrix is of another kind of blocks than the kernels decode: with its name.
+pub async fn network<Stored: Kind>(ctx: &mut Context, of: &Weights) -> Result<Network<Stored>, Refusal> {
+    let (embedding, vocabulary) = embedding(ctx, of).await?;
+    let weights = Stored::upload(ctx, of).await?;
     let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
     // The second place of each number is padding.
     let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
@@ -163,5 +193,7 @@ pub async fn network<Kind>(ctx: &mut Context, weights: Kind, layers: usize) -> N
     let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
     let numbers = HostTensor::<f32, m![C, V]>::from_slice(&numbers);
     let rotary = rotary.to_hbm(&mut ctx.pdma, AUTO).await;
-    Network { weights, layers, rotary, positions, numbers: numbers.to_hbm(&mut ctx.pdma, AUTO).await }
+    let numbers = numbers.to_hbm(&mut ctx.pdma, AUTO).await;
+    let layers = of.layers.len();
+    Ok(Network { weights, embedding, vocabulary, layers, rotary, positions, numbers })
 }

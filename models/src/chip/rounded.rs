@@ -1,18 +1,18 @@
-//! Weights that are rounded to bf16, with the factors of the norms in front of them.
+//! Weights of layers that are rounded to bf16, with the factors of the norms in front of them.
 
 use super::attention::{self, OInDm, OWeights, QInDm, QWeights, Seen, Tables};
 use super::block::attention::{OParts, OWeights as BlockO, QParts, QWeights as BlockQ};
 use super::block::feed_forward::{DParts, DWeights as BlockD, GParts, GWeights as BlockG};
-use super::block::layout::Vectors;
-use super::block::vectors::Numbers;
 use super::block::{self, Prefill, kernel::BlockNetwork};
 use super::feed_forward::{self, DInDm, DWeights, GInDm, GWeights};
-use super::kind::{Kind, parts};
+use super::kind::Kind;
 use super::layout::*;
+use super::prepare;
 use super::token::Network;
 use super::vector::{self, Vector};
-use super::vocabulary::{self, Embedding, Logits, VInDm, VWeights};
-use crate::weights;
+use super::vocabulary::{self, Embedding};
+use crate::refusal::Refusal;
+use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 use std::cell::OnceCell;
 
@@ -28,14 +28,10 @@ pub struct Pair {
     pub d: DWeights,
 }
 
-/// All weights.
+/// Weights of all layers.
 pub struct Rounded {
-    /// Rows of tokens.
-    pub embedding: Embedding,
     /// The layers, two by two.
     pub pairs: Vec<Pair>,
-    /// Of the logits.
-    pub vocabulary: VWeights,
     /// Weights of layers on the host, for the first block.
     pub layers: Vec<weights::Layer>,
     /// What only blocks read, as soon as one has come.
@@ -87,18 +83,22 @@ impl Kind for Rounded {
     type Queries = QInDm;
     type Output = OInDm;
     type FeedForward = (GInDm, DInDm);
-    type Rows = VInDm;
     type Vector = Vector;
     type Slice = XSlice;
     type Middle = Vector;
     type Layer = Layer;
 
+    async fn upload(ctx: &mut Context, weights: &Weights) -> Result<Self, Refusal> {
+        Ok(prepare::rounded(ctx, weights).await)
+    }
+
     fn layer_bytes(weights: usize) -> usize {
         2 * weights
     }
 
-    fn vocabulary_bytes(weights: usize) -> usize {
-        2 * weights
+    fn brings_rows(layer: usize) -> bool {
+        // The first layer waits for its own weights.
+        layer > 0
     }
 
     fn common(&self, _: &mut Context) {}
@@ -111,19 +111,6 @@ impl Kind for Rounded {
             pollster::block_on(block::prepare::network(ctx, layers))
         };
         (network, blocks.get_or_init(uploaded))
-    }
-
-    #[track_caller]
-    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
-        block::vectors::embedded(ctx, &self.embedding, numbers)
-    }
-
-    #[track_caller]
-    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut VInDm) {
-        // The first layer waits for its own weights.
-        for part in parts(layer, vocabulary::PARTS, |layer| layer > 0) {
-            vocabulary::load(ctx, &self.vocabulary, part, rows);
-        }
     }
 
     #[track_caller]
@@ -143,28 +130,11 @@ impl Kind for Rounded {
         (g, d.to_dm(&mut ctx.tdma, AUTO))
     }
 
-    fn rows(ctx: &mut Context) -> VInDm {
-        VInDm::new(ctx)
-    }
-
     #[track_caller]
-    fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut VInDm) {
-        let place = (number, layers);
-        // The first layer waits for its own weights.
-        for half in parts(place, vocabulary::HALVES, |layer| layer > 0 && layer % 2 == 0) {
-            vocabulary::load_half(ctx, &self.vocabulary, half, rows);
-        }
-        for part in parts(place, vocabulary::SMALL_PARTS, |layer| layer % 2 == 1) {
-            vocabulary::load(ctx, &self.vocabulary, part, rows);
-        }
-        if number + 1 == layers {
-            vocabulary::load_beside_the_last_layer(ctx, &self.vocabulary, rows);
-        }
-    }
-
-    #[track_caller]
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Vector {
-        vocabulary::embedded(ctx, &self.embedding, token)
+    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vector {
+        let mut x = Vector::new(ctx);
+        vocabulary::embedded(ctx, embedding, token, 1.0, x.view_mut());
+        x
     }
 
     #[track_caller]
@@ -211,11 +181,5 @@ impl Kind for Rounded {
 
     fn last_vector(_: &mut Context, x: Vector) -> Vector {
         x
-    }
-
-    #[track_caller]
-    fn logits(ctx: &mut Context, rows: &VInDm, x: &Vector) -> Logits {
-        let (row, norm) = vector::input(ctx, x);
-        vocabulary::logits(ctx, rows, &row, &norm)
     }
 }

@@ -3,14 +3,18 @@
 use super::attention::{self, Kept, Page, Positions, Rotary, Seen, Slots, Tables};
 use super::kind::Kind;
 use super::layout::*;
-use super::vocabulary::{self, Logits, Numbers};
+use super::vocabulary::{self, Embedding, Logits, Numbers, Rows, Vocabulary};
 use crate::model::Want;
 use furiosa_visa_std::prelude::*;
 
 /// Weights, and tables that do not depend on the text.
 pub struct Network<Weights> {
-    /// Weights of all layers, the embedding and the vocabulary.
+    /// Weights of all layers.
     pub weights: Weights,
+    /// Rows of tokens.
+    pub embedding: Embedding,
+    /// The same weights, of the logits.
+    pub vocabulary: Vocabulary,
     /// Number of layers.
     pub layers: usize,
     /// Rotary factors.
@@ -89,13 +93,13 @@ fn token<Weights: Kind, Of: Reach>(
     // In the order in which the first layer needs them.
     let q = weights.queries_to_dm(ctx, 0);
     let common = weights.common(ctx);
-    let mut x = weights.embedded(ctx, token);
+    let mut x = Weights::embedded(ctx, &network.embedding, token);
     let mut tables = Tables::<Of>::load(ctx, &network.rotary, &network.positions, position);
     let mut own = load_attention::<Weights, Of>(ctx, network, pages, 0, q);
     let mut kept = Kept::new(ctx);
     let mut rows = match answer {
         Answer::Nothing => None,
-        _ => Some(Weights::rows(ctx)),
+        _ => Some(Rows::new(ctx)),
     };
     let mut rest = None;
     for number in 0..network.layers {
@@ -115,7 +119,8 @@ fn token<Weights: Kind, Of: Reach>(
             _ => {}
         }
         if let Some(rows) = &mut rows {
-            weights.load_rows(ctx, (number, network.layers), rows);
+            let place = (number, network.layers);
+            vocabulary::load(ctx, &network.vocabulary, place, Weights::brings_rows, rows);
         }
         let rest = rest.as_ref().expect("it was loaded");
         part_of_layer(ctx, number, "attention");
@@ -136,7 +141,7 @@ fn token<Weights: Kind, Of: Reach>(
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
     attention::store(ctx, &kept, last, position);
     let x = Weights::last_vector(ctx, x);
-    let logits = Weights::logits(ctx, &rows, &x);
+    let logits = vocabulary::logits(ctx, &rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

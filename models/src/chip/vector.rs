@@ -8,6 +8,8 @@ use furiosa_visa_std::prelude::*;
 pub type Vector = Dm<f32, XSlice, m![X % 8]>;
 /// A vector, as a view.
 pub type VectorView<'l> = DmTensorView<'l, f32, m![1], Cluster, XSlice, m![X % 8]>;
+/// A place for a vector.
+pub type VectorViewMut<'l> = DmTensorViewMut<'l, f32, m![1], Cluster, XSlice, m![X % 8]>;
 /// A vector in two bf16.
 pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
@@ -47,9 +49,41 @@ fn split(ctx: &mut Context, x: &Vector) -> Halves {
     halves!(stream).cast::<bf16, m![X % 8 # 16]>().commit(AUTO)
 }
 
+/// `2^16`: of the 24 bits of an f32 a bf16 keeps 8, and 16 are left.
+const REST: f32 = 65_536.0;
+
+/// `x` times the factors of a norm, in two bf16.
+///
+/// With `c = 2^16 + 1` the product `c · y` is rounded to 24 bits, so that `c · y - 2^16 · y` is `y` rounded to 8 bits; and what the
+/// product lost is what `y` is more than that. Each is one rounding: that of the product.
+#[track_caller]
+fn scaled(ctx: &mut Context, x: VectorView<'_>, factors: &Vrf<XSlice, m![X % 8]>) -> Halves {
+    let times = |factor, group| VeBranchOperand::group(VeRhs::constant(factor), group);
+    (ctx.main.begin(x).fetch::<f32, m![H], m![X % 8]>())
+        .collect::<m![H], m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
+        .vector_split::<m![H, X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
+        .vector_stash()
+        .vector_fp_binary(
+            FpBinaryOp::MulF(FpMulAlu::Mul1),
+            [times(REST + 1.0, GroupId::Zero), times(-REST - 1.0, GroupId::One)],
+        )
+        .vector_fp_ternary_with_mode(
+            FpTernaryOp::FmaF,
+            TernaryArgMode::Mode120,
+            [((Stash, -REST), GroupId::Zero).into(), ((Stash, REST + 1.0), GroupId::One).into()],
+        )
+        .vector_concat::<m![H], m![X % 8]>()
+        .vector_final()
+        .cast::<bf16, m![X % 8 # 16]>()
+        .commit(AUTO)
+}
+
 /// Sends the parts of a vector round all slices, into the register file of each.
 #[track_caller]
-pub fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
+fn gather<Slice: M>(ctx: &mut Context, x: Halves, half: TrfAddress) -> Gathered<Slice> {
     let sent: Dm<bf16, ESlice, m![H, E % 8]> = x.relabel();
     let row = (ctx.sub.begin(sent.view()).fetch::<bf16, m![1], m![H, E % 8]>())
         .switch_to::<Slice, ESlice>()
@@ -115,7 +149,30 @@ pub fn norm(ctx: &mut Context, mean: &Mean) -> Norm {
     Norm { reciprocal: stream.to_vrf(AUTO), _loaded: loaded }
 }
 
-/// A vector in the register file of all slices, and its norm.
+/// A vector, times the factors of a norm, in the register file of all slices.
+#[track_caller]
+pub fn scaled_row<Slice: M>(
+    ctx: &mut Context,
+    x: VectorView<'_>,
+    factors: &Vrf<XSlice, m![X % 8]>,
+) -> Gathered<Slice> {
+    let halves = scaled(ctx, x, factors);
+    gather(ctx, halves, TrfAddress::FirstHalf)
+}
+
+/// The same, and the norm of the vector that `x` is `times` as large as.
+#[track_caller]
+pub fn scaled_input<Slice: M>(
+    ctx: &mut Context,
+    (x, times): (VectorView<'_>, f32),
+    factors: &Vrf<XSlice, m![X % 8]>,
+) -> (Gathered<Slice>, Norm) {
+    let row = scaled_row(ctx, x.clone(), factors);
+    let mean = mean(ctx, x, times);
+    (row, norm(ctx, &mean))
+}
+
+/// A vector in the register file of all slices, and its norm. Weights have the factors of the norm.
 #[track_caller]
 pub fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm) {
     let halves = split(ctx, x);
@@ -128,4 +185,29 @@ pub fn input<Slice: M>(ctx: &mut Context, x: &Vector) -> (Gathered<Slice>, Norm)
 #[track_caller]
 pub fn operand<Slice: M>(ctx: &mut Context, x: &Dm<f32, Slice, m![X % 8]>) -> Vrf<Slice, m![X % 8]> {
     (ctx.sub.begin(x.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).to_vrf(AUTO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REST;
+    use half::bf16;
+
+    /// The two numbers that the pass makes of one.
+    fn split(y: f32) -> (f32, f32) {
+        let product = (REST + 1.0) * y;
+        ((-REST).mul_add(y, product), (REST + 1.0).mul_add(y, -product))
+    }
+
+    #[test]
+    fn two_numbers_are_one_and_the_first_is_a_bf16() {
+        // All numbers between two powers of two, of both signs in turn.
+        for bits in 0x3f80_0000..0x4080_0000_u32 {
+            let y = f32::from_bits(bits | bits << 31);
+            let (upper, rest) = split(y);
+            assert_eq!((bf16::from_f32(upper).to_f32(), upper + rest), (upper, y), "{y}");
+            assert!(rest.abs() <= y.abs() / 256.0, "{y}: {rest}");
+        }
+        assert_eq!(split(-1.7), (-split(1.7).0, -split(1.7).1));
+        assert_eq!(split(0.0), (0.0, 0.0));
+    }
 }

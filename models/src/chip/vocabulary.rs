@@ -1,106 +1,199 @@
 //! The first and the last step: a token's row of the embedding, and a logit for each token.
+//!
+//! Both have the weights as the file has them, whatever those of the layers are: codes of 8 bits with a scale for each 32.
+//! None is rounded: codes are exact in bf16, scales are applied behind the products, and the factors of the norm multiply the vector.
 
 use super::layout::*;
-use super::vector::{Gathered, Norm, Vector};
+use super::vector::{Vector, VectorViewMut, operand, scaled_input};
+use crate::matrix::{BLOCK, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
 
-/// The embedding, a row for each token.
-pub type Embedding = Hbm<bf16, m![B, X]>;
+/// The embedding: a row of codes for each token, and for each 8 of them the scale of their block.
+pub struct Embedding {
+    /// Codes.
+    pub codes: Hbm<i8, m![B, X]>,
+    /// Scales. They are f32, and have a place beside them, so that what a slice gets of a row is whole units of 8 bytes.
+    pub scales: Hbm<f32, m![B, X / 8, 1 # 2]>,
+}
+
 /// The same weights, as the product over the vocabulary reads them.
-pub type VWeights = Hbm<bf16, m![C, V / 4 % 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>;
-/// The same in DM: a part of them.
-pub type VInDm = Dm<bf16, VSlice, m![V / 4 % 24, E / 8, V % 4, E % 8]>;
+pub struct Vocabulary {
+    /// Codes.
+    pub codes: Hbm<i8, m![C, V / 8, E / 4, V % 8, E % 4]>,
+    /// Scales of blocks.
+    pub scales: Hbm<f16, m![C, V / 8, E / 32, V % 8]>,
+    /// Factors of the norm in front of it.
+    pub norm: Hbm<f32, m![X]>,
+}
+
+/// Bytes of a number of these weights.
+pub fn bytes(weights: usize) -> usize {
+    weights / BLOCK * BlockQ8_0::BYTES
+}
+
+/// The row of a token in DM.
+pub struct Row {
+    codes: Dm<i8, XSlice, m![X % 8]>,
+    scales: Dm<f32, XSlice, m![1 # 2]>,
+}
+
+/// Brings the row of a token, and writes `times` its values, in both clusters.
+///
+/// What was brought is returned: at its place, what comes next would have to wait until it is used.
+#[track_caller]
+pub fn embedded(
+    ctx: &mut Context,
+    embedding: &Embedding,
+    token: usize,
+    times: f32,
+    to: VectorViewMut<'_>,
+) -> Row {
+    let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
+    let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
+    codes.to_dm_view(&mut ctx.tdma, row.codes.view_mut());
+    let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 2]>(token);
+    scales.to_dm_view(&mut ctx.tdma, row.scales.view_mut());
+    let scale: Vrf<XSlice, m![1]> =
+        (ctx.sub.begin(row.scales.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
+            .to_vrf(AUTO);
+    (ctx.main.begin(row.codes.view()).fetch::<i32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_fxp_to_fp(31)
+        .vector_split::<m![X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scale)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), times)
+        .vector_concat::<m![1], m![X % 8]>()
+        .vector_final()
+        .commit_view(to);
+    row
+}
+
 /// A logit for each token.
 pub type Logits = Dm<f32, VSlice, m![V % 96]>;
 
-/// The row of a token, in both clusters.
-#[track_caller]
-pub fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vector {
-    let mut row = Dm::<bf16, XSlice, m![X % 8]>::new(ctx);
-    for cluster in 0..C::SIZE {
-        let mut row = row.view_mut();
-        let row = row.cluster_tile::<m![C], 1, m![1 # 2]>(cluster);
-        embedding.view().tile::<m![B], 1, m![1 # 49152, X]>(token).to_dm_view(&mut ctx.tdma, row);
+/// Codes of the vocabulary in DM.
+type Codes = Dm<i8, VSlice, m![V / 8 % 12, E / 4, V % 8, E % 4]>;
+/// Scales of the vocabulary in DM.
+type Scales = Dm<f16, VSlice, m![V / 8 % 12, E / 32, V % 8]>;
+
+/// The vocabulary in DM: codes; and scales and factors of the norm as soon as they are brought.
+pub struct Rows {
+    codes: Codes,
+    rest: Option<(Scales, Vector)>,
+}
+
+impl Rows {
+    /// A place for the codes.
+    pub fn new(ctx: &mut Context) -> Self {
+        Self { codes: Codes::new(ctx), rest: None }
     }
-    (ctx.main.begin(row.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>()).commit(AUTO)
+
+    fn rest(&self) -> &(Scales, Vector) {
+        self.rest.as_ref().expect("they were brought")
+    }
 }
 
-/// Small parts of the weights.
-pub const PARTS: usize = 24;
+/// Parts of the codes that are brought one by one.
+const PARTS: usize = 24;
 
-/// Halves of small parts that are brought one by one beside layers with less time. They are the last ones of the weights.
-pub const HALVES: usize = 12;
-
-/// Small parts that are brought at once beside the last layer.
-const AT_ONCE: usize = 3;
-
-/// Small parts that are brought one by one beside the layers of a token: what the others leave.
-pub const SMALL_PARTS: usize = PARTS - AT_ONCE - HALVES / 2;
-
-const _: () = {
-    assert!(HALVES.is_multiple_of(2), "halves are of whole small parts");
-    assert!(<m![V / 4 % 3]>::SIZE == AT_ONCE, "the tile of parts that are brought at once has all of them");
-    assert!(
-        SMALL_PARTS.is_multiple_of(AT_ONCE),
-        "parts that are brought at once begin at a multiple of their number"
-    );
-};
-
-/// Brings a small part of the weights: of the 96 tokens of each slice, four.
+/// Brings a part of the codes: of eight of the 96 tokens of each slice, a half.
 #[track_caller]
-pub fn load(ctx: &mut Context, weights: &VWeights, part: usize, to: &mut VInDm) {
-    let weights = weights.view();
-    let weights =
-        weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
-    let mut to = to.view_mut();
-    let to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
-    weights.to_dm_view(&mut ctx.tdma, to);
+fn load_part(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Rows) {
+    let codes = weights.codes.view();
+    let codes = codes.tile::<m![V / 8 % 12], 1, m![C, V / 96, 1 # 12, E / 4, V % 8, E % 4]>(part / 2);
+    let codes =
+        codes.tile::<m![E / 288], 1, m![C, V / 96, 1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
+    let mut to = rows.codes.view_mut();
+    let mut to = to.tile::<m![V / 8 % 12], 1, m![1 # 12, E / 4, V % 8, E % 4]>(part / 2);
+    let to = to.tile::<m![E / 288], 1, m![1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
+    codes.to_dm_view(&mut ctx.tdma, to);
 }
 
-/// Brings a half of a small part: of four tokens of each slice, half of the elements.
+/// Brings what a layer has time for, if it `brings` any. The layer is its number, with that of all layers. Behind the last one,
+/// all weights were brought.
 #[track_caller]
-pub fn load_half(ctx: &mut Context, weights: &VWeights, half: usize, to: &mut VInDm) {
-    let part = PARTS - HALVES / 2 + half / 2;
-    let weights = weights.view();
-    let weights =
-        weights.tile::<m![V / 4 % 24], 1, m![C, 1 # 24, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(part);
-    let weights = weights
-        .tile::<m![E / 288], 1, m![C, 1 # 24, 1 # 2, E / 32 % 9, V / 96, E / 8 % 4, V % 4, E % 8]>(half % 2);
-    let mut to = to.view_mut();
-    let mut to = to.tile::<m![V / 4 % 24], 1, m![1 # 24, E / 8, V % 4, E % 8]>(part);
-    let to = to.tile::<m![E / 288], 1, m![1 # 24, 1 # 2, E / 8 % 36, V % 4, E % 8]>(half % 2);
-    weights.to_dm_view(&mut ctx.tdma, to);
+pub fn load(
+    ctx: &mut Context,
+    weights: &Vocabulary,
+    (number, layers): (usize, usize),
+    brings: impl Fn(usize) -> bool,
+    rows: &mut Rows,
+) {
+    for part in parts((number, layers), PARTS, brings) {
+        load_part(ctx, weights, part, rows);
+    }
+    if number + 1 == layers {
+        // The factors are needed first.
+        let norm = weights.norm.to_dm(&mut ctx.tdma, AUTO);
+        rows.rest = Some((weights.scales.to_dm(&mut ctx.tdma, AUTO), norm));
+    }
 }
 
-/// Brings what is between the small parts and the halves, at once.
+/// Parts of `all` that a layer brings: the next one, if it `brings` any, and in the last layer all that are left. The layer is its
+/// number, with that of all layers.
+fn parts(
+    (number, layers): (usize, usize),
+    all: usize,
+    brings: impl Fn(usize) -> bool,
+) -> core::ops::Range<usize> {
+    let before = (0..number).filter(|layer| brings(*layer)).count().min(all);
+    let here = if number + 1 == layers { all } else { usize::from(brings(number)) };
+    before..(before + here).min(all)
+}
+
+/// Parts of the logits: of the 96 of each slice, a third, whose scales are in the register file.
+const THIRDS: usize = 3;
+
+/// Scales of a third of the tokens, as an operand.
 #[track_caller]
-pub fn load_beside_the_last_layer(ctx: &mut Context, weights: &VWeights, to: &mut VInDm) {
-    type Blocks = m![V / 12 % 8 = 1 # 8, V / 4 % 3];
-    let weights = weights.view();
-    let weights = weights
-        .tile::<m![V / 12 % 8], 1, m![C, { Blocks }, E / 32, V / 96, E / 8 % 4, V % 4, E % 8]>(
-            SMALL_PARTS / AT_ONCE,
-        );
-    let mut to = to.view_mut();
-    let to = to.tile::<m![V / 12 % 8], 1, m![{ Blocks }, E / 8, V % 4, E % 8]>(SMALL_PARTS / AT_ONCE);
-    weights.to_dm_view(&mut ctx.tdma, to);
+fn scales_of(
+    ctx: &mut Context,
+    scales: &Scales,
+    third: usize,
+) -> Vrf<VSlice, m![V / 8 % 4, E / 32, V % 8]> {
+    let scales = scales.view();
+    let scales = scales.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 32, V % 8]>(third);
+    (ctx.sub.begin(scales).fetch::<f32, m![V / 8 % 4, E / 32], m![V % 8]>())
+        .collect::<m![V / 8 % 4, E / 32], m![V % 8]>()
+        .to_vrf(AUTO)
 }
 
 /// Logits of all tokens.
 #[track_caller]
-pub fn logits(ctx: &mut Context, weights: &VInDm, x: &Gathered<VSlice>, norm: &Norm) -> Logits {
-    (ctx.main.begin(weights.view()).fetch::<bf16, m![V / 4 % 24, E / 8], m![V % 4, E % 8]>())
-        .collect::<m![V / 4 % 24, E / 8, V / 2 % 2], m![V % 2, E % 8]>()
-        .align::<m![V / 4 % 24, E / 8, H], m![V % 4, E % 8], _, _>(&x.row)
-        .contract::<m![V % 4]>()
-        .accumulate::<m![V / 4 % 24], m![V % 4 # 8]>(AccumulationKind::Sequential)
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_trim_way4::<m![V % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &norm.reciprocal)
-        .vector_pad_way8::<m![V % 4 # 8]>()
-        .vector_final()
-        .commit(AUTO)
+pub fn logits(ctx: &mut Context, rows: &Rows, x: &Vector) -> Logits {
+    type Time = m![V / 8 % 4];
+    let (all_scales, factors) = rows.rest();
+    let factors = operand(ctx, factors);
+    let mut scales = scales_of(ctx, all_scales, 0);
+    let (x, norm) = scaled_input(ctx, (x.view(), 1.0), &factors);
+    let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
+    let mut logits = Logits::new(ctx);
+    for third in 0..THIRDS {
+        let codes = rows.codes.view();
+        let codes = codes.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 4, V % 8, E % 4]>(third);
+        let mut logits = logits.view_mut();
+        let logits = logits.tile::<m![V / 32 % 3], 1, m![1 # 3, V % 32]>(third);
+        (ctx.main.begin(codes).fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
+            .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
+            .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
+            .contract::<m![V % 8]>()
+            .accumulate::<m![{ Time }, E / 32], m![V % 8]>(AccumulationKind::Sequential)
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+            .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
+            .vector_concat::<Time, m![V % 8]>()
+            .vector_final()
+            .commit_view(logits);
+        if third + 1 < THIRDS {
+            // The scales of this third are held meanwhile: at their place, the next ones would have to wait until they are used.
+            scales = scales_of(ctx, all_scales, third + 1);
+        }
+    }
+    logits
 }
 
 /// The number of each token, as f32.
@@ -168,4 +261,32 @@ pub fn choose(ctx: &mut Context, logits: &Logits, numbers: &Logits, choice: &mut
     let least = least.slice_tile::<m![Y], 1, m![1 # 256]>(0);
     let mut choice = choice.view_mut();
     least.to_hbm_view(&mut ctx.tdma, choice.tile::<m![I], 1, m![1 # 2]>(0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn layers_bring_each_part_once_and_in_order() {
+        let rules: [fn(usize) -> bool; 5] = [
+            |layer| layer > 0,
+            |layer| layer % 2 == 1,
+            |layer| layer > 0 && layer % 2 == 0,
+            |layer| layer > 0 && layer % 6 != 1,
+            |_| false,
+        ];
+        for layers in [1, 2, 3, 30] {
+            for all in [1, 12, 15, 24, 40] {
+                for brings in rules {
+                    let brought = (0..layers).map(|number| parts((number, layers), all, brings));
+                    let brought: Vec<usize> = brought.flatten().collect();
+                    assert_eq!(brought, (0..all).collect::<Vec<_>>(), "{layers} layers");
+                }
+            }
+        }
+        // Only layers that bring any have a part, and the last one has what is left.
+        let of_four = |number| parts((number, 4), 5, |layer| layer % 2 == 1);
+        assert_eq!([0, 1, 2, 3].map(of_four), [0..0, 0..1, 1..1, 1..5]);
+    }
 }

@@ -10,7 +10,8 @@ use super::vectors::{self, Means, Numbers};
 use super::weights::{Brought, Layer};
 use crate::chip::kind::Kind;
 use crate::chip::token::{Answer, Network, part_of_layer};
-use crate::chip::vocabulary::{self, Logits};
+use crate::chip::vector::Vector;
+use crate::chip::vocabulary::{self, Logits, Rows};
 use furiosa_visa_std::prelude::*;
 
 /// Weights and tables of blocks.
@@ -43,12 +44,7 @@ impl DeviceSend for Tokens<'_> {}
 
 /// The vector of the last token, as the product over the vocabulary wants it.
 #[track_caller]
-fn last_vector<Slice: M>(
-    ctx: &mut Context,
-    x: &Vectors,
-    last: usize,
-    row: &mut Hbm<f32, m![X]>,
-) -> Dm<f32, Slice, m![X % 8]> {
+fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m![X]>) -> Vector {
     let x = x.view();
     let x = x.cluster_tile::<m![C], 1, m![1 # 2]>(last / 128);
     let x = x.slice_tile::<m![V], 1, m![1 # 2, W, R / 2, X / 144]>(last / 64 % 2);
@@ -56,7 +52,7 @@ fn last_vector<Slice: M>(
     let x = x.slice_tile::<m![R / 2], 1, m![1 # 2, 1 # 2, 1 # 16, X / 144]>(last / 2 % 16);
     let x = x.tile::<m![R % 2], 1, m![1 # 2, X % 144]>(last % 2);
     x.to_hbm_view(&mut ctx.tdma, row.view_mut());
-    let mut both = Dm::new(ctx);
+    let mut both = Vector::new(ctx);
     for cluster in 0..C::SIZE {
         let mut both = both.view_mut();
         row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
@@ -111,7 +107,7 @@ pub fn block<Weights: Kind>(
     let q = made(ctx, q);
     let mut all_q = QInDm::new(ctx);
     spread_queries(ctx, Some(&q), 0..4, &mut all_q);
-    let mut x = network.weights.vectors(ctx, numbers);
+    let mut x = vectors::embedded(ctx, &network.embedding, numbers);
     // What the first layer needs first comes first.
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
@@ -128,7 +124,7 @@ pub fn block<Weights: Kind>(
     let mut next_g: Option<GInDm> = None;
     let mut rows = match answer {
         Answer::Nothing => None,
-        _ => Some(Weights::rows(ctx)),
+        _ => Some(Rows::new(ctx)),
     };
     for number in 0..layers {
         part_of_layer(ctx, number, "queries, keys and values");
@@ -160,7 +156,8 @@ pub fn block<Weights: Kind>(
             (g, q, o)
         });
         if let Some(rows) = &mut rows {
-            network.weights.load_rows_beside_block(ctx, (number, layers), rows);
+            // The first layer waits for its own weights.
+            vocabulary::load(ctx, &network.vocabulary, (number, layers), |layer| layer > 0, rows);
         }
         part_of_layer(ctx, number, "attention");
         // Main does this while keys are on their way, and makes weights of down.
@@ -224,8 +221,8 @@ pub fn block<Weights: Kind>(
     ctx.part("vocabulary");
     let numbers: Option<Logits> =
         matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
-    let x = last_vector::<Weights::Slice>(ctx, &x, last, row);
-    let logits = Weights::logits(ctx, rows, &x);
+    let x = last_vector(ctx, &x, last, row);
+    let logits = vocabulary::logits(ctx, rows, &x);
     match (answer, numbers) {
         (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
         (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),

@@ -11,9 +11,23 @@ pub type Numbers = Hbm<i32, m![C, V, W, R]>;
 /// The rows of tokens.
 #[track_caller]
 pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> Vectors {
-    let rows: Dm<bf16, XSlice, m![R % 2, X % 144]> = embedding.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    (ctx.main.begin(rows.view()).fetch::<f32, m![R % 2, X / 8 % 18], m![X % 8]>())
-        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
+    type Runs = m![R % 2, X / 8 % 18];
+    let codes: Dm<i8, XSlice, m![R % 2, X % 144]> =
+        embedding.codes.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    let scales: Dm<f32, XSlice, m![{ Runs }, 1 # 2]> =
+        embedding.scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    let scales: Vrf<XSlice, Runs> = (ctx.sub.begin(scales.view()).fetch::<f32, Runs, m![1 # 2]>())
+        .collect::<Runs, m![1 # 8]>()
+        .to_vrf(place::SCALES);
+    (ctx.main.begin(codes.view()).fetch::<i32, Runs, m![X % 8]>())
+        .collect::<Runs, m![X % 8]>()
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_fxp_to_fp(31)
+        .vector_split::<m![{ Runs }, X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
+        .vector_concat::<Runs, m![X % 8]>()
+        .vector_final()
         .commit(AUTO)
 }
 

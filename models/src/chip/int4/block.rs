@@ -12,11 +12,9 @@ use super::super::block::feed_forward::{DParts, GParts};
 use super::super::block::kernel::BlockNetwork;
 use super::super::block::layout::*;
 use super::super::block::prepare::{self, head, quartered};
-use super::super::block::vectors::Numbers;
 use super::super::block::weights::{self, Brought};
 use super::super::prepare::{row, tensor, upload};
 use super::prepare::{Matrices, matrices};
-use super::vocabulary::{Embedding, RowScales};
 use crate::config::HEAD;
 use crate::matrix::BLOCK;
 use crate::weights::Layer as OnHost;
@@ -248,32 +246,6 @@ impl weights::Layer for Layer {
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
         CodesInDm { codes, scales: scales.to_dm(&mut ctx.tdma, AUTO), factors: () }
     }
-}
-
-/// The rows of tokens.
-#[track_caller]
-pub fn embedded(
-    ctx: &mut Context,
-    (embedding, scales): (&Embedding, &RowScales),
-    numbers: &Numbers,
-) -> Vectors {
-    let codes: Dm<i8, XSlice, m![R % 2, X % 144]> =
-        embedding.codes.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    let scales: Dm<f32, XSlice, m![R % 2, X / 8 % 18]> = scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    let scales: Vrf<XSlice, m![R % 2, X / 8 % 18]> =
-        (ctx.sub.begin(scales.view()).fetch::<f32, m![R % 2, X / 16 % 9], m![X / 8 % 2]>())
-            .collect::<m![R % 2, X / 16 % 9], m![X / 8 % 2 # 8]>()
-            .to_vrf(place::SCALES);
-    (ctx.main.begin(codes.view()).fetch::<i32, m![R % 2, X / 8 % 18], m![X % 8]>())
-        .collect::<m![R % 2, X / 8 % 18], m![X % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_fxp_to_fp(31)
-        .vector_split::<m![R % 2, X / 8 % 18, X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
-        .vector_concat::<m![R % 2, X / 8 % 18], m![X % 8]>()
-        .vector_final()
-        .commit(AUTO)
 }
 
 /// Uploads weights of a layer.

@@ -1,41 +1,36 @@
-//! Weights as the file has them: codes of 4 bits with a scale and a minimum for each 32, and the embedding with codes of 8
-//! bits and a scale. None is rounded: codes, scales and minima are what HBM has, and the chip multiplies them. Only for blocks of
-//! tokens it makes bf16 of them.
+//! Weights of layers as the file has them: codes of 4 bits with a scale and a minimum for each 32. None is rounded: codes, scales
+//! and minima are what HBM has, and the chip multiplies them. Only for blocks of tokens it makes bf16 of them.
 //!
 //! | module | content |
 //! | --- | --- |
 //! | [`product`] | products with codes of 4 bits |
-//! | [`vector`] | the vector of a token: in pairs of slices, and times factors of norms |
+//! | [`vector`] | the vector of a token, in pairs of slices |
 //! | [`block`] | weights for blocks of tokens |
-//! | [`vocabulary`] | the embedding and the logits, with codes of 8 bits |
 //! | [`prepare`] | weights, uploaded |
 
 pub mod block;
 pub mod prepare;
 pub mod product;
 pub mod vector;
-pub mod vocabulary;
 
 use super::attention::{self, Seen, Tables};
-use super::block::layout::Vectors;
-use super::block::vectors::Numbers;
 use super::block::{Prefill, kernel::BlockNetwork};
 use super::feed_forward;
-use super::kind::{Kind, parts};
+use super::kind::Kind;
 use super::layout::*;
 use super::token::Network;
-use super::vector::{norm, operand};
-use super::vocabulary::Logits;
-use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0};
-use crate::weights;
+use super::vector::{Vector, norm, operand, scaled_input, scaled_row};
+use super::vocabulary::Embedding;
+use crate::matrix::{BLOCK, BlockQ4_1};
+use crate::refusal::Refusal;
+use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
 use product::{
     Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes,
     QScales,
 };
 use std::cell::OnceCell;
-use vector::{Parts, Twice, input};
-use vocabulary::{Embedding, RowScales, Rows, Vocabulary};
+use vector::{Parts, Twice, first};
 
 /// Weights of two layers, in HBM: codes with scales and minima.
 pub struct Pair {
@@ -58,16 +53,10 @@ pub struct Pair {
     ),
 }
 
-/// All weights.
+/// Weights of all layers.
 pub struct Quantised {
-    /// Rows of tokens.
-    pub embedding: Embedding,
-    /// Scales of these rows, for blocks. They are there from the start: the host does not keep the rows.
-    pub row_scales: RowScales,
     /// The layers, two by two.
     pub pairs: Vec<Pair>,
-    /// Of the logits.
-    pub vocabulary: Vocabulary,
     /// Factors of the norms in front of attention and gate of each layer: an eighth for parts, see [`Parts::TIMES`], and half for
     /// doubled vectors.
     pub norms: Hbm<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>,
@@ -97,18 +86,22 @@ impl Kind for Quantised {
     type Queries = Blocks<ASlice, QCodes, QScales>;
     type Output = Blocks<OSlice, OCodes, OScales>;
     type FeedForward = FeedForward;
-    type Rows = Rows;
     type Vector = Parts;
     type Slice = XPair;
     type Middle = Twice;
     type Layer = block::Layer;
 
+    async fn upload(ctx: &mut Context, weights: &Weights) -> Result<Self, Refusal> {
+        prepare::quantised(ctx, weights).await
+    }
+
     fn layer_bytes(weights: usize) -> usize {
         weights / BLOCK * BlockQ4_1::BYTES
     }
 
-    fn vocabulary_bytes(weights: usize) -> usize {
-        weights / BLOCK * BlockQ8_0::BYTES
+    fn brings_rows(layer: usize) -> bool {
+        // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
+        layer > 0 && layer % 6 != 1
     }
 
     fn common(&self, ctx: &mut Context) -> Common {
@@ -142,16 +135,6 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn vectors(&self, ctx: &mut Context, numbers: &Numbers) -> Vectors {
-        block::embedded(ctx, (&self.embedding, &self.row_scales), numbers)
-    }
-
-    #[track_caller]
-    fn load_rows_beside_block(&self, ctx: &mut Context, layer: (usize, usize), rows: &mut Rows) {
-        self.load_rows(ctx, layer, rows);
-    }
-
-    #[track_caller]
     fn queries_to_dm(&self, ctx: &mut Context, pair: usize) -> Self::Queries {
         let (codes, scales) = &self.pairs[pair].q;
         let codes = codes.to_dm(&mut ctx.tdma, AUTO);
@@ -174,24 +157,9 @@ impl Kind for Quantised {
         (gate_up, Blocks { codes, scales: down_scales.to_dm(&mut ctx.tdma, AUTO) })
     }
 
-    fn rows(ctx: &mut Context) -> Rows {
-        Rows::new(ctx)
-    }
-
     #[track_caller]
-    fn load_rows(&self, ctx: &mut Context, (number, layers): (usize, usize), rows: &mut Rows) {
-        // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
-        for part in parts((number, layers), vocabulary::PARTS, |layer| layer > 0 && layer % 6 != 1) {
-            vocabulary::load(ctx, &self.vocabulary, part, rows);
-        }
-        if number + 1 == layers {
-            vocabulary::load_rest(ctx, &self.vocabulary, rows);
-        }
-    }
-
-    #[track_caller]
-    fn embedded(&self, ctx: &mut Context, token: usize) -> Parts {
-        Parts::of_row(vocabulary::embedded(ctx, &self.embedding, token))
+    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Parts {
+        Parts::of_token(ctx, embedding, token)
     }
 
     #[track_caller]
@@ -205,7 +173,7 @@ impl Kind for Quantised {
         // Operands are loaded first, so that nothing waits for them.
         let factors = common.factors(ctx, Behind::Attention(number));
         let operands = product::queries_operands(ctx, (weights, number % 2));
-        let row = vector::row(ctx, &x.own, &factors);
+        let row = scaled_row(ctx, first(&x.own), &factors);
         let mean = x.mean(ctx);
         let own = product::queries(ctx, (weights, &common.q, number % 2), &operands, &row);
         // While the sums are exchanged, main makes the norm and the vector.
@@ -240,7 +208,7 @@ impl Kind for Quantised {
         let layer = number % 2;
         let factors = common.factors(ctx, Behind::FeedForward(number));
         let operands = product::gate_up_operands(ctx, (gate_up, layer));
-        let (row, norm) = input(ctx, (&doubled, 2.0), &factors);
+        let (row, norm) = scaled_input(ctx, (first(&doubled), 2.0), &factors);
         let doubled = operand(ctx, &doubled);
         // Behind what gate and up wait for: the weights of down come last.
         let down_operands = product::down_operands(ctx, (down, layer));
@@ -253,16 +221,8 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn last_vector(ctx: &mut Context, x: Parts) -> Twice {
-        x.sum(ctx)
-    }
-
-    #[track_caller]
-    fn logits(ctx: &mut Context, rows: &Rows, x: &Twice) -> Logits {
-        let factors = operand(ctx, rows.norm());
-        let scales = vocabulary::operand(ctx, rows, 0);
-        let (row, norm) = input(ctx, (x, 1.0), &factors);
-        vocabulary::logits(ctx, (rows, scales), &row, &norm)
+    fn last_vector(ctx: &mut Context, x: Parts) -> Vector {
+        x.vector(ctx)
     }
 }
 

@@ -4,10 +4,9 @@ use super::super::layout::*;
 use super::super::prepare::{row, tensor, upload};
 use super::product::{DCodes, DScales, GCodes, GScales, OCodes, OScales, QCodes, QScales};
 use super::vector::Parts;
-use super::vocabulary::{Embedding, Vocabulary};
 use super::{Pair, Quantised};
-use crate::config::{GATE, HIDDEN, LAYERS, VOCABULARY};
-use crate::matrix::{BLOCK, BlockQ4_1, BlockQ8_0, Matrix, Storage};
+use crate::config::{GATE, HIDDEN, LAYERS};
+use crate::matrix::{BLOCK, BlockQ4_1, Matrix, Storage};
 use crate::refusal::Refusal;
 use crate::weights::{Layer, Weights};
 use furiosa_visa_std::prelude::*;
@@ -17,9 +16,9 @@ use std::cell::OnceCell;
 const MATRICES: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
 /// The message about a matrix of another kind.
-fn refused(tensor: &str, must: &str) -> Refusal {
+fn refused(tensor: &str) -> Refusal {
     format!(
-        "--weights: `int4` is given, but `{tensor}` is not of {must}; leave `--weights` out, or give the file that \
+        "--weights: `int4` is given, but `{tensor}` is not of Q4_1; leave `--weights` out, or give the file that \
          `models/fetch.sh` fetches"
     )
     .into()
@@ -36,7 +35,7 @@ impl<'a> Codes<'a> {
     fn of(matrix: &'a Matrix, tensor: impl Fn() -> String) -> Result<Self, Refusal> {
         match &matrix.storage {
             Storage::Q4_1(all) => Ok(Self { all, blocks: matrix.columns / BLOCK }),
-            Storage::Q8_0(_) => Err(refused(&tensor(), "Q4_1")),
+            Storage::Q8_0(_) => Err(refused(&tensor())),
         }
     }
 
@@ -151,14 +150,6 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
     Pair { q: (q, q_scales), o: (o, o_scales), g: (g, g_scales), d: (d, d_scales) }
 }
 
-/// Blocks of 8 bits of the embedding, row after row.
-fn rows(weights: &Weights) -> Result<&[BlockQ8_0], Refusal> {
-    match &weights.embedding.storage {
-        Storage::Q8_0(all) => Ok(all),
-        Storage::Q4_1(_) => Err(refused("token_embd.weight", "Q8_0")),
-    }
-}
-
 /// Uploads weights as they are.
 ///
 /// # Errors
@@ -166,29 +157,10 @@ fn rows(weights: &Weights) -> Result<&[BlockQ8_0], Refusal> {
 /// If a matrix is of another kind of blocks: with its name.
 pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised, Refusal> {
     let layers = matrices(&weights.layers)?;
-    let rows = rows(weights)?;
     let mut pairs = Vec::new();
     for layers in layers.chunks(2) {
         pairs.push(pair(ctx, layers).await);
     }
-    let blocks = HIDDEN / BLOCK;
-    let code = |row: usize, column: usize| rows[row * blocks + column / BLOCK].codes[column % BLOCK];
-    let scale = |row: usize, block: usize| f16::from_bits(rows[row * blocks + block].scale.to_bits());
-    let dma = &mut ctx.pdma;
-    let codes = tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column));
-    let codes = HostTensor::<i8, m![B, X]>::from_slice(&codes).to_hbm(dma, AUTO).await;
-    let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
-    let scales = HostTensor::<f16, m![B, X / 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
-    let embedding = Embedding { codes, scales };
-    let row_scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
-    let row_scales = HostTensor::<f32, m![B, X / 8]>::from_slice(&row_scales).to_hbm(dma, AUTO).await;
-    let codes = tensor([VOCABULARY / 8, HIDDEN / 4, 8, 4], |[v, e, v0, e0]| code(8 * v + v0, 4 * e + e0));
-    let codes =
-        HostTensor::<i8, m![C, V / 8, E / 4, V % 8, E % 4]>::from_slice(&codes).to_hbm(dma, AUTO).await;
-    let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
-    let scales = HostTensor::<f16, m![C, V / 8, E / 32, V % 8]>::from_slice(&scales).to_hbm(dma, AUTO).await;
-    let norm = HostTensor::<f32, m![X]>::from_slice(&weights.output_norm).to_hbm(dma, AUTO).await;
-    let vocabulary = Vocabulary { codes, scales, norm };
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
         let factors = |layer: &Layer| match which {
             0 => layer.attn_norm[8 * x + x0] / Parts::TIMES,
@@ -196,34 +168,25 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
         };
         weights.layers.get(layer).map_or(0.0, factors)
     });
-    let norms =
-        HostTensor::<f32, m![X / 72, X / 8 % 9, L, I, X % 8]>::from_slice(&norms).to_hbm(dma, AUTO).await;
+    let norms = upload!(ctx, f32, m![X / 72, X / 8 % 9, L, I, X % 8], norms);
     let (layers, blocks) = (weights.layers.clone(), OnceCell::new());
-    Ok(Quantised { embedding, row_scales, pairs, vocabulary, norms, layers, blocks })
+    Ok(Quantised { pairs, norms, layers, blocks })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn message<T>(result: Result<T, Refusal>) -> String {
-        result.err().map_or_else(|| "accepted".into(), |refusal| refusal.0)
-    }
-
     #[test]
     fn matrices_of_other_blocks_are_refused_by_name() {
         let mut weights = Weights::synthetic(2, 3);
-        assert!(matrices(&weights.layers).is_ok() && rows(&weights).is_ok());
-        let rows_of_four_bits = weights.layers[0].q.storage.clone();
+        assert!(matrices(&weights.layers).is_ok());
         let Storage::Q8_0(eight) = &weights.embedding.storage else { panic!("the embedding has 8 bits") };
         weights.layers[1].up.storage = Storage::Q8_0(eight[..GATE * HIDDEN / BLOCK].to_vec());
-        let found = message(matrices(&weights.layers));
+        let found = matrices(&weights.layers).err().map_or_else(|| "accepted".into(), |refusal| refusal.0);
         let expected =
             "--weights: `int4` is given, but `blk.1.ffn_up.weight` is not of Q4_1; leave `--weights` out";
         assert!(found.starts_with(expected), "{found}");
-        weights.embedding.storage = rows_of_four_bits;
-        let found = message(rows(&weights));
-        assert!(found.contains("`token_embd.weight` is not of Q8_0"), "{found}");
     }
 
     /// Each weight of a matrix is found where its block says.

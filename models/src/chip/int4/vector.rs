@@ -5,67 +5,16 @@
 
 use super::super::feed_forward::{of_other, sum_of_both};
 use super::super::layout::*;
-use super::super::vector::{self, Gathered, Halves, Mean, Norm, VectorView, mean_of};
-use super::vocabulary::Row;
+use super::super::vector::{Mean, Vector, VectorView, mean_of};
+use super::super::vocabulary::{Embedding, Row, embedded};
 use furiosa_visa_std::prelude::*;
 
 /// The vector of a token, in both slices of each pair.
 pub type Twice = Dm<f32, XPair, m![X % 8]>;
 
-/// `2^16`: of the 24 bits of an f32 a bf16 keeps 8, and 16 are left.
-const REST: f32 = 65_536.0;
-
 /// A vector in the first slice of each pair.
-fn first(x: &Twice) -> VectorView<'_> {
+pub fn first(x: &Twice) -> VectorView<'_> {
     x.view().slice_tile::<m![Q], 1, XSlice>(0)
-}
-
-/// The vector times the factors of a norm, in two bf16.
-///
-/// With `c = 2^16 + 1` the product `c · y` is rounded to 24 bits, so that `c · y - 2^16 · y` is `y` rounded to 8 bits; and what the
-/// product lost is what `y` is more than that. Each is one rounding: that of the product.
-#[track_caller]
-fn scaled(ctx: &mut Context, x: VectorView<'_>, factors: &Vrf<XSlice, m![X % 8]>) -> Halves {
-    let times = |factor, group| VeBranchOperand::group(VeRhs::constant(factor), group);
-    (ctx.main.begin(x).fetch::<f32, m![H], m![X % 8]>())
-        .collect::<m![H], m![X % 8]>()
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
-        .vector_split::<m![H, X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
-        .vector_stash()
-        .vector_fp_binary(
-            FpBinaryOp::MulF(FpMulAlu::Mul1),
-            [times(REST + 1.0, GroupId::Zero), times(-REST - 1.0, GroupId::One)],
-        )
-        .vector_fp_ternary_with_mode(
-            FpTernaryOp::FmaF,
-            TernaryArgMode::Mode120,
-            [((Stash, -REST), GroupId::Zero).into(), ((Stash, REST + 1.0), GroupId::One).into()],
-        )
-        .vector_concat::<m![H], m![X % 8]>()
-        .vector_final()
-        .cast::<bf16, m![X % 8 # 16]>()
-        .commit(AUTO)
-}
-
-/// A vector, times the factors of a norm, in the register file of all slices.
-#[track_caller]
-pub fn row<Slice: M>(ctx: &mut Context, x: &Twice, factors: &Vrf<XSlice, m![X % 8]>) -> Gathered<Slice> {
-    let halves = scaled(ctx, first(x), factors);
-    vector::gather(ctx, halves, TrfAddress::FirstHalf)
-}
-
-/// The same, and the norm of the vector that `x` is `times` as large as.
-#[track_caller]
-pub fn input<Slice: M>(
-    ctx: &mut Context,
-    (x, times): (&Twice, f32),
-    factors: &Vrf<XSlice, m![X % 8]>,
-) -> (Gathered<Slice>, Norm) {
-    let row = row(ctx, x, factors);
-    let mean = vector::mean(ctx, first(x), times);
-    (row, vector::norm(ctx, &mean))
 }
 
 /// A vector that is the sum of what both clusters have, over [`Parts::TIMES`].
@@ -78,16 +27,30 @@ pub struct Parts {
     /// The part of the other cluster, if it has another one.
     other: Option<Twice>,
     /// At its place, what comes next would have to wait until it is used.
-    _row: Option<Row>,
+    _row: Option<(Row, Halved)>,
 }
+
+/// The row of a token, and zeros in the second slice of each pair: the sum is what the first one has, in both.
+type Halved = Dm<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>;
 
 impl Parts {
     /// Factor between the sum of the parts and the vector.
     pub const TIMES: f32 = 8.0;
 
     /// A token's row, of which each cluster has the same part.
-    pub fn of_row((own, row): (Twice, Row)) -> Self {
-        Self { own, other: None, _row: Some(row) }
+    #[track_caller]
+    pub fn of_token(ctx: &mut Context, embedding: &Embedding, token: usize) -> Self {
+        let mut values = Halved::new(ctx);
+        values.view_mut().memset(0.0, &mut ctx.sub);
+        let first = values.view_mut().slice_tile::<m![I], 1, XSlice>(0);
+        let row = embedded(ctx, embedding, token, Self::TIMES / 2.0, first);
+        let own = (ctx.main.begin(values.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
+            .vector_final()
+            .commit(AUTO);
+        Self { own, other: None, _row: Some((row, values)) }
     }
 
     /// The parts of both clusters.
@@ -111,10 +74,18 @@ impl Parts {
         self.other.is_some().then(|| of_other(ctx, sums))
     }
 
-    /// The vector.
+    /// The vector, in both slices of each pair.
     #[track_caller]
     pub fn sum(&self, ctx: &mut Context) -> Twice {
-        sum_of_both!(ctx, self.own, self.other(), times 1.0 / Self::TIMES).vector_final().commit(AUTO)
+        let (own, other) = (self.own.view(), self.other().view());
+        sum_of_both!(ctx, own, other, times 1.0 / Self::TIMES).vector_final().commit(AUTO)
+    }
+
+    /// The vector.
+    #[track_caller]
+    pub fn vector(&self, ctx: &mut Context) -> Vector {
+        let (own, other) = (first(&self.own), first(self.other()));
+        sum_of_both!(ctx, own, other, times 1.0 / Self::TIMES).vector_final().commit(AUTO)
     }
 
     /// The mean of the vector's squares.
@@ -128,30 +99,5 @@ impl Parts {
             .vector_split::<m![X / 4 % 2], m![X % 4]>()
             .vector_fp_zip(FpBinaryOp::AddF);
         mean_of!(stream, Self::TIMES)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::REST;
-    use half::bf16;
-
-    /// The two numbers that the pass makes of one.
-    fn split(y: f32) -> (f32, f32) {
-        let product = (REST + 1.0) * y;
-        ((-REST).mul_add(y, product), (REST + 1.0).mul_add(y, -product))
-    }
-
-    #[test]
-    fn two_numbers_are_one_and_the_first_is_a_bf16() {
-        // All numbers between two powers of two, of both signs in turn.
-        for bits in 0x3f80_0000..0x4080_0000_u32 {
-            let y = f32::from_bits(bits | bits << 31);
-            let (upper, rest) = split(y);
-            assert_eq!((bf16::from_f32(upper).to_f32(), upper + rest), (upper, y), "{y}");
-            assert!(rest.abs() <= y.abs() / 256.0, "{y}: {rest}");
-        }
-        assert_eq!(split(-1.7), (-split(1.7).0, -split(1.7).1));
-        assert_eq!(split(0.0), (0.0, 0.0));
     }
 }
