@@ -169,8 +169,10 @@ async fn embedding(ctx: &mut Context, weights: &Weights) -> Result<(Embedding, V
     let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
     let scales = upload!(ctx, f32, m![B, X / 8], scales);
     let embedding = Embedding { codes, scales };
-    let codes = tensor([VOCABULARY / 8, HIDDEN / 4, 8, 4], |[v, e, v0, e0]| code(8 * v + v0, 4 * e + e0));
-    let codes = upload!(ctx, i8, m![C, V / 8, E / 4, V % 8, E % 4], codes);
+    let codes = tensor([2, 12, 18, 256, 8, 8, 4], |[c, part, e, v, e1, v0, e0]| {
+        code(VOCABULARY / 2 * c + 96 * v + 8 * part + v0, 32 * e + 4 * e1 + e0)
+    });
+    let codes = upload!(ctx, i8, m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4], codes);
     let bits = |row: usize, block: usize| f16::from_bits(scale(row, block).to_bits());
     let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| bits(8 * v + v0, block));
     let scales = upload!(ctx, f16, m![C, V / 8, E / 32, V % 8], scales);

@@ -97,7 +97,6 @@ impl Kind for Rounded {
     }
 
     fn brings_rows(layer: usize) -> bool {
-        // The first layer waits for its own weights.
         layer > 0
     }
 

@@ -19,7 +19,7 @@ pub struct Embedding {
 /// The same weights, as the product over the vocabulary reads them.
 pub struct Vocabulary {
     /// Codes.
-    pub codes: Hbm<i8, m![C, V / 8, E / 4, V % 8, E % 4]>,
+    pub codes: Hbm<i8, m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4]>,
     /// Scales of blocks.
     pub scales: Hbm<f16, m![C, V / 8, E / 32, V % 8]>,
     /// Factors of the norm in front of it.
@@ -101,9 +101,10 @@ const PARTS: usize = 24;
 #[track_caller]
 fn load_part(ctx: &mut Context, weights: &Vocabulary, part: usize, rows: &mut Rows) {
     let codes = weights.codes.view();
-    let codes = codes.tile::<m![V / 8 % 12], 1, m![C, V / 96, 1 # 12, E / 4, V % 8, E % 4]>(part / 2);
     let codes =
-        codes.tile::<m![E / 288], 1, m![C, V / 96, 1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);
+        codes.tile::<m![V / 8 % 12], 1, m![C, 1 # 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4]>(part / 2);
+    let codes = codes
+        .tile::<m![E / 288], 1, m![C, 1 # 12, 1 # 2, E / 32 % 9, V / 96, E / 4 % 8, V % 8, E % 4]>(part % 2);
     let mut to = rows.codes.view_mut();
     let mut to = to.tile::<m![V / 8 % 12], 1, m![1 # 12, E / 4, V % 8, E % 4]>(part / 2);
     let to = to.tile::<m![E / 288], 1, m![1 # 12, 1 # 2, E / 4 % 72, V % 8, E % 4]>(part % 2);

@@ -157,7 +157,7 @@ pub fn block<Weights: Kind>(
         });
         if let Some(rows) = &mut rows {
             // The first layer waits for its own weights.
-            vocabulary::load(ctx, &network.vocabulary, (number, layers), |layer| layer > 0, rows);
+            vocabulary::load(ctx, &network.vocabulary, (number, layers), Weights::brings_rows, rows);
         }
         part_of_layer(ctx, number, "attention");
         // Main does this while keys are on their way, and makes weights of down.

@@ -101,7 +101,7 @@ impl Kind for Quantised {
 
     fn brings_rows(layer: usize) -> bool {
         // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
-        layer > 0 && layer % 6 != 1
+        layer > 0
     }
 
     fn common(&self, ctx: &mut Context) -> Common {
