@@ -237,7 +237,7 @@ fn mask<Of: Reach>(ctx: &mut Context, positions: &Dm<f32, m![S], m![W, I]>, posi
 /// Numbers of each slot and head of the queries.
 type PerHead<Of> = Dm<f32, m![S], m![{ <Of as Reach>::Held }, K, J = 3, 1 # 2]>;
 /// An operand of each head, in every slice.
-pub type OfHeads<Heads> = Vrf<m![Y], Heads>;
+pub type OfHeads = Vrf<m![Y], m![N / 64]>;
 
 /// The key, 0, or the value, 1, of the token, as an operand.
 macro_rules! own {
@@ -285,17 +285,17 @@ fn scores<Of: Reach>(ctx: &mut Context, seen: &mut Seen<'_, Of>, mask: &Mask<Of>
 }
 
 /// What each slot of each slice adds for each head.
-struct Shares<Of: Reach, Heads: M> {
+struct Shares<Of: Reach> {
     /// `e^score`, times the number of slots.
     shares: Vrf<m![S], m![{ Of::Held }, K, J = 3]>,
     /// The sum of all of them, and of 1 in each slot for the token itself.
-    sum: Vrf<m![Y], Heads>,
+    sum: OfHeads,
     /// The tensor that the sum was loaded from. At its place, another one would have to wait for the load.
-    _loaded: Dm<f32, m![Y], m![{ Heads }, 1 # 2]>,
+    _loaded: Dm<f32, m![Y], m![N / 64, 1 # 2]>,
 }
 
 /// `e^score` of each slot and head, and the sum of them over all slots of all slices.
-fn shares<Of: Reach, Heads: M>(ctx: &mut Context, scores: &PerHead<Of>) -> Shares<Of, Heads> {
+fn shares<Of: Reach>(ctx: &mut Context, scores: &PerHead<Of>) -> Shares<Of> {
     let shares: PerHead<Of> =
         (ctx.main.begin(scores.view()).fetch::<f32, m![{ Of::Held }, K, J = 3], m![1 # 2]>())
             .collect::<m![{ Of::Held }, K, J = 3], m![1 # 8]>()
@@ -321,16 +321,16 @@ fn shares<Of: Reach, Heads: M>(ctx: &mut Context, scores: &PerHead<Of>) -> Share
     let shares = (ctx.sub.begin(shares.view()).fetch::<f32, m![{ Of::Held }, K, J = 3], m![1 # 2]>())
         .collect::<m![{ Of::Held }, K, J = 3], m![1 # 8]>()
         .to_vrf(AUTO);
-    let loaded: Dm<f32, m![Y], m![{ Heads }, 1 # 2]> = sum.relabel();
-    let sum = (ctx.sub.begin(loaded.view()).fetch::<f32, Heads, m![1 # 2]>())
-        .collect::<Heads, m![1 # 8]>()
+    let loaded: Dm<f32, m![Y], m![N / 64, 1 # 2]> = sum.relabel();
+    let sum = (ctx.sub.begin(loaded.view()).fetch::<f32, m![N / 64], m![1 # 2]>())
+        .collect::<m![N / 64], m![1 # 8]>()
         .to_vrf(AUTO);
     Shares { shares, sum, _loaded: loaded }
 }
 
 /// Values of all slots, weighted by the shares of the queries, in slices `Slice`. `Steps` and 8 lanes are what a slice gets.
 macro_rules! weighted {
-    ($ctx:ident, $seen:ident, $shares:ident, $value:ident, $slice:ty, $steps:ty $(, over $sum:expr)?) => {{
+    ($ctx:ident, $seen:ident, $shares:ident, $value:ident, $slice:ty, $steps:ty) => {{
         let values = $seen.held.tile::<m![J = 2], 1, m![1 # 2, { Of::Held }, 1 # 2, K, D]>(1);
         ($ctx.main.begin(values).fetch::<f32, m![K, J = 3, D / 8, { Of::Held }], m![D % 8]>())
             .collect::<m![K, J = 3, D / 8, { Of::Held }], m![D % 8]>()
@@ -340,7 +340,6 @@ macro_rules! weighted {
             .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &$shares.shares)
             .vector_fp_binary(FpBinaryOp::AddF, &$value)
             .vector_intra_slice_reduce::<W, m![K, J = 3, D / 8, D / 4 % 2], m![D % 4]>(IntraSliceReduceOpF32::Add)
-            $(.vector_fp_div(FpDivBinaryOp::DivF.with_mode(BinaryArgMode::Mode01), &$sum))?
             .vector_concat::<m![K, J = 3, D / 8], m![D % 8]>()
             .vector_inter_slice_reduce::<$slice, $steps>(InterSliceReduceOpF32::Add)
             .vector_final()
@@ -370,20 +369,20 @@ fn row<Slice: M, Steps: M>(
 /// What the heads choose, in every slice of a vector.
 pub type Chosen = Row<XSlice, m![N / 8]>;
 
-/// What the heads choose, in every slice of a vector.
+/// What the heads choose, in every slice of a vector, and sums that are yet to divide it.
 #[track_caller]
 pub fn chosen<Of: Reach>(
     ctx: &mut Context,
     seen: &mut Seen<'_, Of>,
     tables: &mut Tables<Of>,
     half: TrfAddress,
-) -> Chosen {
+) -> (Chosen, OfHeads) {
     let mask = tables.mask(ctx);
     let (scores, value) = scores::<Of>(ctx, seen, mask);
-    let shares = shares::<Of, m![K, J = 3]>(ctx, &scores);
+    let shares = shares::<Of>(ctx, &scores);
     let chosen: Dm<f32, XSlice, m![K, J = 3, D / 8, D % 8]> =
-        weighted!(ctx, seen, shares, value, XSlice, m![K, J = 3, D / 8], over shares.sum);
-    row(ctx, &chosen.relabel(), half)
+        weighted!(ctx, seen, shares, value, XSlice, m![K, J = 3, D / 8]);
+    (row(ctx, &chosen.relabel(), half), shares.sum)
 }
 
 /// A half of what the heads choose.
@@ -396,21 +395,21 @@ pub fn chosen_halves<Of: Reach>(
     seen: &mut Seen<'_, Of>,
     tables: &mut Tables<Of>,
     half: TrfAddress,
-) -> (ChosenHalf, OfHeads<m![N / 64]>) {
+) -> (ChosenHalf, OfHeads) {
     let mask = tables.mask(ctx);
     let (scores, value) = scores::<Of>(ctx, seen, mask);
-    let shares = shares::<Of, m![N / 64]>(ctx, &scores);
+    let shares = shares::<Of>(ctx, &scores);
     let chosen: Dm<f32, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4, D % 8]> =
         weighted!(ctx, seen, shares, value, m![X / 72, X / 8 % 9 # 16, D / 32], m![K, J = 3, D / 8 % 4]);
     (row(ctx, &chosen.relabel(), half), shares.sum)
 }
 
-/// `before` and the output of the attention.
+/// `before` and the output of the attention. `sums` divide what each head chooses.
 #[track_caller]
 pub fn output(
     ctx: &mut Context,
     (weights, layer): (&OInDm, usize),
-    chosen: &Chosen,
+    (chosen, sums): &(Chosen, OfHeads),
     before: &Vrf<XSlice, m![X % 8]>,
 ) -> Vector {
     let weights = weights.view();
@@ -419,9 +418,13 @@ pub fn output(
         .collect::<m![N / 4, X / 4 % 2], m![X % 4, N % 4]>()
         .align::<m![N / 4, H], m![X % 8, N % 4], _, _>(chosen)
         .contract::<m![X % 8]>()
-        .accumulate::<m![1], m![X % 8]>(AccumulationKind::Sequential)
+        .accumulate::<m![N / 64], m![X % 8]>(AccumulationKind::Sequential)
         .vector_init()
         .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![N / 64, X / 4 % 2], m![X % 4]>()
+        .vector_fp_binary(FpBinaryOp::DivF, sums)
+        .vector_intra_slice_reduce::<N, m![X / 4 % 2], m![X % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_concat::<m![1], m![X % 8]>()
         .vector_clip(ClipBinaryOpF32::Add, before)
         .vector_final()
         .commit(AUTO)

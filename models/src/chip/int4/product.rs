@@ -165,7 +165,7 @@ pub fn output(
     ctx: &mut Context,
     (weights, ones, layer): (&Blocks<OSlice, OCodes, OScales>, &OOnes, usize),
     operands: &Operands<OSlice, m![N / 64, X % 8]>,
-    (chosen, sums): &(ChosenHalf, OfHeads<m![N / 64]>),
+    (chosen, sums): &(ChosenHalf, OfHeads),
     before: &Vrf<XPair, m![X % 8]>,
 ) -> Twice {
     sums!(
