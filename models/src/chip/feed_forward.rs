@@ -3,7 +3,7 @@
 //! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
 
 use super::layout::*;
-use super::vector::{Gathered, Norm, Vector, halves};
+use super::vector::{Gathered, Norm, Vector, halves, halves_of_product};
 use furiosa_visa_std::prelude::*;
 
 /// Weights of gate and up of two layers.
@@ -17,6 +17,8 @@ pub type DInDm = Dm<bf16, XSlice, m![L % 2, F / 4, X % 8, F % 4]>;
 
 /// Hidden elements, four in a slice.
 pub type Hidden = Dm<f32, FSlice, m![F % 4]>;
+/// Hidden elements in two bf16.
+pub type HiddenHalves = Dm<bf16, FSlice, m![H, F % 4]>;
 
 /// Sums of gate, 0, or of up, 1.
 macro_rules! sums {
@@ -32,14 +34,14 @@ macro_rules! sums {
     }};
 }
 
-/// `silu(gate) · up` of a vector that is not yet divided by its norm.
+/// `silu(gate) · up` of a vector that is not yet divided by its norm, in two bf16.
 #[track_caller]
 pub fn hidden(
     ctx: &mut Context,
     (weights, layer): (&GInDm, usize),
     x: &Gathered<FSlice>,
     norm: &Norm,
-) -> Hidden {
+) -> HiddenHalves {
     let up: Hidden = sums!(ctx, (weights, layer), x, 1).commit(AUTO);
     let up: Vrf<FSlice, m![F % 4]> =
         (ctx.sub.begin(up.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
@@ -52,17 +54,21 @@ pub fn hidden(
         .vector_stash()
         .vector_fp_unary(FpUnaryOp::Sigmoid)
         .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), Stash)
+        // The norm of `up`: the pass behind this one has no multiplication for it.
+        .vector_fp_ternary(FpTernaryOp::FmaF, (&norm.reciprocal, 0.0))
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
         .commit(AUTO);
-    (ctx.main.begin(gate.view()).fetch::<f32, m![1], m![F % 4]>().collect::<m![1], m![F % 4 # 8]>())
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_trim_way4::<m![F % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &up)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+    let product =
+        (ctx.main.begin(gate.view()).fetch::<f32, m![H], m![F % 4]>().collect::<m![H], m![F % 4 # 8]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
+            .vector_trim_way4::<m![F % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &up);
+    halves_of_product!(product)
         .vector_pad_way8::<m![F % 4 # 8]>()
         .vector_final()
+        .cast::<bf16, m![F % 4 # 16]>()
         .commit(AUTO)
 }
 
@@ -81,7 +87,7 @@ pub fn down(ctx: &mut Context, (weights, layer): (&DInDm, usize), hidden: &Hidde
 
 /// Hidden elements in two bf16.
 #[track_caller]
-fn split(ctx: &mut Context, hidden: &Hidden) -> Dm<bf16, FSlice, m![H, F % 4]> {
+fn split(ctx: &mut Context, hidden: &Hidden) -> HiddenHalves {
     let stream =
         (ctx.main.begin(hidden.view()).fetch::<f32, m![H], m![F % 4]>()).collect::<m![H], m![F % 4 # 8]>();
     halves!(stream).cast::<bf16, m![F % 4 # 16]>().commit(AUTO)
@@ -99,26 +105,26 @@ type HalfOfSlices = m![F / 48 % 8, F / 4 % 12 # 16];
 /// Half of the hidden elements of a cluster.
 pub type HiddenHalf = Row<DSlice, HalfOfSlices>;
 
-/// Sends hidden elements round slices, in two bf16.
+/// Sends hidden elements round slices.
 macro_rules! send {
     ($ctx:ident, $hidden:ident, $half:ident, $slice:ty, $sent:ty) => {{
-        let hidden = split($ctx, $hidden);
-        ($ctx.sub.begin(hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
+        ($ctx.sub.begin($hidden.view()).fetch::<bf16, m![1], m![H, F % 4]>())
             .switch_to::<$slice, $sent>()
             .collect::<$sent, m![[H, F % 4] # 16]>()
             .to_trf($half)
     }};
 }
 
-/// Sends the hidden elements of a cluster round its slices, in two bf16.
+/// Sends the hidden elements of a cluster round its slices.
 #[track_caller]
-pub fn share(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenRow {
+pub fn share(ctx: &mut Context, hidden: &HiddenHalves, half: TrfAddress) -> HiddenRow {
     send!(ctx, hidden, half, XSlice, FSlice)
 }
 
 /// Sends the hidden elements of a cluster round its slices, half of them to each, in two bf16.
 #[track_caller]
 pub fn share_halves(ctx: &mut Context, hidden: &Hidden, half: TrfAddress) -> HiddenHalf {
+    let hidden = split(ctx, hidden);
     send!(ctx, hidden, half, DSlice, HalfOfSlices)
 }
 

@@ -97,7 +97,7 @@ impl Kind for Rounded {
     }
 
     fn brings_rows(layer: usize) -> bool {
-        layer > 0
+        layer % 2 == 1 || layer % 6 == 4
     }
 
     fn common(&self, _: &mut Context) {}

@@ -50,31 +50,41 @@ fn split(ctx: &mut Context, x: &Vector) -> Halves {
 }
 
 /// `2^16`: of the 24 bits of an f32 a bf16 keeps 8, and 16 are left.
-const REST: f32 = 65_536.0;
+pub(super) const REST: f32 = 65_536.0;
 
-/// `x` times the factors of a norm, in two bf16.
+/// Makes of a product in a stream with `H`, at 4 lanes, the two halves of each number, without a pass of their own.
 ///
 /// With `c = 2^16 + 1` the product `c · y` is rounded to 24 bits, so that `c · y - 2^16 · y` is `y` rounded to 8 bits; and what the
 /// product lost is what `y` is more than that. Each is one rounding: that of the product.
+macro_rules! halves_of_product {
+    ($stream:expr) => {{
+        let times = |factor, group| VeBranchOperand::group(VeRhs::constant(factor), group);
+        let rest = $crate::chip::vector::REST;
+        $stream
+            .vector_stash()
+            .vector_fp_binary(
+                FpBinaryOp::MulF(FpMulAlu::Mul1),
+                [times(rest + 1.0, GroupId::Zero), times(-rest - 1.0, GroupId::One)],
+            )
+            .vector_fp_ternary_with_mode(
+                FpTernaryOp::FmaF,
+                TernaryArgMode::Mode120,
+                [((Stash, -rest), GroupId::Zero).into(), ((Stash, rest + 1.0), GroupId::One).into()],
+            )
+    }};
+}
+pub(super) use halves_of_product;
+
+/// `x` times the factors of a norm, in two bf16.
 #[track_caller]
 fn scaled(ctx: &mut Context, x: VectorView<'_>, factors: &Vrf<XSlice, m![X % 8]>) -> Halves {
-    let times = |factor, group| VeBranchOperand::group(VeRhs::constant(factor), group);
-    (ctx.main.begin(x).fetch::<f32, m![H], m![X % 8]>())
+    let product = (ctx.main.begin(x).fetch::<f32, m![H], m![X % 8]>())
         .collect::<m![H], m![X % 8]>()
         .vector_init()
         .vector_intra_slice_branch(BranchMode::AxisToggle { axis: H::NAME })
         .vector_split::<m![H, X / 4 % 2], m![X % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors)
-        .vector_stash()
-        .vector_fp_binary(
-            FpBinaryOp::MulF(FpMulAlu::Mul1),
-            [times(REST + 1.0, GroupId::Zero), times(-REST - 1.0, GroupId::One)],
-        )
-        .vector_fp_ternary_with_mode(
-            FpTernaryOp::FmaF,
-            TernaryArgMode::Mode120,
-            [((Stash, -REST), GroupId::Zero).into(), ((Stash, REST + 1.0), GroupId::One).into()],
-        )
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), factors);
+    halves_of_product!(product)
         .vector_concat::<m![H], m![X % 8]>()
         .vector_final()
         .cast::<bf16, m![X % 8 # 16]>()
