@@ -163,18 +163,19 @@ async fn embedding(ctx: &mut Context, weights: &Weights) -> Result<(Embedding, V
     let rows = rows(weights)?;
     let blocks = HIDDEN / BLOCK;
     let code = |row: usize, column: usize| rows[row * blocks + column / BLOCK].codes[column % BLOCK];
-    let scale = |row: usize, block: usize| rows[row * blocks + block].scale;
+    let scale = |row: usize, block: usize| f16::from_bits(rows[row * blocks + block].scale.to_bits());
     let codes = tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column));
     let codes = upload!(ctx, i8, m![B, X], codes);
-    let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK).to_f32());
-    let scales = upload!(ctx, f32, m![B, X / 8], scales);
-    let embedding = Embedding { codes, scales };
+    let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
+    let block_scales: Vec<f32> = scales.iter().map(|scale| scale.to_f32()).collect();
+    let scales = upload!(ctx, f16, m![B, X / 8], scales);
+    let block_scales = upload!(ctx, f32, m![B, X / 8], block_scales);
+    let embedding = Embedding { codes, scales, block_scales };
     let codes = tensor([2, 12, 18, 256, 8, 8, 4], |[c, part, e, v, e1, v0, e0]| {
         code(VOCABULARY / 2 * c + 96 * v + 8 * part + v0, 32 * e + 4 * e1 + e0)
     });
     let codes = upload!(ctx, i8, m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4], codes);
-    let bits = |row: usize, block: usize| f16::from_bits(scale(row, block).to_bits());
-    let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| bits(8 * v + v0, block));
+    let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
     let scales = upload!(ctx, f16, m![C, V / 8, E / 32, V % 8], scales);
     let norm = upload!(ctx, f32, m![X], weights.output_norm);
     Ok((embedding, Vocabulary { codes, scales, norm }))

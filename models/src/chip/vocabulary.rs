@@ -4,7 +4,7 @@
 //! None is rounded: codes are exact in bf16, scales are applied behind the products, and the factors of the norm multiply the vector.
 
 use super::layout::*;
-use super::vector::{Vector, VectorViewMut, operand, scaled_input};
+use super::vector::{Vector, VectorViewMut, scaled_input};
 use crate::matrix::{BLOCK, BlockQ8_0};
 use furiosa_visa_std::prelude::*;
 
@@ -12,8 +12,10 @@ use furiosa_visa_std::prelude::*;
 pub struct Embedding {
     /// Codes.
     pub codes: Hbm<i8, m![B, X]>,
-    /// Scales. They are f32, and have a place beside them, so that what a slice gets of a row is whole units of 8 bytes.
-    pub scales: Hbm<f32, m![B, X / 8, 1 # 2]>,
+    /// Scales.
+    pub scales: Hbm<f16, m![B, X / 8, 1 # 4]>,
+    /// The same scales for tokens that come as a block. They are f32, so that what a slice gets of a row is whole units of 8 bytes.
+    pub block_scales: Hbm<f32, m![B, X / 8]>,
 }
 
 /// The same weights, as the product over the vocabulary reads them.
@@ -34,7 +36,7 @@ pub fn bytes(weights: usize) -> usize {
 /// The row of a token in DM.
 pub struct Row {
     codes: Dm<i8, XSlice, m![X % 8]>,
-    scales: Dm<f32, XSlice, m![1 # 2]>,
+    scales: Dm<f16, XSlice, m![1 # 4]>,
 }
 
 /// Brings the row of a token, and writes `times` its values, in both clusters.
@@ -51,10 +53,10 @@ pub fn embedded(
     let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
     let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
     codes.to_dm_view(&mut ctx.tdma, row.codes.view_mut());
-    let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 2]>(token);
+    let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
     scales.to_dm_view(&mut ctx.tdma, row.scales.view_mut());
     let scale: Vrf<XSlice, m![1]> =
-        (ctx.sub.begin(row.scales.view()).fetch::<f32, m![1], m![1 # 2]>().collect::<m![1], m![1 # 8]>())
+        (ctx.sub.begin(row.scales.view()).fetch::<f32, m![1], m![1 # 4]>().collect::<m![1], m![1 # 8]>())
             .to_vrf(AUTO);
     (ctx.main.begin(row.codes.view()).fetch::<i32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
         .vector_init()
@@ -87,10 +89,6 @@ impl Rows {
     /// A place for the codes.
     pub fn new(ctx: &mut Context) -> Self {
         Self { codes: Codes::new(ctx), rest: None }
-    }
-
-    fn rest(&self) -> &(Scales, Vector) {
-        self.rest.as_ref().expect("they were brought")
     }
 }
 
@@ -143,58 +141,43 @@ fn parts(
     before..(before + here).min(all)
 }
 
-/// Parts of the logits: of the 96 of each slice, a third, whose scales are in the register file.
-const THIRDS: usize = 3;
-
-/// Scales of a third of the tokens, as an operand.
-#[track_caller]
-fn scales_of(
-    ctx: &mut Context,
-    scales: &Scales,
-    third: usize,
-) -> Vrf<VSlice, m![V / 8 % 4, E / 32, V % 8]> {
-    let scales = scales.view();
-    let scales = scales.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 32, V % 8]>(third);
-    (ctx.sub.begin(scales).fetch::<f32, m![V / 8 % 4, E / 32], m![V % 8]>())
-        .collect::<m![V / 8 % 4, E / 32], m![V % 8]>()
-        .to_vrf(AUTO)
+/// Places of operands in the vector register file, in bytes: where the passes before have none that they still read.
+mod place {
+    /// Factors of the norm.
+    pub const FACTORS: u64 = 0;
+    /// Scales.
+    pub const SCALES: u64 = 64;
 }
 
 /// Logits of all tokens.
 #[track_caller]
 pub fn logits(ctx: &mut Context, rows: &Rows, x: &Vector) -> Logits {
-    type Time = m![V / 8 % 4];
-    let (all_scales, factors) = rows.rest();
-    let factors = operand(ctx, factors);
-    let mut scales = scales_of(ctx, all_scales, 0);
-    let (x, norm) = scaled_input(ctx, (x.view(), 1.0), &factors);
+    type Time = m![V / 8 % 12];
     let table = LookupTable::from_fn(|code: i8| bf16::from_f32(f32::from(code)));
-    let mut logits = Logits::new(ctx);
-    for third in 0..THIRDS {
-        let codes = rows.codes.view();
-        let codes = codes.tile::<m![V / 32 % 3], 1, m![1 # 3, V / 8 % 4, E / 4, V % 8, E % 4]>(third);
-        let mut logits = logits.view_mut();
-        let logits = logits.tile::<m![V / 32 % 3], 1, m![1 # 3, V % 32]>(third);
-        (ctx.main.begin(codes).fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
-            .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
-            .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
-            .contract::<m![V % 8]>()
-            .accumulate::<m![{ Time }, E / 32], m![V % 8]>(AccumulationKind::Sequential)
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
-            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
-            .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
-            .vector_concat::<Time, m![V % 8]>()
-            .vector_final()
-            .commit_view(logits);
-        if third + 1 < THIRDS {
-            // The scales of this third are held meanwhile: at their place, the next ones would have to wait until they are used.
-            scales = scales_of(ctx, all_scales, third + 1);
-        }
-    }
-    logits
+    let (scales, factors) = rows.rest.as_ref().expect("they were brought");
+    // Operands are loaded first, so that nothing waits for them.
+    let factors: Vrf<XSlice, m![X % 8]> =
+        (ctx.sub.begin(factors.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .to_vrf(place::FACTORS);
+    let scales: Vrf<VSlice, m![{ Time }, E / 32, V % 8]> =
+        (ctx.sub.begin(scales.view()).fetch::<f32, m![{ Time }, E / 32], m![V % 8]>())
+            .collect::<m![{ Time }, E / 32], m![V % 8]>()
+            .to_vrf(place::SCALES);
+    let (x, norm) = scaled_input(ctx, (x.view(), 1.0), &factors);
+    (ctx.main.begin(rows.codes.view()).fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
+        .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
+        .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
+        .contract::<m![V % 8]>()
+        .accumulate::<m![{ Time }, E / 32], m![V % 8]>(AccumulationKind::Sequential)
+        .vector_init()
+        .vector_intra_slice_branch(BranchMode::Unconditional)
+        .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
+        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+        .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
+        .vector_concat::<Time, m![V % 8]>()
+        .vector_final()
+        .commit(AUTO)
 }
 
 /// The number of each token, as f32.
