@@ -7,8 +7,10 @@
 //! Expected texts and scores were computed once with numpy from the same file, by a program that has nothing in common with this
 //! one.
 
+use furiosa_visa_models::chip::int4::Quantised;
 use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
+use furiosa_visa_models::chip::rounded::Rounded;
 use furiosa_visa_models::generate::{Sampler, Text, log_probability};
 use furiosa_visa_models::gguf::Gguf;
 use furiosa_visa_models::model::{Model, Next, Want, largest};
@@ -48,6 +50,11 @@ fn file() -> Option<(Weights, Tokenizer)> {
     let mut file = Gguf::open(Path::new(&path)).unwrap_or_else(|refusal| panic!("{}", refusal.0));
     let vocabulary = Vocabulary::of(&file).unwrap();
     Some((file.weights(file.layers()).unwrap(), Tokenizer::new(vocabulary).unwrap()))
+}
+
+/// A chip with weights of a kind.
+fn chip<Stored: Kind>(weights: &Weights) -> ChipModel<Stored> {
+    ChipModel::new(weights, false).unwrap_or_else(|refusal| panic!("{}", refusal.0))
 }
 
 /// The continuation of a prompt.
@@ -100,12 +107,8 @@ fn scores_are_those_of_numpy() {
 }
 
 /// Compares a chip's continuations with numpy's, and its scores with the host's: the mean and the greatest difference.
-fn continues_and_scores<Stored: Kind>(
-    mut chip: ChipModel<Stored>,
-    file: &(Weights, Tokenizer),
-    most: (f64, f64),
-) {
-    let (weights, tokenizer) = file;
+fn continues_and_scores<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer), most: (f64, f64)) {
+    let mut chip = chip::<Stored>(weights);
     for (prompt, expected) in CONTINUATIONS {
         assert_eq!(continued(&mut chip, tokenizer, prompt), expected, "{prompt}");
     }
@@ -113,6 +116,7 @@ fn continues_and_scores<Stored: Kind>(
     let tokens = tokenizer.encode(SCORED).unwrap();
     let found = scores(&mut chip, &tokens);
     let apart = apart(&found, &scores(&mut Reference::new(weights), &tokens));
+    eprintln!("MEASURED {apart:?}");
     assert!(apart.0 <= most.0 && apart.1 <= most.1, "{apart:?} in the mean and at most");
     assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
 }
@@ -120,13 +124,13 @@ fn continues_and_scores<Stored: Kind>(
 #[test]
 fn the_chip_continues_as_numpy_and_scores_as_the_host() {
     let Some(file) = file() else { return };
-    continues_and_scores(ChipModel::new(&file.0, false), &file, (0.05, 0.5));
+    continues_and_scores::<Rounded>(&file, (0.05, 0.5));
 }
 
 #[test]
 fn weights_of_4_bits_continue_as_numpy_and_score_as_the_host() {
     let Some(file) = file() else { return };
-    continues_and_scores(ChipModel::quantised(&file.0, false).unwrap(), &file, (0.001, 0.01));
+    continues_and_scores::<Quantised>(&file, (0.001, 0.01));
 }
 
 /// Texts longer than a page of the cache, and than two: other kernels read them.
@@ -137,8 +141,8 @@ fn the_chip_reads_all_pages() {
     let tokens = tokenizer.encode(&SCORED.repeat(3)).unwrap();
     assert!(tokens.len() > 520);
     let expected = scores(&mut Reference::new(&weights), &tokens[..520]);
-    let rounded = scores(&mut ChipModel::new(&weights, false), &tokens[..520]);
-    let exact = scores(&mut ChipModel::quantised(&weights, false).unwrap(), &tokens[..520]);
+    let rounded = scores(&mut chip::<Rounded>(&weights), &tokens[..520]);
+    let exact = scores(&mut chip::<Quantised>(&weights), &tokens[..520]);
     for part in [0..250, 250..262, 262..506, 506..519] {
         for (found, most) in [(&rounded, (0.05, 0.5)), (&exact, (0.001, 0.01))] {
             let apart = apart(&found[part.clone()], &expected[part.clone()]);
@@ -149,11 +153,8 @@ fn the_chip_reads_all_pages() {
 
 /// Compares a prompt of one page and a part of another one, in two blocks, and what follows it. A full block has at least
 /// `least` of its bound.
-fn prefills<Stored: Kind>(
-    mut chip: ChipModel<Stored>,
-    (weights, tokenizer): &(Weights, Tokenizer),
-    least: f64,
-) {
+fn prefills<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer), least: f64) {
+    let mut chip = chip::<Stored>(weights);
     let tokens = tokenizer.encode(&SCORED.repeat(2)).unwrap();
     let mut host = Reference::new(weights);
     let mut differences = Vec::new();
@@ -171,6 +172,7 @@ fn prefills<Stored: Kind>(
             tokens.map(|token| (log_probability(&found, token) - log_probability(&expected, token)).abs()),
         );
     }
+    eprintln!("MEASURED {differences:?}");
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
     assert!(mean <= 0.05 && differences.iter().all(|one| *one <= 0.5), "{differences:?}");
     // Greedy, token by token.
@@ -187,11 +189,11 @@ fn prefills<Stored: Kind>(
 #[test]
 fn the_chip_prefills_in_blocks_as_the_host() {
     let Some(file) = file() else { return };
-    prefills(ChipModel::new(&file.0, false), &file, 0.3);
+    prefills::<Rounded>(&file, 0.3);
 }
 
 #[test]
 fn weights_of_4_bits_prefill_in_blocks_as_the_host() {
     let Some(file) = file() else { return };
-    prefills(ChipModel::quantised(&file.0, false).unwrap(), &file, 0.25);
+    prefills::<Quantised>(&file, 0.25);
 }

@@ -158,5 +158,8 @@ pub fn of_other<Slice: M, Element: M>(
 #[track_caller]
 pub fn both(ctx: &mut Context, part: &Vector, before: &Vrf<XSlice, m![X % 8]>) -> Vector {
     let other = of_other(ctx, part);
-    sum_of_both!(ctx, part.view(), other.view()).vector_clip(ClipBinaryOpF32::Add, before).vector_final().commit(AUTO)
+    sum_of_both!(ctx, part.view(), other.view())
+        .vector_clip(ClipBinaryOpF32::Add, before)
+        .vector_final()
+        .commit(AUTO)
 }

@@ -152,9 +152,11 @@ pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
 fn rows(weights: &Weights) -> Result<&[BlockQ8_0], Refusal> {
     match &weights.embedding.storage {
         Storage::Q8_0(all) => Ok(all),
-        Storage::Q4_1(_) => Err("the embedding: `token_embd.weight` is of Q4_1; the kernels decode Q8_0; give the file that \
+        Storage::Q4_1(_) => {
+            Err("the embedding: `token_embd.weight` is of Q4_1; the kernels decode Q8_0; give the file that \
              `models/fetch.sh` fetches, or `--reference`"
-            .into()),
+                .into())
+        }
     }
 }
 
@@ -199,4 +201,20 @@ pub async fn network<Stored: Kind>(ctx: &mut Context, of: &Weights) -> Result<Ne
     let numbers = numbers.to_hbm(&mut ctx.pdma, AUTO).await;
     let layers = of.layers.len();
     Ok(Network { weights, embedding, vocabulary, layers, rotary, positions, numbers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_embedding_of_other_blocks_is_refused_by_name() {
+        let mut weights = Weights::synthetic(1, 3);
+        assert!(rows(&weights).is_ok());
+        weights.embedding.storage = weights.layers[0].q.storage.clone();
+        let message = rows(&weights).err().map_or_else(|| "accepted".into(), |refusal| refusal.0);
+        let expected = "the embedding: `token_embd.weight` is of Q4_1; the kernels decode Q8_0; give the file that \
+                        `models/fetch.sh` fetches, or `--reference`";
+        assert_eq!(message, expected);
+    }
 }

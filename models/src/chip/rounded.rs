@@ -97,7 +97,8 @@ impl Kind for Rounded {
     }
 
     fn brings_rows(layer: usize) -> bool {
-        layer % 2 == 1 || layer % 6 == 4
+        // Even layers bring more weights of the next ones. The last ones of them leave less to the very last layer.
+        layer % 2 == 1 || layer > 16
     }
 
     fn common(&self, _: &mut Context) {}

@@ -164,20 +164,22 @@ pub fn logits(ctx: &mut Context, rows: &Rows, x: &Vector) -> Logits {
             .collect::<m![{ Time }, E / 32], m![V % 8]>()
             .to_vrf(place::SCALES);
     let (x, norm) = scaled_input(ctx, (x.view(), 1.0), &factors);
-    (ctx.main.begin(rows.codes.view()).fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
-        .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
-        .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
-        .contract::<m![V % 8]>()
-        .accumulate::<m![{ Time }, E / 32], m![V % 8]>(AccumulationKind::Sequential)
-        .vector_init()
-        .vector_intra_slice_branch(BranchMode::Unconditional)
-        .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
-        .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
-        .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
-        .vector_concat::<Time, m![V % 8]>()
-        .vector_final()
-        .commit(AUTO)
+    (ctx.main
+        .begin(rows.codes.view())
+        .fetch_with_table::<bf16, m![{ Time }, E / 4], m![V % 8, E % 4]>(&table))
+    .collect::<m![{ Time }, E / 4, V / 4 % 2], m![V % 4, E % 4]>()
+    .align::<m![{ Time }, E / 4, H], m![V % 8, E % 4], _, _>(&x.row)
+    .contract::<m![V % 8]>()
+    .accumulate::<m![{ Time }, E / 32], m![V % 8]>(AccumulationKind::Sequential)
+    .vector_init()
+    .vector_intra_slice_branch(BranchMode::Unconditional)
+    .vector_split::<m![{ Time }, E / 32, V / 4 % 2], m![V % 4]>()
+    .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), &scales)
+    .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul1), &norm.reciprocal)
+    .vector_intra_slice_reduce::<E, m![{ Time }, V / 4 % 2], m![V % 4]>(IntraSliceReduceOpF32::Add)
+    .vector_concat::<Time, m![V % 8]>()
+    .vector_final()
+    .commit(AUTO)
 }
 
 /// The number of each token, as f32.

@@ -14,10 +14,9 @@ pub fn embedded(ctx: &mut Context, embedding: &Embedding, numbers: &Numbers) -> 
     type Runs = m![R % 2, X / 8 % 18];
     let codes: Dm<i8, XSlice, m![R % 2, X % 144]> =
         embedding.codes.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
-    let scales: Dm<f32, XSlice, Runs> =
-        embedding.block_scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
+    let scales: Dm<f32, XSlice, Runs> = embedding.block_scales.dma_gather_rows(&mut ctx.tdma, numbers, AUTO);
     let scales: Vrf<XSlice, Runs> =
-        (ctx.sub.begin(scales.view()).fetch::<f32, m![R % 2, X / 16 % 9], m![X / 8 % 2]>())
+        (ctx.main.begin(scales.view()).fetch::<f32, m![R % 2, X / 16 % 9], m![X / 8 % 2]>())
             .collect::<m![R % 2, X / 16 % 9], m![X / 8 % 2 # 8]>()
             .to_vrf(place::SCALES);
     (ctx.main.begin(codes.view()).fetch::<i32, Runs, m![X % 8]>())

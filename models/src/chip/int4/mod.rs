@@ -100,7 +100,7 @@ impl Kind for Quantised {
     }
 
     fn brings_rows(layer: usize) -> bool {
-        // The first layer waits for its own weights, and some others have no time for more than those of the next ones.
+        // The first layer waits for its own weights.
         layer > 0
     }
 

@@ -44,12 +44,13 @@ impl Parts {
         values.view_mut().memset(0.0, &mut ctx.sub);
         let first = values.view_mut().slice_tile::<m![I], 1, XSlice>(0);
         let row = embedded(ctx, embedding, token, Self::TIMES / 2.0, first);
-        let own = (ctx.main.begin(values.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
-            .vector_init()
-            .vector_intra_slice_branch(BranchMode::Unconditional)
-            .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
-            .vector_final()
-            .commit(AUTO);
+        let own =
+            (ctx.main.begin(values.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+                .vector_init()
+                .vector_intra_slice_branch(BranchMode::Unconditional)
+                .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
+                .vector_final()
+                .commit(AUTO);
         Self { own, other: None, _row: Some((row, values)) }
     }
 
