@@ -52,7 +52,10 @@ pub fn embedded(
 ) -> Row {
     let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
     let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
-    codes.to_dm_view(&mut ctx.tdma, row.codes.view_mut());
+    for cluster in 0..C::SIZE {
+        let mut to = row.codes.view_mut();
+        codes.clone().to_dm_view(&mut ctx.tdma, to.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
+    }
     let scales = embedding.scales.view().tile::<m![B], 1, m![1 # 49152, X / 8, 1 # 4]>(token);
     scales.to_dm_view(&mut ctx.tdma, row.scales.view_mut());
     let scale: Vrf<XSlice, m![1]> =

@@ -52,7 +52,12 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     let x = x.slice_tile::<m![R / 2], 1, m![1 # 2, 1 # 2, 1 # 16, X / 144]>(last / 2 % 16);
     let x = x.tile::<m![R % 2], 1, m![1 # 2, X % 144]>(last % 2);
     x.to_hbm_view(&mut ctx.tdma, row.view_mut());
-    row.to_dm(&mut ctx.tdma, AUTO)
+    let mut both = Vector::new(ctx);
+    for cluster in 0..C::SIZE {
+        let mut both = both.view_mut();
+        row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
+    }
+    both
 }
 
 /// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
