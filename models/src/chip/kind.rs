@@ -8,7 +8,7 @@ use super::block::weights::Layer;
 use super::layout::*;
 use super::token::Network;
 use super::vector::Vector;
-use super::vocabulary::Embedding;
+use super::vocabulary::{Embedding, Row};
 use crate::refusal::Refusal;
 use crate::weights::Weights;
 use furiosa_visa_std::prelude::*;
@@ -54,8 +54,8 @@ pub trait Kind: Sized {
 
     /// The network for blocks of tokens. The first call uploads what only blocks read.
     fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self>;
-    /// The row of a token.
-    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Self::Vector;
+    /// The row of a token, and what was brought of it.
+    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Self::Vector, Row);
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned; and the vector as an operand.
     fn queries<Of: Reach>(
         ctx: &mut Context,

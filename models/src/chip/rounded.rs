@@ -10,7 +10,7 @@ use super::layout::*;
 use super::prepare;
 use super::token::Network;
 use super::vector::{self, Vector};
-use super::vocabulary::{self, Embedding};
+use super::vocabulary::{self, Embedding, Row};
 use crate::refusal::Refusal;
 use crate::weights::{self, Weights};
 use furiosa_visa_std::prelude::*;
@@ -131,10 +131,10 @@ impl Kind for Rounded {
     }
 
     #[track_caller]
-    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Vector {
+    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Vector, Row) {
         let mut x = Vector::new(ctx);
-        vocabulary::embedded(ctx, embedding, token, 1.0, x.view_mut());
-        x
+        let row = vocabulary::embedded(ctx, embedding, token, 1.0, x.view_mut());
+        (x, row)
     }
 
     #[track_caller]

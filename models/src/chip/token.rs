@@ -93,7 +93,7 @@ fn token<Weights: Kind, Of: Reach>(
     // In the order in which the first layer needs them.
     let q = weights.queries_to_dm(ctx, 0);
     let common = weights.common(ctx);
-    let mut x = Weights::embedded(ctx, &network.embedding, token);
+    let (mut x, _row) = Weights::embedded(ctx, &network.embedding, token);
     let mut tables = Tables::<Of>::load(ctx, &network.rotary, &network.positions, position);
     let mut own = load_attention::<Weights, Of>(ctx, network, pages, 0, q);
     let mut kept = Kept::new(ctx);

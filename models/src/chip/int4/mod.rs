@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::layout::*;
 use super::token::Network;
 use super::vector::{Vector, norm, operand, scaled_input, scaled_row};
-use super::vocabulary::Embedding;
+use super::vocabulary::{Embedding, Row};
 use crate::matrix::{BLOCK, BlockQ4_1};
 use crate::refusal::Refusal;
 use crate::weights::{self, Weights};
@@ -158,7 +158,7 @@ impl Kind for Quantised {
     }
 
     #[track_caller]
-    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> Parts {
+    fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Parts, Row) {
         Parts::of_token(ctx, embedding, token)
     }
 

@@ -27,7 +27,7 @@ pub struct Parts {
     /// The part of the other cluster, if it has another one.
     other: Option<Twice>,
     /// At its place, what comes next would have to wait until it is used.
-    _row: Option<(Row, Halved)>,
+    _row: Option<Halved>,
 }
 
 /// The row of a token, and zeros in the second slice of each pair: the sum is what the first one has, in both.
@@ -37,9 +37,9 @@ impl Parts {
     /// Factor between the sum of the parts and the vector.
     pub const TIMES: f32 = 8.0;
 
-    /// A token's row, of which each cluster has the same part.
+    /// A token's row, of which each cluster has the same part; and what was brought of it.
     #[track_caller]
-    pub fn of_token(ctx: &mut Context, embedding: &Embedding, token: usize) -> Self {
+    pub fn of_token(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Self, Row) {
         let mut values = Halved::new(ctx);
         values.view_mut().memset(0.0, &mut ctx.sub);
         let first = values.view_mut().slice_tile::<m![I], 1, XSlice>(0);
@@ -51,7 +51,7 @@ impl Parts {
                 .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
                 .vector_final()
                 .commit(AUTO);
-        Self { own, other: None, _row: Some((row, values)) }
+        (Self { own, other: None, _row: Some(values) }, row)
     }
 
     /// The parts of both clusters.
