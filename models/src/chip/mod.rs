@@ -7,7 +7,7 @@
 //! | [`attention`] | queries, keys and values, scores, and what they choose |
 //! | [`feed_forward`] | gate, up and down |
 //! | [`vocabulary`] | a token's row of the embedding, and the logits |
-//! | [`kind`], [`rounded`], [`int4`] | kinds of weights: rounded to bf16, and as the file has them |
+//! | [`kind`], [`rounded`], [`int4`] | kinds of weights of layers: rounded to bf16, and as the file has them |
 //! | [`token`] | the kernel: one token through all layers |
 //! | [`block`] | prefill: a page of tokens through all layers at once |
 //! | [`prepare`] | weights and tables, uploaded |
