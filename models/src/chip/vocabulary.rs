@@ -52,6 +52,7 @@ pub fn embedded(
 ) -> Row {
     let mut row = Row { codes: Dm::new(ctx), scales: Dm::new(ctx) };
     let codes = embedding.codes.view().tile::<m![B], 1, m![1 # 49152, X]>(token);
+    // One by one: users report that what a single move copies to both clusters does not go around rings.
     for cluster in 0..C::SIZE {
         let mut to = row.codes.view_mut();
         codes.clone().to_dm_view(&mut ctx.tdma, to.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
@@ -262,7 +263,7 @@ mod tests {
             |layer| layer > 0,
             |layer| layer % 2 == 1,
             |layer| layer > 0 && layer % 2 == 0,
-            |layer| layer > 0 && layer % 6 != 1,
+            |layer| layer % 2 == 1 || layer > 16,
             |_| false,
         ];
         for layers in [1, 2, 3, 30] {
