@@ -172,7 +172,6 @@ fn prefills<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer), least: f6
             tokens.map(|token| (log_probability(&found, token) - log_probability(&expected, token)).abs()),
         );
     }
-    eprintln!("MEASURED {differences:?}");
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
     assert!(mean <= 0.05 && differences.iter().all(|one| *one <= 0.5), "{differences:?}");
     // Greedy, token by token.

@@ -40,7 +40,7 @@ pub trait Kind: Sized {
     fn upload(ctx: &mut Context, weights: &Weights) -> impl Future<Output = Result<Self, Refusal>>;
     /// Bytes of a number of weights.
     fn layer_bytes(weights: usize) -> usize;
-    /// If a layer of a token has time to bring a part of the vocabulary.
+    /// If a layer has time to bring a part of the vocabulary.
     fn brings_rows(layer: usize) -> bool;
 
     /// Brings what all layers need.

@@ -156,7 +156,6 @@ pub fn block<Weights: Kind>(
             (g, q, o)
         });
         if let Some(rows) = &mut rows {
-            // The first layer waits for its own weights.
             vocabulary::load(ctx, &network.vocabulary, (number, layers), Weights::brings_rows, rows);
         }
         part_of_layer(ctx, number, "attention");
