@@ -116,7 +116,6 @@ fn continues_and_scores<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer
     let tokens = tokenizer.encode(SCORED).unwrap();
     let found = scores(&mut chip, &tokens);
     let apart = apart(&found, &scores(&mut Reference::new(weights), &tokens));
-    eprintln!("MEASURED {apart:?}");
     assert!(apart.0 <= most.0 && apart.1 <= most.1, "{apart:?} in the mean and at most");
     assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
 }
@@ -124,7 +123,8 @@ fn continues_and_scores<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer
 #[test]
 fn the_chip_continues_as_numpy_and_scores_as_the_host() {
     let Some(file) = file() else { return };
-    continues_and_scores::<Rounded>(&file, (0.05, 0.5));
+    // Measured: 0.007 and 0.034.
+    continues_and_scores::<Rounded>(&file, (0.015, 0.07));
 }
 
 #[test]
