@@ -188,11 +188,8 @@ fn product(matrix: &Matrix, vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
 /// The sum of products of two vectors of a multiple of 8 elements, as 8 sums that a processor adds to at once.
 fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut sums = [0.0; 8];
-    for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
-        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
-            *sum += left * right;
-        }
-    }
+    let pairs = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
+    pairs.for_each(|(left, right)| sums = std::array::from_fn(|lane| sums[lane] + left[lane] * right[lane]));
     sums.iter().sum()
 }
 

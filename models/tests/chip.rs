@@ -109,32 +109,26 @@ fn text(tokens: usize) -> Vec<u32> {
     (0..tokens).map(|place| (place * 7919 + 13) as u32 % VOCABULARY as u32).collect()
 }
 
-/// Compares blocks of a chip with the host.
-fn compared_in_blocks<Stored: Kind>(weights: &Weights) {
-    let mut chip = chip::<Stored>(weights, false);
-    let mut host = Reference::new(weights);
-    let text = text(256 + 1 + 16);
-    // A page is full. The next token, which is alone, starts another one and reads the first.
-    for part in [&text[..256], &text[256..257]] {
-        let found = logits(chip.prefill(part, Want::Logits));
-        let difference = apart(&found, &logits(host.prefill(part, Want::Logits)));
+/// Compares blocks of a chip with what the host has behind them.
+fn compared_in_blocks<Stored: Kind>(text: &[u32], expected: &[Vec<f32>; 4], mut chip: ChipModel<Stored>) {
+    // A page is full. The next token, which is alone, starts another one and reads the first. A block computes it again, with the
+    // tokens behind it, and reads the first page as well.
+    let parts = [&text[..256], &text[256..257], &text[257..]];
+    let mut found = Vec::new();
+    for (part, expected) in parts.iter().zip(expected) {
+        found = logits(chip.prefill(part, Want::Logits));
+        let difference = apart(&found, expected);
         assert!(
             difference < BLOCK_TOLERANCE,
-            "{} tokens before {}: {difference}",
+            "{} tokens, the last at {}: {difference}",
             part.len(),
             chip.position()
         );
     }
-    // A block computes it again, with the tokens behind it, and reads the first page as well.
-    let found = logits(chip.prefill(&text[257..], Want::Logits));
-    let expected = logits(host.prefill(&text[257..], Want::Logits));
-    let difference = apart(&found, &expected);
-    assert!(difference < BLOCK_TOLERANCE, "the second page: {difference}");
     assert_eq!(chip.position(), 273);
     assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
     // What the first page has decides: without it, the same tokens give other logits.
-    host.clear();
-    let difference = apart(&found, &logits(host.prefill(&text[256..], Want::Logits)));
+    let difference = apart(&found, &expected[3]);
     assert!(difference > 4.0 * BLOCK_TOLERANCE, "{difference}");
 }
 
@@ -142,13 +136,14 @@ fn compared_in_blocks<Stored: Kind>(weights: &Weights) {
 fn blocks_give_the_logits_of_the_host() {
     // What a layer has ready for the next one, and pages of each of them, are seen with two.
     let weights = Weights::synthetic(2, 7);
-    compared_in_blocks::<Rounded>(&weights);
-}
-
-#[test]
-fn blocks_of_4_bits_give_the_logits_of_the_host() {
-    let weights = Weights::synthetic(2, 7);
-    compared_in_blocks::<Quantised>(&weights);
+    let text = text(256 + 1 + 16);
+    let mut host = Reference::new(&weights);
+    let mut behind = |part: &[u32]| logits(host.prefill(part, Want::Logits));
+    let [first, alone, second] = [&text[..256], &text[256..257], &text[257..]].map(&mut behind);
+    let without = logits(Reference::new(&weights).prefill(&text[256..], Want::Logits));
+    let expected = [first, alone, second, without];
+    compared_in_blocks(&text, &expected, chip::<Rounded>(&weights, false));
+    compared_in_blocks(&text, &expected, chip::<Quantised>(&weights, false));
 }
 
 /// Keys that are queries of the other sign, 40 times as large: the score of a token and itself is far below -87.

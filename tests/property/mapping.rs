@@ -45,8 +45,8 @@ fn same_positions(pool: &Pool, factors: &Factors, map: &Map) -> Result<(), Strin
     if factors.size() != map.size() {
         return Err(format!("{map} has {} positions, `{}` {}", map.size(), shown(), factors.size()));
     }
-    for position in 0..map.size() {
-        let (expected, found) = (map.eval(position), index(pool, &[(factors, position)]));
+    for (position, expected) in map.table().into_iter().enumerate() {
+        let found = index(pool, &[(factors, position)]);
         if expected != found {
             let shown = shown();
             return Err(format!("{map} as `{shown}`, position {position}: {expected:?}, found {found:?}"));
@@ -256,8 +256,9 @@ fn division_leads_to_elements(dividend: &Map, divisor: &Map) -> Result<bool, Str
     if !division.is_exact() {
         return Ok(false);
     }
-    for position in 0..divisor.size() {
-        let Some(expected) = divisor.eval(position) else { continue };
+    let elements = dividend.table();
+    for (position, expected) in divisor.table().into_iter().enumerate() {
+        let Some(expected) = expected else { continue };
         // A digit of one value does not move.
         let mut terms: Vec<_> = division.terms.iter().filter(|found| found.resize > 1).collect();
         terms.sort_by_key(|found| std::cmp::Reverse(found.divisor_stride));
@@ -266,8 +267,8 @@ fn division_leads_to_elements(dividend: &Map, divisor: &Map) -> Result<bool, Str
             place += rest / found.divisor_stride * found.dividend_stride;
             rest %= found.divisor_stride;
         }
-        let found = dividend.eval(place);
-        if found.as_ref() != Some(&expected) {
+        let found = elements.get(place).and_then(Option::as_ref);
+        if found != Some(&expected) {
             let terms: Vec<_> = division.terms.iter().collect();
             return Err(format!(
                 "{dividend} / {divisor}: position {position} {expected:?} found at {place} {found:?}, {terms:?}"
@@ -280,9 +281,9 @@ fn division_leads_to_elements(dividend: &Map, divisor: &Map) -> Result<bool, Str
     if residue.size() < dividend.size() {
         return Err(format!("{dividend} / {divisor}: the residue is smaller"));
     }
-    for position in 0..dividend.size() {
+    for (position, element) in elements.iter().enumerate() {
         let left = index(&pool, &[(residue, position)]);
-        if left.is_some() && left != dividend.eval(position) {
+        if left.is_some() && left != *element {
             return Err(format!("{dividend} / {divisor}: the residue differs at {position}: {left:?}"));
         }
     }

@@ -6,11 +6,12 @@ use crate::moves::{fill_padding, random_codes};
 use crate::program::guard;
 use crate::reference::cases::for_cases;
 use crate::reference::digits::Projection;
-use crate::reference::mapping::{Map, joint_table, union};
+use crate::reference::mapping::{Map, joint_table};
 use crate::reference::numbers::ElementType;
 use crate::reference::random::Random;
 use crate::reference::switch::{Mappings, SwitchCase, Switching, disturbed, random_switch};
 use crate::reference::tensor::{MathTensor, place};
+use crate::reference::union::Union;
 use furiosa_visa_std::PlanError;
 use furiosa_visa_std::command::{Collect, Fetch, Memory, Switch, TensorUnit, Transpose};
 use furiosa_visa_std::engine::collect::{CollectRequest, derive_collect};
@@ -76,16 +77,17 @@ fn check_routes(maps: &Mappings, config: Switching, switch: &Switch) -> Result<(
     }
     let custom = matches!(config, Switching::CustomBroadcast { .. });
     let projection = if custom { Some(Projection::onto(&[in_slice, in_time])?) } else { None };
+    let (mut out, mut held) = (Union::new(&[out_slice, out_time]), Union::new(&[in_slice, in_time]));
     for (slice, step) in (0..slices).flat_map(|slice| (0..steps).map(move |step| (slice, step))) {
         let found = switch.source(slice, step);
         let right = match &projection {
             None => found == config.source(slice, step),
-            Some(projection) => match union(&[(out_slice, slice), (out_time, step)]) {
+            Some(projection) => match out.at(&[slice, step]) {
                 None => true,
                 Some(index) => found.is_some_and(|(from, at)| {
                     from < slices
                         && at < in_time.size()
-                        && union(&[(in_slice, from), (in_time, at)]) == Some(projection.apply(&index))
+                        && held.at(&[from, at]) == Some(projection.apply(&index))
                 }),
             },
         };

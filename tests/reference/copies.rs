@@ -8,7 +8,8 @@
 //! Values are listed row-major over the dimensions, `None` for padding and for uninitialised elements.
 
 use super::engines::dma;
-use super::mapping::{Coordinates, Map, joint_table, union};
+use super::mapping::{Coordinates, Map, joint_table};
+use super::union::Union;
 use std::collections::BTreeMap;
 
 /// The tuples of positions of dimensions, row-major.
@@ -118,11 +119,9 @@ impl Parts<'_> {
                 return Err(format!("unit {unit}: part {part} is padding"));
             }
             let mut own = Vec::new();
+            let mut here = Union::new(&[&before[..], &[dims[level], axis]].concat());
             for tuple in tuples(&self::sizes(&before)) {
-                let maps = before.iter().copied().zip(tuple.iter().copied());
-                let both = [(dims[level], unit), (axis, part)];
-                let here: Vec<(&Map, usize)> = maps.chain(both).collect();
-                match union(&here) {
+                match here.at(&[&tuple[..], &[unit, part]].concat()) {
                     None => own.push(None),
                     Some(cell) => match places.get(&cell) {
                         Some(&from) => own.push(values[from].clone()),

@@ -285,6 +285,7 @@ mod tests {
     use super::*;
     use crate::mapping::for_each_position;
     use crate::random::Random;
+    use crate::union::Union;
 
     const AXES: &[(&str, usize)] = &[("A", 3), ("B", 5), ("C", 2), ("G", 6), ("H", 10), ("K", 24), ("P", 7)];
 
@@ -387,14 +388,12 @@ mod tests {
             nested +=
                 usize::from(kept.iter().any(|map| digits(map).iter().any(|digit| !digit.within.is_empty())));
             let projection = Projection::onto(&kept).expect("digits of one axis");
+            let mut at = Union::new(&all);
             for_each_position(&all, |tuple| {
-                let at = |tuple: &[usize]| {
-                    union(&all.iter().copied().zip(tuple.iter().copied()).collect::<Vec<_>>())
-                };
-                let Some(element) = at(tuple) else { return };
+                let Some(element) = at.at(tuple) else { return };
                 let zeros: Vec<usize> =
                     tuple.iter().zip(&lacks).map(|(place, lacks)| if *lacks { 0 } else { *place }).collect();
-                let expected = at(&zeros).expect("an element with less of its coordinate");
+                let expected = at.at(&zeros).expect("an element with less of its coordinate");
                 moved += usize::from(expected != element);
                 assert_eq!(
                     projection.apply(&element),

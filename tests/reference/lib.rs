@@ -6,6 +6,7 @@
 //! | module | question it answers |
 //! | --- | --- |
 //! | [`mapping`] | which tensor element does a position hold? |
+//! | [`union`] | which one do positions of several mappings hold together? |
 //! | [`coordinates`] | which element is that? |
 //! | [`digits`] | which digits of which axes does a mapping spell, and where does its outer padding start? |
 //! | [`tensor`] | where do the elements of a tensor lie? |
@@ -50,5 +51,6 @@ pub mod switch;
 pub mod tensor;
 pub mod tiles;
 pub mod transpose;
+pub mod union;
 pub mod vector;
 pub mod windows;

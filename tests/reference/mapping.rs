@@ -2,10 +2,11 @@
 //!
 //! The meaning is computed by pushing offsets down the tree. `X / n` at position `p` is the offset `p * n` into
 //! the node `X`, `X % n` is the offset `p`. Offsets that several dimensions send into the same node are added
-//! first and decoded afterwards, deepest node first. So `[A, B] / 2` together with `[A, B] % 2` is `[A, B]`, also
+//! first and decoded afterwards, highest node first: see [`Union`]. So `[A, B] / 2` together with `[A, B] % 2` is `[A, B]`, also
 //! when the cut runs through `B`.
 
 pub use super::coordinates::{Coordinates, Name};
+use super::union::Union;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -144,7 +145,7 @@ impl Map {
     }
 
     /// Whether there are neither axes nor cuts.
-    fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         match self {
             Map::One => true,
             Map::Axis { .. } | Map::Stride(..) | Map::Modulo(..) => false,
@@ -163,26 +164,6 @@ impl Map {
         }
     }
 
-    fn holds_a_group(&self) -> bool {
-        match self {
-            Map::One | Map::Axis { .. } => false,
-            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
-            Map::Resize(inner, _) | Map::Padding(inner, _) => inner.holds_a_group(),
-            // Both parts of a cut decide whether a position is dead.
-            Map::Pair(..) | Map::Margin(..) => true,
-        }
-    }
-
-    /// Whether a product of several axes is cut somewhere.
-    fn cuts_a_group(&self) -> bool {
-        match self {
-            Map::One | Map::Axis { .. } => false,
-            Map::Stride(inner, _) | Map::Modulo(inner, _) => inner.holds_a_group(),
-            Map::Resize(inner, _) | Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.cuts_a_group(),
-            Map::Pair(left, right) => left.cuts_a_group() || right.cuts_a_group(),
-        }
-    }
-
     /// Whether a block with dead positions before it is cut somewhere.
     pub fn cuts_a_block(&self) -> bool {
         match self {
@@ -191,30 +172,6 @@ impl Map {
             Map::Padding(inner, _) | Map::Margin(_, inner, _) => inner.cuts_a_block(),
             Map::Pair(left, right) => left.cuts_a_block() || right.cuts_a_block(),
         }
-    }
-
-    /// The offsets that position `position` of this node sends to the nodes below it. `None`: the position is
-    /// beyond the node, or in a margin. Axes and `1` send nothing.
-    pub fn cells(&self, position: usize) -> Option<impl Iterator<Item = (&Map, usize)>> {
-        if position >= self.size() {
-            return None;
-        }
-        let cells = match self {
-            Map::One | Map::Axis { .. } => [None, None],
-            Map::Stride(inner, n) => [Some((&**inner, position * n)), None],
-            Map::Modulo(inner, _) | Map::Resize(inner, _) | Map::Padding(inner, _) => {
-                [Some((&**inner, position)), None]
-            }
-            Map::Margin(before, inner, _) => {
-                let inside = position.checked_sub(*before).filter(|inside| *inside < inner.size())?;
-                [Some((&**inner, inside)), None]
-            }
-            Map::Pair(left, right) => {
-                let inner = right.size();
-                [Some((&**left, position / inner)), Some((&**right, position % inner))]
-            }
-        };
-        Some(cells.into_iter().flatten())
     }
 
     /// The tensor index at one position, `None` for padding.
@@ -229,12 +186,13 @@ impl Map {
 
     /// The tensor index of every position.
     pub fn table(&self) -> Vec<Option<Coordinates>> {
-        (0..self.size()).map(|position| self.eval(position)).collect()
+        joint_table(&[self])
     }
 
     /// Same size and the same cell at every position.
     pub fn equivalent(&self, other: &Map) -> bool {
-        self.size() == other.size() && (0..self.size()).all(|p| self.eval(p) == other.eval(p))
+        let (mut own, mut others) = (Union::new(&[self]), Union::new(&[other]));
+        self.size() == other.size() && (0..self.size()).all(|p| own.at(&[p]) == others.at(&[p]))
     }
 
     /// Reads the grammar of `m![]`, with or without the macro name around it. `{ }` groups like `( )` and `[ ]`.
@@ -293,63 +251,10 @@ impl fmt::Display for Map {
     }
 }
 
-/// What is sent to each node, with the node's height. There are few: a list is quicker than a tree.
-#[derive(Default)]
-struct Offsets<'a>(Vec<(&'a Map, usize, usize)>);
-
-impl<'a> Offsets<'a> {
-    fn add(&mut self, node: &'a Map, offset: usize) {
-        match self.0.iter_mut().find(|(known, ..)| std::ptr::eq(*known, node) || *known == node) {
-            Some((_, sum, _)) => *sum += offset,
-            None => self.0.push((node, offset, node.height())),
-        }
-    }
-
-    /// A node of the greatest height: none of those that are left sends anything to it.
-    fn pop(&mut self) -> Option<(&'a Map, usize)> {
-        let highest = (0..self.0.len()).max_by_key(|k| self.0[*k].2)?;
-        let (node, offset, _) = self.0.swap_remove(highest);
-        Some((node, offset))
-    }
-}
-
-/// The tensor index at a tuple of positions, one per dimension. `None` when any part is padding, any sum leaves
-/// its node, or any axis leaves its range.
+/// The tensor index at a tuple of positions, one per dimension: see [`Union::at`].
 pub fn union(parts: &[(&Map, usize)]) -> Option<Coordinates> {
-    let mut offsets = Offsets::default();
-    for (map, position) in parts {
-        // Two dimensions may be spelled alike (`1 # 2`); they are still two nodes, so the first step is separate.
-        match map {
-            Map::One | Map::Axis { .. } => offsets.add(map, *position),
-            _ => {
-                for (node, offset) in map.cells(*position)? {
-                    send(&mut offsets, map, node, offset)?;
-                }
-            }
-        }
-    }
-    let mut coordinates = Coordinates::new();
-    while let Some((node, offset)) = offsets.pop() {
-        for (below, part) in node.cells(offset)? {
-            send(&mut offsets, node, below, part)?;
-        }
-        if let Map::Axis { name, .. } = node
-            && offset > 0
-        {
-            coordinates.insert(name.clone(), offset);
-        }
-    }
-    Some(coordinates)
-}
-
-/// Adds an offset into a node, or decodes it at once: where nodes have no axes, two that are spelled alike are two
-/// nodes. Only the parts of a cut belong together.
-fn send<'a>(offsets: &mut Offsets<'a>, above: &Map, node: &'a Map, offset: usize) -> Option<()> {
-    if node.is_bare() && !matches!(above, Map::Stride(..) | Map::Modulo(..)) {
-        return node.eval(offset).map(|_| ());
-    }
-    offsets.add(node, offset);
-    Some(())
+    let (dims, positions): (Vec<&Map>, Vec<usize>) = parts.iter().copied().unzip();
+    Union::new(&dims).at(&positions)
 }
 
 /// Calls `visit` with every tuple of positions, row-major: the first dimension is the slowest.
@@ -368,21 +273,8 @@ pub fn for_each_position(dims: &[&Map], mut visit: impl FnMut(&[usize])) {
 
 /// The tensor index of every tuple of positions, row-major.
 pub fn joint_table(dims: &[&Map]) -> Vec<Option<Coordinates>> {
-    // A part that is padding alone is padding in every tuple, unless a group was cut: then the other part of it may lead
-    // on, over padding inside of the group. This keeps mostly empty dimensions cheap.
-    let alone: Vec<Vec<bool>> = dims
-        .iter()
-        .map(|dim| (0..dim.size()).map(|p| dim.cuts_a_group() || dim.eval(p).is_some()).collect())
-        .collect();
-    let mut table = Vec::new();
-    for_each_position(dims, |tuple| {
-        let live = tuple.iter().zip(&alone).all(|(position, live)| live[*position]);
-        table.push(if live {
-            union(&dims.iter().zip(tuple).map(|(dim, position)| (*dim, *position)).collect::<Vec<_>>())
-        } else {
-            None
-        });
-    });
+    let (mut union, mut table) = (Union::new(dims), Vec::new());
+    for_each_position(dims, |tuple| table.push(union.at(tuple)));
     table
 }
 

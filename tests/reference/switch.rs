@@ -6,6 +6,7 @@
 use super::digits::{Projection, strip};
 use super::mapping::{Coordinates, Map, Name};
 use super::random::{Axes, Random};
+use super::union::Union;
 use std::collections::BTreeMap;
 
 /// A configuration.
@@ -196,11 +197,11 @@ impl Mappings {
             .collect();
         let projection = Projection::onto(&[in_slice])?;
         let time = Projection::onto(&[in_time])?;
-        let mut sets = BTreeMap::new();
+        let (mut sets, mut taken_by) = (BTreeMap::new(), Union::new(&[out_slice, &inner]));
         for slice in 0..out_slice.size() {
             let mut taken: Vec<Option<usize>> = Vec::new();
             for step in 0..count {
-                let Some(index) = super::mapping::union(&[(out_slice, slice), (&inner, step)]) else {
+                let Some(index) = taken_by.at(&[slice, step]) else {
                     taken.push(None);
                     continue;
                 };
@@ -548,18 +549,18 @@ fn flatten(map: &Map, parts: &mut Vec<Map>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mapping::union;
     use super::*;
 
     /// Every output position of a legal switch holds what its source held.
     fn moves_what_it_should(case: &SwitchCase, source: impl Fn(usize, usize) -> Option<(usize, usize)>) {
         let Mappings { in_slice, in_time, out_slice, out_time } = &case.maps;
         let projection = Projection::onto(&[in_slice, in_time]).expect("no group is cut");
+        let (mut out, mut held) = (Union::new(&[out_slice, out_time]), Union::new(&[in_slice, in_time]));
         for slice in 0..out_slice.size() {
             for time in 0..out_time.size() {
-                let Some(index) = union(&[(out_slice, slice), (out_time, time)]) else { continue };
+                let Some(index) = out.at(&[slice, time]) else { continue };
                 let (from, at) = source(slice, time).expect("it has a source");
-                let held = union(&[(in_slice, from), (in_time, at)]);
+                let held = held.at(&[from, at]);
                 assert_eq!(held, Some(projection.apply(&index)), "slice {slice}, time {time} of {case:?}");
             }
         }

@@ -14,12 +14,15 @@ use std::cell::OnceCell;
 
 /// Values of a tensor, from the function of its coordinates, outermost first.
 pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize; N]) -> T) -> Vec<T> {
-    let count = sizes.iter().product();
+    let (count, innermost) = (sizes.iter().product(), sizes[N - 1]);
     let mut all = Vec::with_capacity(count);
     let mut at = [0; N];
-    for _ in 0..count {
-        all.push(value(at));
-        for k in (0..N).rev() {
+    while all.len() < count {
+        all.extend((0..innermost).map(|place| {
+            at[N - 1] = place;
+            value(at)
+        }));
+        for k in (0..N - 1).rev() {
             at[k] += 1;
             if at[k] < sizes[k] {
                 break;

@@ -45,17 +45,26 @@ pub fn numbers(random: &mut Random, element: ElementType, count: usize) -> (Vec<
 
 /// The result of the host, position by position.
 pub fn expected(problem: &Problem, operands: [&[i32]; 2]) -> Vec<i32> {
+    // What a step along each axis adds to the place in each tensor.
+    let weights = [0, 1, 2].map(|tensor| {
+        let (mut weights, mut inner) = (vec![0; problem.axes.len()], 1);
+        for &axis in problem.tensors[tensor].iter().rev() {
+            match problem.window(tensor, axis) {
+                Some(window) => {
+                    weights[axis] += inner * window.stride;
+                    weights[window.tap] += inner;
+                }
+                None => weights[axis] += inner,
+            }
+            inner *= problem.positions(tensor, axis).1;
+        }
+        weights
+    });
     let mut sums = vec![0i32; problem.elements(2)];
     let mut index = vec![0; problem.axes.len()];
     loop {
         let place = |tensor: usize| {
-            problem.tensors[tensor].iter().fold(0, |place, &axis| {
-                let position = match problem.window(tensor, axis) {
-                    Some(window) => index[axis] * window.stride + index[window.tap],
-                    None => index[axis],
-                };
-                place * problem.positions(tensor, axis).1 + position
-            })
+            index.iter().zip(&weights[tensor]).map(|(index, weight)| index * weight).sum::<usize>()
         };
         let product = operands[0][place(0)].wrapping_mul(operands[1][place(1)]);
         let sum = &mut sums[place(2)];
