@@ -111,6 +111,10 @@ impl Coordinates {
     /// Sets the coordinate of an axis, and returns the one that was there.
     pub fn insert(&mut self, name: impl Into<Name>, coordinate: usize) -> Option<usize> {
         let name = name.into();
+        if self.0.last().is_none_or(|(last, _)| *last < name) {
+            self.0.push((name, coordinate));
+            return None;
+        }
         match self.find(&name) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, coordinate)),
             Err(place) => {

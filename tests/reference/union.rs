@@ -21,6 +21,8 @@ struct Node<'a> {
     map: &'a Map,
     shared: bool,
     size: usize,
+    /// A node is higher than the nodes that it sends to.
+    height: usize,
     sends: Sends,
 }
 
@@ -50,16 +52,15 @@ impl<'a> Union<'a> {
             let dim = union.node(dim, matches!(dim, Map::Axis { .. }));
             union.dims.push(dim);
         }
-        let key = |number: &usize| {
-            let map = union.nodes[*number].map;
-            let name = match map {
+        let mut order: Vec<usize> = (0..union.nodes.len()).collect();
+        order.sort_by_key(|number| {
+            let node = &union.nodes[*number];
+            let name = match node.map {
                 Map::Axis { name, .. } => Some(name),
                 _ => None,
             };
-            (std::cmp::Reverse(map.height()), name)
-        };
-        let mut order: Vec<usize> = (0..union.nodes.len()).collect();
-        order.sort_by_key(key);
+            (std::cmp::Reverse(node.height), name)
+        });
         union.offsets = vec![0; order.len()];
         Self { order, ..union }
     }
@@ -71,10 +72,15 @@ impl<'a> Union<'a> {
             return known;
         }
         let number = self.nodes.len();
-        self.nodes.push(Node { map, shared, size: map.size(), sends: Sends::Nothing });
+        self.nodes.push(Node { map, shared, size: map.size(), height: 0, sends: Sends::Nothing });
         let cuts = matches!(map, Map::Stride(..) | Map::Modulo(..));
-        let mut below = |inner: &'a Map| self.node(inner, cuts || !inner.is_bare());
-        self.nodes[number].sends = match map {
+        let mut height = 0;
+        let mut below = |inner: &'a Map| {
+            let number = self.node(inner, cuts || !inner.is_bare());
+            height = height.max(self.nodes[number].height + 1);
+            number
+        };
+        let sends = match map {
             Map::One => Sends::Nothing,
             Map::Axis { name, .. } => Sends::Coordinate(name.clone()),
             Map::Stride(inner, n) => Sends::Times(below(inner), *n),
@@ -88,6 +94,8 @@ impl<'a> Union<'a> {
                 Sends::Split { outer: below(left), inner: below(right), size: right.size() }
             }
         };
+        let node = &mut self.nodes[number];
+        (node.height, node.sends) = (height, sends);
         number
     }
 
