@@ -11,6 +11,8 @@ const MOST_BYTES: usize = 3 << 20;
 
 fn visa(arguments: &[&str], compiler: Option<&Path>) -> Output {
     let mut visa = Command::new(env!("CARGO_BIN_EXE_visa"));
+    // A module that is not optimised is made in less time. It is twice as large as what a user gets.
+    visa.env("CARGO_PROFILE_PLAYGROUND_OPT_LEVEL", "0");
     if let Some(compiler) = compiler {
         visa.env("RUSTC", compiler);
     }
