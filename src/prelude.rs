@@ -1,4 +1,4 @@
-//! What kernels name: `use furiosa_visa_std::prelude::*;`.
+//! Names that kernels use: `use furiosa_visa_std::prelude::*;`.
 
 pub use crate::clock::Report;
 pub use crate::command::{

@@ -18,7 +18,7 @@ pub struct TuContext<const T: Tu>(pub(crate) runtime::TuContext<T>);
 #[derive(Debug)]
 pub struct DmaContext<const DMA: Dma>(pub(crate) runtime::DmaContext<DMA>);
 
-/// What a kernel runs on: see [`crate::visa::runtime::Context`].
+/// The context that a kernel runs on: see [`crate::visa::runtime::Context`].
 pub struct Context {
     /// The main context of the Tensor Unit.
     pub main: TuContext<{ Tu::Main }>,

@@ -1,4 +1,4 @@
-//! What kernels name: `use furiosa_opt_std::prelude::*;`.
+//! Names that kernels use: `use furiosa_opt_std::prelude::*;`.
 
 pub use crate::commit::CastEngineCast;
 pub use crate::context::{Acquired, Context, Device, DmaContext, TuContext, launch};

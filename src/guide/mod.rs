@@ -42,7 +42,7 @@
 pub struct Chapter {
     /// The name of the module, and of the topic of `visa help`.
     pub name: &'static str,
-    /// What the chapter is about, in a few words.
+    /// The subject of the chapter, in a few words.
     pub title: &'static str,
     /// The text, in Markdown. Lines of code that start with `# ` are hidden in the documentation.
     pub text: &'static str,

@@ -33,7 +33,7 @@ pub(super) enum Deed {
     Begin(Box<Region>, &'static str),
 }
 
-/// What waits, with its call.
+/// A deed that waits, with its call.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) deed: Deed,

@@ -1,4 +1,4 @@
-//! What the contexts of one system share: the system, free bytes, and the launch that runs.
+//! State that the contexts of one system share: the system, free bytes, and the launch that runs.
 
 use super::allocate::Allocator;
 use super::deferred::{Deed, Queue, Waiting};

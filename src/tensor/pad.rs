@@ -7,7 +7,7 @@
 //!   m![A # 4, B]    0 1  2 3  4 5  · ·         unpad is the way back
 //! ```
 //!
-//! What padding adds belongs to nobody: a call does not write there, and what it reads there means nothing.
+//! Positions that padding adds belong to nobody: a call does not write there, and values that it reads there mean nothing.
 
 use super::relabel::both;
 use super::{DmTensor, DmTensorView, HbmTensor, HbmTensorView, Shape};

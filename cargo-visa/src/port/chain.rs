@@ -216,7 +216,7 @@ impl<'t> Context<'_, 't> {
         }
     }
 
-    /// What stands between two calls of the chain: an end of line with spaces, or nothing.
+    /// The text between two calls of the chain: an end of line with spaces, or nothing.
     pub fn separator(&self, call: usize) -> &'t str {
         let gap = self.source.gap(self.calls.methods[call].dot);
         match gap.rfind('\n') {

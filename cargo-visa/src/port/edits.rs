@@ -21,11 +21,11 @@ pub struct Edit {
 pub struct Report {
     pub bytes: Range<usize>,
     pub why: String,
-    /// What to write.
+    /// The text to write.
     pub edit: String,
 }
 
-/// What is lost, and where: one note for all places of a file.
+/// A loss, and where it is: one note for all places of a file.
 #[derive(Clone, Debug)]
 pub struct Note {
     pub byte: usize,
@@ -38,7 +38,7 @@ pub struct Attempt {
     pub edits: Vec<Edit>,
     /// Reasons to make none of the edits.
     pub problems: Vec<Report>,
-    /// What is left to the user beside the edits.
+    /// Work that is left to the user beside the edits.
     pub remarks: Vec<Report>,
     pub notes: Vec<Note>,
 }

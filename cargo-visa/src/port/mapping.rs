@@ -17,7 +17,7 @@ const BEAT: usize = 8;
 /// Depth to which aliases are followed.
 const MOST_ALIASES: usize = 16;
 
-/// What stands between the brackets of `m![…]`, behind an alias or not. `None` if it is not in this text.
+/// The text between the brackets of `m![…]`, behind an alias or not. `None` if it is not in this text.
 pub fn inside(source: &Source<'_>, names: &Names, text: &str) -> Option<String> {
     let mut text = text.trim().to_string();
     for _ in 0..MOST_ALIASES {

@@ -42,7 +42,7 @@ pub enum Spelling {
 #[derive(Debug)]
 pub struct Ported {
     edits: Vec<Edit>,
-    /// What is left to the user, in the order of the text.
+    /// Work that is left to the user, in the order of the text.
     reports: Vec<Report>,
     notes: Vec<Note>,
 }
@@ -68,12 +68,12 @@ impl Ported {
         applied(old, &self.edits)
     }
 
-    /// What changes, as a unified difference.
+    /// The changes, as a unified difference.
     pub fn difference(&self, file: &str, old: &str) -> String {
         difference(file, old, &self.edits)
     }
 
-    /// What is left to the user, and what is lost.
+    /// Work that is left to the user, and losses.
     pub fn report(&self, file: &str, old: &str) -> String {
         let mut text: String = self.reports.iter().map(|report| report.line(file, old)).collect();
         text += &noted(file, old, &self.notes);
@@ -103,7 +103,7 @@ pub fn ported(text: &str, to: Option<Spelling>) -> Result<Ported, String> {
     Ok(rewritten(&context, to))
 }
 
-/// Which preludes a text names: of the seed-era crate, and of the later one.
+/// The preludes that a text names: of the seed-era crate, and of the later one.
 fn preludes(source: &Source<'_>) -> [bool; 2] {
     CRATES.map(|own| {
         (0..source.tokens.len()).any(|token| {

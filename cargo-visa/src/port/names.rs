@@ -1,4 +1,4 @@
-//! What names stand for: variables where they are seen, aliases of types, axes with their sizes.
+//! Meanings of names: variables where they are seen, aliases of types, axes with their sizes.
 //!
 //! A name that is bound in a way that is not read here (a pattern of a `match`, an argument of a closure) is unknown from
 //! there to the end of its block, so that it never stands for an outer variable.

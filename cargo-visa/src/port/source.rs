@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::ops::Range;
 use std::str::FromStr as _;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier or a keyword.
@@ -157,7 +157,7 @@ impl<'t> Source<'t> {
         &self.text[self.bytes(tokens)]
     }
 
-    /// What stands before a token: spaces, ends of lines, comments.
+    /// The text before a token: spaces, ends of lines, comments.
     pub fn gap(&self, token: usize) -> &'t str {
         let start = token.checked_sub(1).map_or(0, |before| self.tokens[before].end);
         &self.text[start..self.tokens[token].start]

@@ -1,4 +1,4 @@
-//! What is no chain: paths of the library, statements that free, launches, attributes, names that have no counterpart.
+//! Code beside chains: paths of the library, statements that free, launches, attributes, names that have no counterpart.
 
 use super::calls::Associated;
 use super::edits::{Attempt, Edit};

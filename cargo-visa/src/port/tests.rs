@@ -74,7 +74,7 @@ fn operands_and_chains() {
     }
 }
 
-/// What the file of a test declares.
+/// Declarations in the file of a test.
 const DECLARED: &str = "axes![A = 64, B = 7, R = 8]; type Lanes = m![A % 8]; type Flit = m![A % 8 # 16];\n\
                         type Twice = m![1]; fn f() { type Twice = m![2]; } fn g<Slice: M>() {}";
 

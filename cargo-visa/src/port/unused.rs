@@ -1,4 +1,4 @@
-//! What is of no use any more in the later spelling, and the compiler would warn of: variables that only dropped arguments
+//! Code of no use any more in the later spelling, of which the compiler would warn: variables that only dropped arguments
 //! have used, which are addresses, halves, and what they were computed from; `mut` of views whose tiles are taken.
 
 use super::edits::{Attempt, Edit};

@@ -1,4 +1,4 @@
-//! What is known of a value from the text: the tensor that it is, its elements, its stream.
+//! Facts about a value that the text tells: the tensor that it is, its elements, its stream.
 
 use super::calls::{Calls, Generics};
 use super::names::{Binding, Names};
@@ -7,7 +7,7 @@ use super::source::{Source, Tokens};
 /// Steps for which a value is followed through variables and calls.
 const MOST_STEPS: usize = 256;
 
-/// What is known of a value.
+/// The facts about a value.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
     /// The name of the type of a tensor, without `View` and `ViewMut`.
@@ -66,17 +66,17 @@ impl<'t> Context<'_, 't> {
         (expression.len() == 1).then(|| self.names.at(name, expression.start))?
     }
 
-    /// What is known of an expression.
+    /// The facts about an expression's value.
     pub fn value(&self, expression: &Tokens) -> Value {
         self.expression(expression, MOST_STEPS).unwrap_or_default()
     }
 
-    /// What is known of the result of a method.
+    /// The facts about the result of a method.
     pub fn result(&self, call: usize) -> Value {
         self.method(call, MOST_STEPS).unwrap_or_default()
     }
 
-    /// What is known of what a method is called on.
+    /// The facts about the value that a method is called on.
     pub fn value_before(&self, call: usize) -> Value {
         let own = &self.calls.methods[call];
         own.before.map_or_else(|| self.value(&own.root), |before| self.result(before))
@@ -107,12 +107,12 @@ impl<'t> Context<'_, 't> {
         self.of_binding(binding, left)
     }
 
-    /// What the annotation of a variable says.
+    /// The facts in the annotation of a variable.
     pub fn value_of_annotation(&self, binding: &Binding) -> Value {
         binding.annotation.as_ref().map_or_else(Value::default, |own| self.value_of_type(own))
     }
 
-    /// What a type says.
+    /// The facts in a type.
     pub fn value_of_type(&self, tokens: &Tokens) -> Value {
         let written = self.written(tokens, MOST_STEPS);
         written.map_or_else(Value::default, |written| Self::of_type(&written))

@@ -94,7 +94,7 @@ fn place(name: &str, value: &Once, axes: &Axes) -> Result<Place, Refusal> {
     }
 }
 
-/// What stands between the brackets of each `m![…]` of a list. `None`: it is no such list.
+/// The text between the brackets of each `m![…]` of a list. `None`: it is no such list.
 fn mappings_of(text: &str) -> Option<Vec<String>> {
     let (mut found, mut rest) = (Vec::new(), text.trim());
     loop {

@@ -78,7 +78,7 @@ impl InColumns<'_> {
         ]
     }
 
-    /// What arrives by a switch.
+    /// Digits that arrive by a switch.
     fn arrived(&self) -> Vec<String> {
         self.spread().and_then(|spread| self.digits.spread(spread)).into_iter().collect()
     }

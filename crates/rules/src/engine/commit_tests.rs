@@ -1,4 +1,4 @@
-//! What a commit writes beside a tile, against a look at every position of every unit.
+//! Bytes that a commit writes beside a tile, against a look at every position of every unit.
 
 use super::*;
 use crate::command::{FillId, Memory, Part};

@@ -211,7 +211,7 @@ pub enum Call {
     },
     /// Keeps the beginning of each packet for the commit.
     CommitTrim {
-        /// What is kept.
+        /// The elements that are kept.
         packet: &'static Expr,
     },
     /// Narrows each element on its way to DM.

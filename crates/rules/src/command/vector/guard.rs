@@ -88,7 +88,7 @@ impl ExecutionId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TagGuard {
-    /// What is demanded of each bit: `bits[i]` of bit `i`.
+    /// The demand on each bit: `bits[i]` on bit `i`.
     bits: [BitReq; 4],
     /// True if ids are admitted that do not fulfil all demands. A single demand is turned round instead.
     negated: bool,
