@@ -128,8 +128,11 @@ fn end<const LEVELS: usize>(
 /// Sum of a block and of the `LEVELS` sums that wait for it.
 #[inline(always)]
 fn joined<const LEVELS: usize>(side: &Side, block: usize, weights: &[Lanes; BLOCK]) -> Lanes {
-    let sum = tree_of_block(&side.cells[block], weights);
-    side.waiting[..LEVELS].iter().fold(sum, |sum, waiting| add(*waiting, sum))
+    let mut sum = tree_of_block(&side.cells[block], weights);
+    for waiting in &side.waiting[..LEVELS] {
+        sum = add(*waiting, sum);
+    }
+    sum
 }
 
 /// The weights of the block that starts at a cell. The weights of a tile repeat.
@@ -140,21 +143,29 @@ fn block_at(weights: &[Lanes], cell: usize) -> &[Lanes; BLOCK] {
 
 #[inline(always)]
 fn tree_of_block(x: &[f32; BLOCK], w: &[Lanes; BLOCK]) -> Lanes {
-    let product = |k: usize| multiply(x[k], &w[k]);
-    let two = |k: usize| add(product(k), product(k + 1));
-    add(add(two(0), two(2)), add(two(4), two(6)))
+    let four = add(two_of_block::<0>(x, w), two_of_block::<2>(x, w));
+    add(four, add(two_of_block::<4>(x, w), two_of_block::<6>(x, w)))
+}
+
+/// Sum of two products of a block, the first of which is that of cell `K`.
+#[inline(always)]
+fn two_of_block<const K: usize>(x: &[f32; BLOCK], w: &[Lanes; BLOCK]) -> Lanes {
+    add(multiply(x[K], &w[K]), multiply(x[K + 1], &w[K + 1]))
 }
 
 /// Columns of one, two or four cells.
 #[inline(always)]
 fn short_columns(part: usize, cells: &[f32], weights: &[Lanes], sums: &mut [Lanes]) {
     for (column, sum) in sums.iter_mut().enumerate() {
-        let first = column * part;
-        let product = |k: usize| multiply(cells[first + k], &weights[(first + k) & (weights.len() - 1)]);
+        let mut products = [[0.0; 8]; 4];
+        for (k, product) in (column * part..).zip(&mut products[..part]) {
+            *product = multiply(cells[k], &weights[k & (weights.len() - 1)]);
+        }
+        let [a, b, c, d] = products;
         let arrival = match part {
-            1 => product(0),
-            2 => add(product(0), product(1)),
-            _ => add(add(product(0), product(1)), add(product(2), product(3))),
+            1 => a,
+            2 => add(a, b),
+            _ => add(add(a, b), add(c, d)),
         };
         *sum = add(*sum, arrival);
     }
@@ -163,7 +174,13 @@ fn short_columns(part: usize, cells: &[f32], weights: &[Lanes], sums: &mut [Lane
 /// Converts eight rows to cells.
 #[inline(always)]
 pub(super) fn transpose(rows: &[[f32; BLOCK]; 8]) -> [Lanes; BLOCK] {
-    core::array::from_fn(|cell| rows.map(|row| row[cell]))
+    let mut cells = [[0.0; 8]; BLOCK];
+    for (number, row) in rows.iter().enumerate() {
+        for (cell, value) in cells.iter_mut().zip(row) {
+            cell[number] = *value;
+        }
+    }
+    cells
 }
 
 /// Layout of the weights of integers for [`integer`].

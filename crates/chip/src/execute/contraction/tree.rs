@@ -1,7 +1,8 @@
 //! The multipliers and the adder tree: eight rows side by side.
 //!
 //! Order of additions: neighbouring products first, then neighbouring sums, and so on. The loops are over arrays of
-//! eight lanes, so that the compiler uses the vectors of the target.
+//! eight lanes, so that the compiler uses the vectors of the target. There are no closures in them: a closure may stay a function
+//! of its own, which has not the caller's vectors.
 
 /// One value per row.
 pub(crate) type Lanes = [f32; 8];
@@ -9,13 +10,17 @@ pub(crate) type Lanes = [f32; 8];
 #[inline(always)]
 pub(super) fn multiply(x: f32, w: &Lanes) -> Lanes {
     let mut product = *w;
-    product.iter_mut().for_each(|lane| *lane *= x);
+    for lane in &mut product {
+        *lane *= x;
+    }
     product
 }
 
 #[inline(always)]
 pub(crate) fn add(mut a: Lanes, b: Lanes) -> Lanes {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+    for (a, b) in a.iter_mut().zip(b) {
+        *a += b;
+    }
     a
 }
 
@@ -68,12 +73,20 @@ pub(crate) fn tree(x: &[f32], w: &[Lanes]) -> Lanes {
     }
 }
 
+/// Sum of eight products in the order of the tree.
+#[inline(always)]
+fn sum_of_eight([a, b, c, d, e, f, g, h]: [Lanes; 8]) -> Lanes {
+    add(add(add(a, b), add(c, d)), add(add(e, f), add(g, h)))
+}
+
 /// Sum of eight products of a masked tree, in pairs. Fewer than eight are handled one level at a time.
 #[inline(always)]
 fn masked_tree8(x: &[f32; 8], x_mask: &[u32; 8], w: &[Lanes; 8], w_mask: &[[u32; 8]; 8]) -> Lanes {
-    let product = |k: usize| masked_product(x[k], x_mask[k], &w[k], &w_mask[k]);
-    let four = |k: usize| add(add(product(k), product(k + 1)), add(product(k + 2), product(k + 3)));
-    add(four(0), four(4))
+    let mut products = [[0.0; 8]; 8];
+    for k in 0..8 {
+        products[k] = masked_product(x[k], x_mask[k], &w[k], &w_mask[k]);
+    }
+    sum_of_eight(products)
 }
 
 #[inline(always)]
