@@ -61,7 +61,7 @@ pub struct Settings {
     pub capacity: usize,
 }
 
-/// What the command does.
+/// The work of the command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Continues a text.
@@ -102,7 +102,7 @@ pub enum Place {
 pub struct Options {
     /// The network's file.
     pub model: PathBuf,
-    /// What the command does.
+    /// The work.
     pub task: Task,
     /// The most tokens of a continuation.
     pub tokens: usize,

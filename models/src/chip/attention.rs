@@ -33,7 +33,7 @@ pub type Slots<Of> = Dm<f32, m![S], m![L % 2, { <Of as Reach>::Held }, J = 2, K,
 type SlotsOfLayer<'l, Of> =
     DmTensorView<'l, f32, m![1], Cluster, m![S], m![1 # 2, { <Of as Reach>::Held }, J = 2, K, D]>;
 
-/// What a token attends to in a layer.
+/// Keys and values that a token attends to in a layer.
 pub struct Seen<'l, Of: Reach> {
     own: &'l Own,
     held: SlotsOfLayer<'l, Of>,
@@ -208,7 +208,7 @@ pub fn store(ctx: &mut Context, kept: &Kept, page: &mut Page, position: usize) {
 
 /// The numbers of positions, from which the mask follows.
 pub type Positions = Hbm<f32, m![S, W, I]>;
-/// What is added to scores: the logarithm of the number of slots, or a large negative number where there is no position
+/// Addends of scores: the logarithm of the number of slots, or a large negative number where there is no position
 /// before the token.
 pub type Mask<Of> = Vrf<m![S], <Of as Reach>::Held>;
 
@@ -284,7 +284,7 @@ fn scores<Of: Reach>(ctx: &mut Context, seen: &mut Seen<'_, Of>, mask: &Mask<Of>
     (scores, value)
 }
 
-/// What each slot of each slice adds for each head.
+/// Shares that each slot of each slice adds to each head.
 struct Shares<Of: Reach> {
     /// `e^score`, times the number of slots.
     shares: Vrf<m![S], m![{ Of::Held }, K, J = 3]>,
@@ -347,10 +347,10 @@ macro_rules! weighted {
     }};
 }
 
-/// What the heads choose, in two bf16, in the register file.
+/// Results of the heads, in two bf16, in the register file.
 pub type Row<Slice, Steps> = Trf<Slice, m![{ Steps }, H, N % 8]>;
 
-/// What the heads choose, brought to the register file.
+/// Brings results of the heads to the register file.
 #[track_caller]
 fn row<Slice: M, Steps: M>(
     ctx: &mut Context,
@@ -366,10 +366,10 @@ fn row<Slice: M, Steps: M>(
         .to_trf(half)
 }
 
-/// What the heads choose, in every slice of a vector.
+/// Results of the heads, in every slice of a vector.
 pub type Chosen = Row<XSlice, m![N / 8]>;
 
-/// What the heads choose, in every slice of a vector, and sums that are yet to divide it.
+/// Results of the heads, in every slice of a vector, and sums that are yet to divide them.
 #[track_caller]
 pub fn chosen<Of: Reach>(
     ctx: &mut Context,
@@ -388,7 +388,7 @@ pub fn chosen<Of: Reach>(
 /// A half of what the heads choose.
 pub type ChosenHalf = Row<OSlice, m![N / 64, N / 8 % 4]>;
 
-/// What the heads choose, half of it in each slice, and sums that are yet to divide it.
+/// Results of the heads, half of them in each slice, and sums that are yet to divide them.
 #[track_caller]
 pub fn chosen_halves<Of: Reach>(
     ctx: &mut Context,

@@ -1,6 +1,6 @@
 //! Gate, up and down: each cluster has half of the hidden elements.
 //!
-//! What the clusters make are two parts of the same sums. They exchange them by DMA, and both add them.
+//! The clusters make two parts of the same sums. They exchange them by DMA, and both add them.
 
 use super::layout::*;
 use super::vector::{Gathered, Norm, Vector, halves, halves_of_product};
@@ -72,7 +72,7 @@ pub fn hidden(
         .commit(AUTO)
 }
 
-/// What the hidden elements of each cluster add to the vector.
+/// The part of the vector's sums that the hidden elements of each cluster make.
 #[track_caller]
 pub fn down(ctx: &mut Context, (weights, layer): (&DInDm, usize), hidden: &HiddenRow) -> Vector {
     let weights = weights.view();

@@ -15,7 +15,7 @@ use furiosa_visa_std::prelude::*;
 
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
 pub trait Kind: Sized {
-    /// What all layers need, in DM.
+    /// Constants of all layers, in DM.
     type Common;
     /// Weights of queries, keys and values of two layers, in DM.
     type Queries;

@@ -147,7 +147,7 @@ impl<Stored: Kind> ChipModel<Stored> {
     }
 }
 
-/// What a launch stored, brought to the host. Without values, there is nothing.
+/// The stored answer of a launch, brought to the host. Without values, there is nothing.
 async fn answered(
     ctx: &mut Context,
     want: Want,
@@ -170,7 +170,7 @@ async fn answered(
     }
 }
 
-/// What a launch cannot do without.
+/// The least work of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Needed {
     /// Bytes of HBM.

@@ -118,7 +118,7 @@ pub(super) fn angle(position: usize, pair: usize) -> (f64, f64) {
     (position as f64 / f64::from(ROTARY_BASE).powf(exponent)).sin_cos()
 }
 
-/// What element `from` of a pair adds to element `to`. `angle` is `None` for values, which are not turned. Scores are products
+/// The factor with which element `from` of a pair is added to element `to`. `angle` is `None` for values, which are not turned. Scores are products
 /// over √64, which is in the factors of the queries.
 pub(super) fn factor(angle: Option<(f64, f64)>, (from, to): (usize, usize), is_query: bool) -> f32 {
     let (sine, cosine) = angle.unwrap_or((0.0, 1.0));

@@ -34,7 +34,7 @@ pub struct Rounded {
     pub pairs: Vec<Pair>,
     /// Weights of layers on the host, for the first block.
     pub layers: Vec<weights::Layer>,
-    /// What only blocks read, as soon as one has come.
+    /// Weights that only blocks read, as soon as one has come.
     pub blocks: OnceCell<BlockNetwork<Layer>>,
 }
 

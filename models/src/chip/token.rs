@@ -27,7 +27,7 @@ pub struct Network<Weights> {
 
 impl<Weights: Kind> DeviceSend for Network<Weights> {}
 
-/// What the attention of two layers takes, in DM.
+/// Operands of the attention of two layers, in DM.
 struct AttentionInDm<Weights: Kind, Of: Reach> {
     q: Weights::Queries,
     o: Weights::Output,
@@ -52,7 +52,7 @@ pub fn part_of_layer(ctx: &mut Context, layer: usize, part: &str) {
     ctx.part(&format!("layer {layer}/{part}"));
 }
 
-/// What is wanted of the token after the last one. It is computed on the chip, and stored.
+/// The answer about the token after the last one. It is computed on the chip, and stored.
 pub enum Answer<'a> {
     /// Nothing.
     Nothing,

@@ -41,7 +41,7 @@ pub struct Row {
 
 /// Brings the row of a token, and writes `times` its values, in both clusters.
 ///
-/// What was brought is returned: at its place, what comes next would have to wait until it is used.
+/// The tensors that were brought are returned: at their places, the next ones would have to wait until they are used.
 #[track_caller]
 pub fn embedded(
     ctx: &mut Context,

@@ -131,7 +131,7 @@ pub fn rotary<const T_: Tu>(context: &mut TuContext<T_>, table: &RotaryInDm) -> 
 pub struct OwnPage {
     keys: KInTrf,
     values: Turned,
-    /// What they were made of. Its bytes are not for the next loads, which would wait until it has been read.
+    /// Tensors that they were made of. Their bytes are not for the next loads, which would wait until they have been read.
     _sources: (OtherKeys, [Keys; 2], TurnedHeads, OtherValues),
 }
 
@@ -291,10 +291,10 @@ type Powers = Dm<bf16, ASlice, m![R % 8, N]>;
 type Numbers = Dm<f32, ASlice, m![R % 8, 1 # 2]>;
 /// The same of all tokens of a head as an operand.
 type OfTokens = Vrf<OSlice, m![R % 8, R / 8]>;
-/// What heads choose.
+/// Results of the heads.
 type Chosen = Dm<f32, OSlice, m![R, D % 16]>;
 
-/// What each token sees: tables of a page.
+/// Keys that each token sees: tables of a page.
 pub struct Mask {
     /// The root of what hides a score where a key is behind a token, of 8 tokens and their keys.
     triangle: Vrf<HeadSlice, m![R % 8, S % 8]>,
@@ -304,9 +304,9 @@ pub struct Mask {
     limit: Vrf<HeadSlice, m![Z, S / 8]>,
 }
 
-/// What tokens see of their own page.
+/// Keys that tokens see of their own page.
 pub type Triangles = Hbm<f32, m![C, V, W, G, B, R / 8, R % 8, S % 8]>;
-/// What tokens see of blocks of 8 keys: `diagonal` and `limit` of a [`Mask`].
+/// Blocks of 8 keys that tokens see: `diagonal` and `limit` of a [`Mask`].
 pub type Blocks = Hbm<f32, m![C, V, W, G, B, R / 8, I, Z, S / 8]>;
 
 /// The mask of a page.
@@ -429,7 +429,7 @@ fn added(ctx: &mut Context, one: &Chosen, other: &Chosen) -> Chosen {
         .commit(AUTO)
 }
 
-/// What heads choose of all pages. The block's own page is the first; the others are seen as a whole. Keys and values take
+/// Results of the heads over all pages. The block's own page is the first; the others are seen as a whole. Keys and values take
 /// turns in one half of the register file.
 #[track_caller]
 pub fn chosen(

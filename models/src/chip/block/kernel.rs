@@ -18,7 +18,7 @@ use furiosa_visa_std::prelude::*;
 pub struct BlockNetwork<Layer> {
     /// The layers.
     pub layers: Vec<Layer>,
-    /// What tokens see of 8 keys.
+    /// Keys of 8 that tokens see.
     pub triangles: Triangles,
     /// Where keys are those of the tokens, and where they are behind them.
     pub own: Blocks,
@@ -60,7 +60,7 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     both
 }
 
-/// What a layer begins with: the means of squares of its vectors, and weights of queries, which main loads while the means are
+/// Begins a layer: the means of squares of its vectors, and weights of queries, which main loads while the means are
 /// on their way.
 #[track_caller]
 fn begin(ctx: &mut Context, x: &Vectors, weights: &QInDm, half: TrfAddress) -> (Means, QInTrf) {
