@@ -24,8 +24,8 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --tokens N       the most tokens of a continuation (default 64); it ends before them where the network ends its text
   --temperature T  above 0: draws each token by its probability, with logits over T (default 0: the most probable token)
   --seed N         of the draws (default 0)
-  --weights TYPE   of the weights of layers on the chip: `bf16` (default), rounded; `int4`, as the file has them, in a third of the
-                   memory. The embedding is as the file has it, in 8 bits
+  --weights TYPE   of the weights of layers on the chip: `bf16` (default), rounded; `int4`, as the file has them, in a third of
+                   the memory. The embedding is as the file has it, in 8 bits
   --layers N       only the first N of the network's layers, for a quick look
   --chips N        chips that share the work: 1 (default); more are refused, as no kernel is made for them yet
   --parts          on the standard error, at the end: cycles by layer, and by what layers do
