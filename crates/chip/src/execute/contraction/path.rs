@@ -8,7 +8,6 @@ use super::shape::{Kernel, Layout, Shape};
 use super::single_row::single_row;
 use super::tree::Lanes;
 use super::weights::{Rows, lay_out_floats};
-use super::widen::widen;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 #[cfg(target_arch = "aarch64")]
@@ -76,7 +75,7 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.float(job),
             // Every program for AArch64 may use NEON.
-            _ => portable::float(job, |_, _| {}, widen),
+            _ => portable::float(portable::Plain, job),
         }
     }
 
@@ -90,7 +89,7 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2(machine) => machine.single_row(job),
             // Every program for AArch64 may use NEON.
-            _ => single_row(job, widen),
+            _ => single_row(portable::Plain, job),
         }
     }
 

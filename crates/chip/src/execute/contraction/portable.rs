@@ -6,7 +6,7 @@ use super::chains::{Block, Group};
 use super::job::{FloatJob, IntegerJob};
 use super::shape::{BLOCK, CELLS, Layout, Shape};
 use super::tree::{Lanes, add, multiply};
-use super::widen::to_words;
+use super::widen::{to_words, widen};
 use furiosa_visa_rules::scalar::ElementType;
 
 /// Number of chains of floats that are summed side by side. Rows of a matrix often lie a power of two apart, so that
@@ -29,18 +29,35 @@ struct Side {
     waiting: [Lanes; BLOCKS.ilog2() as usize],
 }
 
-/// Adds the sums of the steps in the order of the tree, one lane per row. `prefetch` prefetches the packet that starts
-/// at a byte, `widen` has the effect of [`widen`](super::widen::widen).
+/// Reads of packets of floats by the instructions of a machine.
+pub(super) trait Packets: Copy {
+    /// Prefetches the packet that starts at a byte.
+    fn prefetch(self, bytes: &[u8], start: u32);
+    /// Has the effect of [`widen`].
+    fn widen(self, element: ElementType, bytes: &[u8], cells: &mut [f32]);
+}
+
+/// Plain loops.
+#[derive(Clone, Copy)]
+pub(super) struct Plain;
+
+impl Packets for Plain {
+    #[inline(always)]
+    fn prefetch(self, _: &[u8], _: u32) {}
+
+    #[inline(always)]
+    fn widen(self, element: ElementType, bytes: &[u8], cells: &mut [f32]) {
+        widen(element, bytes, cells);
+    }
+}
+
+/// Adds the sums of the steps in the order of the tree, one lane per row.
 #[inline(always)]
-pub(super) fn float(
-    job: FloatJob<'_, Lanes>,
-    prefetch: impl Fn(&[u8], u32) + Copy,
-    widen: impl Fn(ElementType, &[u8], &mut [f32]) + Copy,
-) {
+pub(super) fn float(machine: impl Packets, job: FloatJob<'_, Lanes>) {
     let FloatJob { shape, chains, bytes, weights, sums } = job;
     let mut sides = [Side { cells: [[0.0; BLOCK]; _], waiting: [[0.0; 8]; _] }; SIDE];
     for block in chains.groups().flat_map(Group::blocks) {
-        side_by_side(&shape, block, (bytes, weights), &mut sides, sums, (prefetch, widen));
+        side_by_side(machine, &shape, block, (bytes, weights), &mut sides, sums);
     }
 }
 
@@ -48,12 +65,12 @@ pub(super) fn float(
 /// chains meet them.
 #[inline(always)]
 fn side_by_side(
+    machine: impl Packets,
     shape: &Shape,
     Block { tiles, packets, results }: Block<'_>,
     (bytes, weights): (&[u8], &[Lanes]),
     sides: &mut [Side; SIDE],
     sums: &mut [Lanes],
-    (prefetch, widen): (impl Fn(&[u8], u32), impl Fn(ElementType, &[u8], &mut [f32])),
 ) {
     let (tile, size) = (shape.tile(), shape.packet_bytes());
     let blocks = shape.part / BLOCK;
@@ -63,9 +80,11 @@ fn side_by_side(
         let of_step = step * results.len()..(step + 1) * results.len();
         for (&start, side) in packets[of_step.clone()].iter().zip(&mut *sides) {
             let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
-            widen(shape.element, &bytes[start as usize..][..size], cells);
+            machine.widen(shape.element, &bytes[start as usize..][..size], cells);
         }
-        ahead.get(of_step).unwrap_or(&[]).iter().for_each(|&start| prefetch(bytes, start));
+        for &start in ahead.get(of_step).unwrap_or(&[]) {
+            machine.prefetch(bytes, start);
+        }
         let weights = &weights[number as usize * tile..][..tile];
         if shape.part < BLOCK {
             for (&result, side) in results.iter().zip(&*sides) {

@@ -2,14 +2,12 @@
 
 use super::chains::Group;
 use super::job::FloatJob;
-use super::portable::BLOCKS;
+use super::portable::{BLOCKS, Packets};
 use super::shape::BLOCK;
-use furiosa_visa_rules::scalar::ElementType;
 
-/// Adds the sums of the steps in the order of the tree, as lane 0 of the results. `widen` has the effect of
-/// [`widen`](super::widen::widen).
+/// Adds the sums of the steps in the order of the tree, as lane 0 of the results.
 #[inline(always)]
-pub(super) fn single_row(job: FloatJob<'_, f32>, widen: impl Fn(ElementType, &[u8], &mut [f32])) {
+pub(super) fn single_row(machine: impl Packets, job: FloatJob<'_, f32>) {
     let FloatJob { shape, chains, bytes, weights, sums } = job;
     let (tile, size) = (shape.tile(), shape.packet_bytes());
     let mut cells = [[0.0; BLOCK]; BLOCKS];
@@ -17,17 +15,16 @@ pub(super) fn single_row(job: FloatJob<'_, f32>, widen: impl Fn(ElementType, &[u
         for (&number, packets) in block.tiles.iter().zip(block.packets.chunks_exact(block.results.len())) {
             let weights = weights[number as usize * tile..][..tile].as_chunks().0;
             for (&start, &result) in packets.iter().zip(block.results) {
-                widen(
+                machine.widen(
                     shape.element,
                     &bytes[start as usize..][..size],
                     &mut cells.as_flattened_mut()[..shape.cells],
                 );
                 let cells = &mut cells[..shape.cells / BLOCK];
                 // The weights of a tile repeat.
-                cells
-                    .iter_mut()
-                    .zip(weights.iter().cycle())
-                    .for_each(|(cells, weights)| multiply(cells, weights));
+                for (cells, weights) in cells.iter_mut().zip(weights.iter().cycle()) {
+                    multiply(cells, weights);
+                }
                 tree(shape.part, cells);
                 let totals = sums[result as usize..][..shape.columns].iter_mut();
                 for (total, &sum) in totals.zip(cells.as_flattened()) {
@@ -41,7 +38,9 @@ pub(super) fn single_row(job: FloatJob<'_, f32>, widen: impl Fn(ElementType, &[u
 
 #[inline(always)]
 fn multiply(cells: &mut [f32; BLOCK], weights: &[f32; BLOCK]) {
-    cells.iter_mut().zip(weights).for_each(|(cell, weight)| *cell *= weight);
+    for (cell, weight) in cells.iter_mut().zip(weights) {
+        *cell *= weight;
+    }
 }
 
 /// Sums each `part` neighbouring cells, in the order of the tree. The sums are the first cells.
@@ -61,6 +60,10 @@ fn tree(part: usize, cells: &mut [[f32; BLOCK]]) {
 /// Sums of neighbours.
 #[inline(always)]
 fn pairs(first: &[f32; BLOCK], second: &[f32; BLOCK]) -> [f32; BLOCK] {
-    let at = |k: usize| if k < BLOCK { first[k] } else { second[k - BLOCK] };
-    core::array::from_fn(|k| at(2 * k) + at(2 * k + 1))
+    let mut sums = [0.0; BLOCK];
+    let pairs = first.as_chunks().0.iter().chain(second.as_chunks().0);
+    for (sum, [even, odd]) in sums.iter_mut().zip(pairs) {
+        *sum = even + odd;
+    }
+    sums
 }

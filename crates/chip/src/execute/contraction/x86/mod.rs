@@ -10,7 +10,7 @@ mod integer;
 pub(super) mod vnni;
 
 use super::job::FloatJob;
-use super::portable;
+use super::portable::{self, Packets};
 use super::shape::BLOCK;
 use super::single_row::single_row;
 use super::tree::Lanes;
@@ -31,13 +31,13 @@ impl Avx2 {
     /// Sums floats, see [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_, Lanes>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
-        unsafe { float_avx2(job) }
+        unsafe { float_avx2(self, job) }
     }
 
     /// Sums floats for one row, see [`single_row`].
     pub(super) fn single_row(self, job: FloatJob<'_, f32>) {
         // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
-        unsafe { single_row_avx2(job) }
+        unsafe { single_row_avx2(self, job) }
     }
 }
 
@@ -45,13 +45,13 @@ impl Avx512 {
     /// Sums floats, see [`portable::float`].
     pub(super) fn float(self, job: FloatJob<'_, Lanes>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
-        unsafe { float_avx512(job) }
+        unsafe { float_avx512(self, job) }
     }
 
     /// Sums floats for one row, see [`single_row`].
     pub(super) fn single_row(self, job: FloatJob<'_, f32>) {
         // SAFETY: the function needs AVX-512 F, BW, DQ, VL and VNNI, which the machine has, as `self` exists.
-        unsafe { single_row_avx512(job) }
+        unsafe { single_row_avx512(self, job) }
     }
 }
 
@@ -189,28 +189,47 @@ fn load8(from: &[f32; 8]) -> __m256 {
     unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
 
-/// Prefetches the packet that starts at a byte and is about to be read.
-#[inline(always)]
-fn ask(bytes: &[u8], start: u32) {
-    prefetch::near(bytes, start as usize);
+impl Packets for Avx2 {
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8], start: u32) {
+        prefetch::near(bytes, start as usize);
+    }
+
+    #[inline(always)]
+    fn widen(self, element: ElementType, bytes: &[u8], cells: &mut [f32]) {
+        // SAFETY: the function needs AVX2, which the machine has, as `self` exists.
+        unsafe { widen_packet(element, bytes, cells) }
+    }
+}
+
+impl Packets for Avx512 {
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8], start: u32) {
+        prefetch::near(bytes, start as usize);
+    }
+
+    #[inline(always)]
+    fn widen(self, element: ElementType, bytes: &[u8], cells: &mut [f32]) {
+        widen(element, bytes, cells);
+    }
 }
 
 #[target_feature(enable = "avx2")]
-fn float_avx2(job: FloatJob<'_, Lanes>) {
-    portable::float(job, ask, |element, bytes, floats| widen_packet(element, bytes, floats));
+fn float_avx2(machine: Avx2, job: FloatJob<'_, Lanes>) {
+    portable::float(machine, job);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn float_avx512(job: FloatJob<'_, Lanes>) {
-    portable::float(job, ask, widen);
+fn float_avx512(machine: Avx512, job: FloatJob<'_, Lanes>) {
+    portable::float(machine, job);
 }
 
 #[target_feature(enable = "avx2")]
-fn single_row_avx2(job: FloatJob<'_, f32>) {
-    single_row(job, |element, bytes, floats| widen_packet(element, bytes, floats));
+fn single_row_avx2(machine: Avx2, job: FloatJob<'_, f32>) {
+    single_row(machine, job);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn single_row_avx512(job: FloatJob<'_, f32>) {
-    single_row(job, widen);
+fn single_row_avx512(machine: Avx512, job: FloatJob<'_, f32>) {
+    single_row(machine, job);
 }
