@@ -24,8 +24,8 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --tokens N       the most tokens of a continuation (default 64); it ends before them where the network ends its text
   --temperature T  above 0: draws each token by its probability, with logits over T (default 0: the most probable token)
   --seed N         of the draws (default 0)
-  --weights TYPE   of the weights of layers on the chip: `bf16` (default), rounded; `int4`, as the file has them, in a third of
-                   the memory. The embedding is as the file has it, in 8 bits
+  --weights TYPE   of the weights of layers on the chip: `int4` (default), as the file has them; `bf16`, rounded, in three times
+                   the memory: some prompts get another text. The embedding is as the file has it, in 8 bits
   --layers N       only the first N of the network's layers, for a quick look
   --chips N        chips that share the work: 1 (default); more are refused, as no kernel is made for them yet
   --parts          on the standard error, at the end: cycles by layer, and by what layers do
@@ -254,7 +254,7 @@ impl Given {
         let place = if self.has("--reference") {
             Place::Reference
         } else {
-            Place::Chip { weights: weights.unwrap_or(WeightType::Bf16), chips, shapes_only }
+            Place::Chip { weights: weights.unwrap_or(WeightType::Int4), chips, shapes_only }
         };
         let temperature = self.value("--temperature", "a number from 0 to 100", |text| {
             text.parse().ok().filter(|number| (0.0..=100.0).contains(number))
@@ -295,14 +295,14 @@ mod tests {
             "--seed",
             "7",
             "--weights",
-            "int4",
+            "bf16",
             "--layers",
             "2",
             "--chips",
             "4",
             "--parts",
         ];
-        let place = Place::Chip { weights: WeightType::Int4, chips: 4, shapes_only: false };
+        let place = Place::Chip { weights: WeightType::Bf16, chips: 4, shapes_only: false };
         let expected = Options {
             model: "m.gguf".into(),
             task: Task::Continue { prompt: "a b".into() },
@@ -315,7 +315,7 @@ mod tests {
         };
         assert_eq!(parse(&line).unwrap(), Some(expected.clone()));
         let short = parse(&["--model", "m.gguf", "--prompt", "a b"]).unwrap().unwrap();
-        let place = Place::Chip { weights: WeightType::Bf16, chips: 1, shapes_only: false };
+        let place = Place::Chip { weights: WeightType::Int4, chips: 1, shapes_only: false };
         let expected = Options { tokens: 64, temperature: 0.0, seed: 0, ..expected };
         assert_eq!(short, Options { layers: None, parts: false, place, ..expected });
         assert_eq!(parse(&["--model", "m", "--help"]).unwrap(), None);
