@@ -237,6 +237,10 @@ pub(crate) mod tests {
             self.given.clear();
         }
 
+        fn parts(&self) -> String {
+            "the parts\n".into()
+        }
+
         fn work(&self) -> Option<Work> {
             // 1000 cycles for each token, and 500 more for each call.
             let cycles = (self.position() * 1000 + self.given.len() * 500) as u64;

@@ -1,15 +1,19 @@
 //! The network on the chip beside the reference on the host: one or two layers of random weights.
 
-use furiosa_visa_models::chip::int4::Quantised;
+use furiosa_visa_models::chip::block::kernel::BlockNetwork;
+use furiosa_visa_models::chip::block::{layout::*, prepare, weights, weights::Brought};
+use furiosa_visa_models::chip::int4::block::{DCodes, DSlice, GCodes, GSlice, OCodes, QCodes, QSlice};
+use furiosa_visa_models::chip::int4::{self, Quantised};
 use furiosa_visa_models::chip::kind::Kind;
 use furiosa_visa_models::chip::network::ChipModel;
-use furiosa_visa_models::chip::rounded::Rounded;
+use furiosa_visa_models::chip::rounded::{self, Rounded};
 use furiosa_visa_models::config::{HEAD, HEADS, KEY_VALUE, VOCABULARY};
 use furiosa_visa_models::matrix::{BlockQ4_1, Matrix, Storage};
 use furiosa_visa_models::model::{Model, Next, Want, largest};
+use furiosa_visa_models::options::{Settings, WeightType};
 use furiosa_visa_models::reference::Reference;
 use furiosa_visa_models::weights::Weights;
-use half::f16;
+use furiosa_visa_std::prelude::*;
 
 /// Tokens of the text. What follows them is in both halves of the vocabulary, each of which a cluster has.
 const TOKENS: [u32; 3] = [5, 49_151, 300];
@@ -149,7 +153,7 @@ fn blocks_give_the_logits_of_the_host() {
 /// Keys that are queries of the other sign, 40 times as large: the score of a token and itself is far below -87.
 fn opposite(queries: &Matrix) -> Matrix {
     let Storage::Q4_1(blocks) = &queries.storage else { panic!("synthetic queries have 4 bits") };
-    let times = |value: f16| f16::from_f32(-40.0 * value.to_f32());
+    let times = |value: half::f16| half::f16::from_f32(-40.0 * value.to_f32());
     let opposite = |block: &BlockQ4_1| BlockQ4_1 {
         scale: times(block.scale),
         minimum: times(block.minimum),
@@ -196,7 +200,88 @@ fn goes_in_blocks<Stored: Kind>() {
 }
 
 #[test]
+fn a_chip_is_opened_as_the_command_says() {
+    let weights = Weights::synthetic(1, 5);
+    let opened = |weight_type, chips, capacity| {
+        ChipModel::open(&weights, Settings { weights: weight_type, chips, shapes_only: true, capacity })
+    };
+    for weight_type in [WeightType::Bf16, WeightType::Int4] {
+        let mut chip = opened(weight_type, 1, 2048).unwrap_or_else(|refusal| panic!("{}", refusal.0));
+        assert_eq!(chip.decode(5, Want::Token), Next::Nothing);
+        let parts = chip.parts();
+        for head in
+            ["cycles by part, up to the `/` of its name\n", "cycles by part, behind the `/` of its name\n"]
+        {
+            assert!(parts.contains(head), "{parts}");
+        }
+        for part in ["layer 0", "attention", "gate, up and down", "loads", "vocabulary"] {
+            assert!(parts.contains(&format!("| {part} ")), "{part}: {parts}");
+        }
+        for (chips, capacity, words) in
+            [(2, 16, "--chips: 2 are given"), (1, 2049, "the text would have 2049 tokens")]
+        {
+            let refusal = opened(weight_type, chips, capacity).err().expect("it is refused");
+            assert!(refusal.0.starts_with(words), "{}", refusal.0);
+        }
+    }
+}
+
+#[test]
 fn prompts_go_in_blocks_where_these_are_worth_it() {
     goes_in_blocks::<Rounded>();
     goes_in_blocks::<Quantised>();
+}
+
+/// Stores the weights that passes make of the first layer.
+#[device(chip = 1)]
+fn store(
+    ctx: &mut Context,
+    of: &BlockNetwork<int4::block::Layer>,
+    mut network: BlockNetwork<rounded::Layer>,
+) -> BlockNetwork<rounded::Layer> {
+    let (layer, to) = (&of.layers[0], &mut network.layers[0]);
+    macro_rules! store {
+        ($brings:ident, $to:ident) => {{
+            let brought = weights::Layer::$brings(layer, ctx);
+            let operands = brought.operands(ctx);
+            let parts = brought.parts(ctx, operands);
+            let parts = parts.view();
+            let parts = parts.cluster_tile::<m![C], 1, m![1 # 2]>(1);
+            parts.to_hbm_view(&mut ctx.tdma, to.$to.view_mut());
+        }};
+    }
+    store!(queries_to_dm, q);
+    store!(output_to_dm, o);
+    store!(gate_up_to_dm, g);
+    store!(down_to_dm, d);
+    network
+}
+
+/// The host rounds the products of the same values.
+#[test]
+fn weights_are_those_that_the_host_rounds() {
+    let mut ctx = Context::with(SimOptions::default());
+    let ctx = &mut *ctx;
+    let [own, other] = [5, 6].map(|seed| Weights::synthetic(1, seed).layers);
+    pollster::block_on(async {
+        let four = int4::block::network(ctx, &own).await;
+        let expected = prepare::layer(ctx, &own[0]).await;
+        let found = prepare::layer(ctx, &other[0]).await;
+        let found = prepare::network(ctx, vec![found]).await;
+        let found = launch(store, (&mut *ctx, &four, found)).await;
+        let found = &found.layers[0];
+        macro_rules! same {
+            ($which:ident, $mapping:ty) => {
+                let [found, expected] = [
+                    found.$which.to_host::<$mapping>(&mut ctx.pdma).await.to_vec(),
+                    expected.$which.to_host::<$mapping>(&mut ctx.pdma).await.to_vec(),
+                ];
+                assert!(found == expected, "{}", stringify!($which));
+            };
+        }
+        same!(q, m![{ QSlice }, { QCodes }]);
+        same!(o, m![X / 2 % 4, G = 3, B = 3, D / 16, { OCodes }]);
+        same!(g, m![{ GSlice }, { GCodes }]);
+        same!(d, m![{ DSlice }, { DCodes }]);
+    });
 }

@@ -198,7 +198,7 @@ impl Needed {
 }
 
 /// Refuses settings that no kernel is made for.
-fn served(settings: Settings) -> Result<(), Refusal> {
+pub(crate) fn served(settings: Settings) -> Result<(), Refusal> {
     if settings.chips != 1 {
         let chips = settings.chips;
         let message =

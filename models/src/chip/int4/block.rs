@@ -22,24 +22,24 @@ use furiosa_visa_rules::spec::SLICES;
 use furiosa_visa_std::prelude::*;
 
 /// Slices of the weights of queries, keys and values.
-type QSlice = m![D / 2 % 4, G, B, D / 16];
+pub type QSlice = m![D / 2 % 4, G, B, D / 16];
 /// Their codes, and their runs of 16 codes with a scale and a minimum.
-type QCodes = m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16];
+pub type QCodes = m![D / 8 % 2, E / 16 % 9, D % 2, E / 144, E % 16];
 type QRuns = m![D / 8 % 2, E / 16 % 9, D % 2, E / 144];
 /// Slices of the weights of the output of the attention.
 type OSlice = m![X / 2 % 4, G = 3 # 4, B = 3 # 4, D / 16];
 /// Their codes, and runs of 16.
-type OCodes = m![X / 64, X % 2, X / 8 % 8, D % 16];
+pub type OCodes = m![X / 64, X % 2, X / 8 % 8, D % 16];
 type ORuns = m![X / 64, X % 2, X / 8 % 8];
 /// Slices of the weights of gate and up.
-type GSlice = m![I, F / 12];
+pub type GSlice = m![I, F / 12];
 /// Their codes, and runs of 16.
-type GCodes = m![F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16];
+pub type GCodes = m![F / 4 % 3, E / 16 % 9, F % 4, E / 144, E % 16];
 type GRuns = m![F / 4 % 3, E / 16 % 9, F % 4, E / 144];
 /// Slices of the weights of down.
-type DSlice = m![X / 2 % 4, F / 24];
+pub type DSlice = m![X / 2 % 4, F / 24];
 /// Their codes, and runs of 8.
-type DCodes = m![F / 8 % 3, X / 64, X % 2, X / 8 % 8, F % 8];
+pub type DCodes = m![F / 8 % 3, X / 64, X % 2, X / 8 % 8, F % 8];
 type DRuns = m![F / 8 % 3, X / 64, X % 2, X / 8 % 8];
 
 /// Factors of a norm, of which each slice has a copy.
@@ -337,65 +337,4 @@ pub async fn network(ctx: &mut Context, of: &[OnHost]) -> BlockNetwork<Layer> {
         layers.push(layer(ctx, matrices, [&on_host.attn_norm, &on_host.ffn_norm]).await);
     }
     prepare::network(ctx, layers).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chip::rounded;
-    use crate::weights::Weights;
-
-    /// Stores the weights that passes make of the first layer.
-    #[device(chip = 1)]
-    fn store(
-        ctx: &mut Context,
-        of: &BlockNetwork<Layer>,
-        mut network: BlockNetwork<rounded::Layer>,
-    ) -> BlockNetwork<rounded::Layer> {
-        let (layer, to) = (&of.layers[0], &mut network.layers[0]);
-        macro_rules! store {
-            ($brings:ident, $to:ident) => {{
-                let brought = weights::Layer::$brings(layer, ctx);
-                let operands = brought.operands(ctx);
-                let parts = brought.parts(ctx, operands);
-                let parts = parts.view();
-                let parts = parts.cluster_tile::<m![C], 1, m![1 # 2]>(1);
-                parts.to_hbm_view(&mut ctx.tdma, to.$to.view_mut());
-            }};
-        }
-        store!(queries_to_dm, q);
-        store!(output_to_dm, o);
-        store!(gate_up_to_dm, g);
-        store!(down_to_dm, d);
-        network
-    }
-
-    /// The host rounds the products of the same values.
-    #[test]
-    fn weights_are_those_that_the_host_rounds() {
-        let mut ctx = Context::with(SimOptions::default());
-        let ctx = &mut *ctx;
-        let [own, other] = [5, 6].map(|seed| Weights::synthetic(1, seed).layers);
-        pollster::block_on(async {
-            let four = network(ctx, &own).await;
-            let expected = prepare::layer(ctx, &own[0]).await;
-            let found = prepare::layer(ctx, &other[0]).await;
-            let found = prepare::network(ctx, vec![found]).await;
-            let found = launch(store, (&mut *ctx, &four, found)).await;
-            let found = &found.layers[0];
-            macro_rules! same {
-                ($which:ident, $mapping:ty) => {
-                    let [found, expected] = [
-                        found.$which.to_host::<$mapping>(&mut ctx.pdma).await.to_vec(),
-                        expected.$which.to_host::<$mapping>(&mut ctx.pdma).await.to_vec(),
-                    ];
-                    assert!(found == expected, "{}", stringify!($which));
-                };
-            }
-            same!(q, m![{ QSlice }, { QCodes }]);
-            same!(o, m![X / 2 % 4, G = 3, B = 3, D / 16, { OCodes }]);
-            same!(g, m![{ GSlice }, { GCodes }]);
-            same!(d, m![{ DSlice }, { DCodes }]);
-        });
-    }
 }

@@ -18,7 +18,7 @@ const MATRICES: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_g
 /// The message about a matrix of another kind.
 fn refused(tensor: &str) -> Refusal {
     format!(
-        "--weights: `int4` is given, but `{tensor}` is not of Q4_1; leave `--weights` out, or give the file that \
+        "--weights: `int4` needs weights of Q4_1, and `{tensor}` has others; give `--weights bf16`, or the file that \
          `models/fetch.sh` fetches"
     )
     .into()
@@ -184,8 +184,7 @@ mod tests {
         let Storage::Q8_0(eight) = &weights.embedding.storage else { panic!("the embedding has 8 bits") };
         weights.layers[1].up.storage = Storage::Q8_0(eight[..GATE * HIDDEN / BLOCK].to_vec());
         let found = matrices(&weights.layers).err().map_or_else(|| "accepted".into(), |refusal| refusal.0);
-        let expected =
-            "--weights: `int4` is given, but `blk.1.ffn_up.weight` is not of Q4_1; leave `--weights` out";
+        let expected = "--weights: `int4` needs weights of Q4_1, and `blk.1.ffn_up.weight` has others; give `--weights bf16`, or";
         assert!(found.starts_with(expected), "{found}");
     }
 
