@@ -278,6 +278,11 @@ impl<'a> Moves<'a> {
 
     /// Calls `visit` with all strips of the move, combined if they repeat one strip within its units.
     pub fn for_each_strips(&self, bits: usize, mut visit: impl FnMut(Strips)) {
+        self.visit_strips(bits, &mut visit);
+    }
+
+    /// [`Self::for_each_strips`], compiled once for all callers: a call is little beside the bytes of a strip.
+    fn visit_strips(&self, bits: usize, visit: &mut dyn FnMut(Strips)) {
         if self.is_empty() {
             return;
         }
