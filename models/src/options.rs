@@ -32,8 +32,8 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --shapes-only    computes no values and only the time: no text; tokens are as many as asked for
   --reference      computes in f32 on the host in the place of the chip
 
-A text on the chip has 2048 tokens at most, with its prompt; by --reference, 8192. A prompt goes in blocks of up to 256 tokens;
-fewer than 16 go one by one, as do those of --score.
+A text on the chip has 2048 tokens at most, with its prompt; by --reference, 8192. A prompt goes in blocks of up to 256 tokens,
+which round weights of both types; fewer than 16 go one by one, as do those of --score.
 On the standard error, at the end: tokens, cycles per token, tokens per second of the chip at 1 GHz, the share that the lower
 bound has of its cycles, and simulated seconds per second.
 Exit codes: 0 done, 1 the output cannot be written, 2 refused: a message on the standard error.

@@ -178,10 +178,15 @@ fn build(profile: Profile) -> PathBuf {
     if profile == Profile::Release {
         // A release build, as far as the compiler goes before LLVM: with the dependencies of the debug build. What the
         // compiler does to functions before LLVM is the same from level 1 on, and it is done to the rules in debug builds, too:
-        // they differ in checks of assertions and overflows, which no message comes from. An incremental build would not inline.
+        // they differ in checks of assertions and overflows. With `VISA_CASES` the rules are built without them, and with them
+        // all that depends on them. An incremental build would not inline.
         cargo.env("CARGO_INCREMENTAL", "0");
+        let packages: &[&str] =
+            if std::env::var_os("VISA_CASES").is_some() { &["std", "rules"] } else { &["std"] };
         for setting in ["opt-level=1", "debug=0", "debug-assertions=false", "overflow-checks=false"] {
-            cargo.arg(format!("--config=profile.dev.package.furiosa-visa-std.{setting}"));
+            for package in packages {
+                cargo.arg(format!("--config=profile.dev.package.furiosa-visa-{package}.{setting}"));
+            }
         }
     }
     let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
