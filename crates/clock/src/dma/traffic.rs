@@ -4,6 +4,7 @@
 //! stride in turn, so `n` only matters through the number of rounds.
 
 use super::sequencer::{Medium, PairedSequencer, Side};
+use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::spec;
 
 /// Data Memory Networks of a cluster.
@@ -62,27 +63,33 @@ impl Traffic {
 
 /// Number of packets of a side that start at each residue.
 fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
+    let loops =
+        || rows[0].entries.iter().map(|entry| (entry.limit, (entry.stride(side) % MODULUS as u64) as usize));
+    // Packets of a row start at multiples of `unit` from its base: `places` residues.
+    let unit = loops().fold(MODULUS, |unit, (_, step)| gcd(unit, step));
+    let places = MODULUS / unit;
     let mut counts = [0; MODULUS];
-    for row in rows {
-        counts[(row.base(side) % MODULUS as u64) as usize] += 1;
-    }
-    for entry in &rows[0].entries {
-        let step = (entry.stride(side) % MODULUS as u64) as usize;
-        if step == 0 {
-            counts.iter_mut().for_each(|count| *count *= entry.limit as u64);
-            continue;
-        }
-        let rounds = (1..=MODULUS).find(|k| (k * step).is_multiple_of(MODULUS)).unwrap_or(MODULUS);
+    counts[0] = 1;
+    for (limit, step) in loops() {
+        let step = step / unit;
+        let rounds = places / gcd(places, step);
         let mut next = [0; MODULUS];
-        for (residue, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            for k in 0..rounds.min(entry.limit) {
-                let times = entry.limit / rounds + usize::from(k < entry.limit % rounds);
-                next[(residue + k * step) % MODULUS] += count * times as u64;
+        for (place, count) in counts[..places].iter().enumerate().filter(|(_, count)| **count > 0) {
+            for k in 0..rounds.min(limit) {
+                let times = limit / rounds + usize::from(k < limit % rounds);
+                next[(place + k * step) % places] += count * times as u64;
             }
         }
-        counts = next;
+        counts[..places].copy_from_slice(&next[..places]);
     }
-    counts
+    let mut residues = [0; MODULUS];
+    for row in rows {
+        let base = (row.base(side) % MODULUS as u64) as usize;
+        for (place, count) in counts[..places].iter().enumerate() {
+            residues[(base + place * unit) % MODULUS] += count;
+        }
+    }
+    residues
 }
 
 fn hbm(rows: &[&PairedSequencer], side: Side) -> Traffic {
@@ -105,6 +112,20 @@ fn hbm(rows: &[&PairedSequencer], side: Side) -> Traffic {
 }
 
 fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
+    const UNIT: u64 = spec::DMA_DM_WRITE_BYTES as u64;
+    let residue = rows[0].base(side) % UNIT;
+    // Most commands have one residue in all of their packets.
+    let is_one = rows.iter().all(|row| row.base(side) % UNIT == residue)
+        && rows[0].entries.iter().all(|entry| entry.stride(side).is_multiple_of(UNIT));
+    if is_one {
+        dm_with::<1>(rows, side, residue as usize)
+    } else {
+        dm_with::<{ spec::DMA_DM_WRITE_BYTES }>(rows, side, 0)
+    }
+}
+
+/// Work of DM, from the number of packets with each of `RESIDUES` residues, `residue` and those that follow.
+fn dm_with<const RESIDUES: usize>(rows: &[&PairedSequencer], side: Side, residue: usize) -> Traffic {
     const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
     let packet = rows[0].stride0;
     let (whole, tail) = ((packet / spec::DMA_REQUEST_BYTES) as u64, packet % spec::DMA_REQUEST_BYTES);
@@ -113,8 +134,8 @@ fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
     let part = spec::DMA_DM_PARTIAL_WRITE as u64;
     let writes = side == Side::Destination;
     let (mut dmn_cycles, mut partial_writes) = ([0; CLUSTER_DMNS], 0);
-    for (slice, residues) in places(rows, side).iter().enumerate() {
-        for (residue, &count) in residues.iter().enumerate() {
+    for (slice, counts) in places::<RESIDUES>(rows, side).iter().enumerate() {
+        for (residue, &count) in (residue..).zip(counts) {
             let odd = writes && residue > 0;
             let odd_tail = writes && tail > 0 && (residue > 0 || !tail.is_multiple_of(UNIT));
             let times = |odd: bool| if odd { part } else { 1 };
@@ -126,14 +147,13 @@ fn dm(rows: &[&PairedSequencer], side: Side) -> Traffic {
     Traffic::Dm { dmn_cycles, partial_writes }
 }
 
-/// Number of packets of a side that start in each slice, at each byte of a unit of 8.
-fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE_BYTES]> {
-    const UNIT: usize = spec::DMA_DM_WRITE_BYTES;
+/// Number of packets of a side that start in each slice, at each residue of their byte.
+fn places<const RESIDUES: usize>(rows: &[&PairedSequencer], side: Side) -> [[u64; RESIDUES]; spec::SLICES] {
     let split = |address: u64| {
-        ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % UNIT)
+        ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % RESIDUES)
     };
     let loops = || rows[0].entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
-    let mut counts = vec![[0u64; UNIT]; spec::SLICES];
+    let mut counts = [[0; RESIDUES]; spec::SLICES];
     let (mut first, mut last) = (spec::SLICES - 1, 0);
     for row in rows {
         let (slice, residue) = split(row.base(side));
@@ -143,30 +163,33 @@ fn places(rows: &[&PairedSequencer], side: Side) -> Vec<[u64; spec::DMA_DM_WRITE
     }
     // The order of loops does not matter. Those inside a slice go round the residues of one place.
     for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
-        let rounds = limit.min(UNIT);
-        for place in counts[first..=last].iter_mut().filter(|place| **place != [0; UNIT]) {
-            let mut next = [0u64; UNIT];
+        let rounds = limit.min(RESIDUES);
+        for place in counts[first..=last].iter_mut().filter(|place| **place != [0; RESIDUES]) {
+            let mut next = [0; RESIDUES];
             for (residue, count) in place.iter().enumerate().filter(|(_, count)| **count > 0) {
                 for k in 0..rounds {
                     let times = limit / rounds + usize::from(k < limit % rounds);
-                    next[(residue + k * step) % UNIT] += count * times as u64;
+                    next[(residue + k * step) % RESIDUES] += count * times as u64;
                 }
             }
             *place = next;
         }
     }
     for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
-        let mut next = vec![[0u64; UNIT]; spec::SLICES];
-        // `check` refuses commands that leave the cluster.
-        for slice in (first..=last).filter(|&slice| counts[slice] != [0; UNIT]) {
-            for (k, place) in next[slice..].iter_mut().step_by(slices).take(limit).enumerate() {
-                for (residue, count) in counts[slice].into_iter().enumerate() {
-                    place[(residue + k * step) % UNIT] += count;
+        // From the last slice on, packets go to slices behind it, whose own packets have gone on already. `check` refuses
+        // commands that leave the cluster.
+        for slice in (first..=last).rev() {
+            let own = counts[slice];
+            if own == [0; RESIDUES] {
+                continue;
+            }
+            for (k, place) in counts[slice..].iter_mut().step_by(slices).take(limit).enumerate().skip(1) {
+                for (residue, count) in own.into_iter().enumerate() {
+                    place[(residue + k * step) % RESIDUES] += count;
                 }
             }
         }
         last = (last + limit.saturating_sub(1).saturating_mul(slices)).min(spec::SLICES - 1);
-        counts = next;
     }
     counts
 }
@@ -218,28 +241,61 @@ mod tests {
         for seed in 0..400 {
             let mut random = SmallRng::seed_from_u64(seed);
             println!("seed {seed}");
+            // In half of the commands all packets have one residue in DM.
+            let unit = [1, 8][seed as usize / 5 % 2];
             let mut address = |medium| match medium {
-                Medium::Dm { .. } => random.random_range(0..16u64) << 22 | random.random_range(0..4096),
+                Medium::Dm { .. } => {
+                    random.random_range(0..16u64) << 22 | random.random_range(0..4096) / unit * unit
+                }
                 _ => random.random_range(0..1u64 << 30),
             };
             let (from, to) = [(HBM, DM), (DM, HBM), (HBM, HBM), (DM, DM), (SPM, HBM)][seed as usize % 5];
-            let (source, destination) = (address(from), address(to));
+            let starts = [(); 3].map(|_| (address(from), address(to)));
             let stride0 = [1, 8, 100, 128, 256, 300, 511, 512, 4096][random.random_range(0..9)];
             let mut entries = Vec::new();
             for _ in 0..random.random_range(0..4) {
                 let mut stride = |medium| match (medium, random.random_range(0..3)) {
-                    (Medium::Dm { .. }, 0) => random.random_range(1..8u64) << 22 | random.random_range(0..64),
+                    (Medium::Dm { .. }, 0) => {
+                        random.random_range(1..8u64) << 22 | random.random_range(0..64) / unit * unit
+                    }
                     (_, 1) => 8 * random.random_range(0..512u64),
-                    _ => random.random_range(0..3000u64),
+                    _ => random.random_range(0..3000u64) / unit * unit,
                 };
                 let strides = (stride(from), stride(to));
                 entries.push((random.random_range(1..13), strides.0, strides.1));
             }
-            let command =
-                PairedSequencer::new((from, source), (to, destination), stride0).with_entries(&entries);
+            let rows = starts.map(|(source, destination)| {
+                PairedSequencer::new((from, source), (to, destination), stride0).with_entries(&entries)
+            });
             for side in [Side::Source, Side::Destination] {
-                assert_eq!(Traffic::of(&command, side), slowly(&command, side), "{command}");
+                let each = rows.each_ref().map(|row| slowly(row, side));
+                for (row, traffic) in rows.iter().zip(each) {
+                    assert_eq!(Traffic::of(row, side), traffic, "{row}");
+                }
+                let all = each.into_iter().reduce(sum).expect("three rows");
+                assert_eq!(Traffic::of_rows(&rows.each_ref(), side), all, "{}", rows[0]);
             }
+        }
+    }
+
+    /// The work of two commands on one medium.
+    fn sum(one: Traffic, two: Traffic) -> Traffic {
+        match (one, two) {
+            (
+                Traffic::Hbm { transfers, partial_writes },
+                Traffic::Hbm { transfers: more, partial_writes: partial },
+            ) => Traffic::Hbm { transfers: transfers + more, partial_writes: partial_writes + partial },
+            (
+                Traffic::Dm { dmn_cycles, partial_writes },
+                Traffic::Dm { dmn_cycles: more, partial_writes: partial },
+            ) => Traffic::Dm {
+                dmn_cycles: core::array::from_fn(|dmn| dmn_cycles[dmn] + more[dmn]),
+                partial_writes: partial_writes + partial,
+            },
+            (Traffic::Spm { cycles }, Traffic::Spm { cycles: more }) => {
+                Traffic::Spm { cycles: cycles + more }
+            }
+            _ => panic!("{one:?} and {two:?} are of different media"),
         }
     }
 
