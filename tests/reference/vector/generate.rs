@@ -691,7 +691,3 @@ impl Builder<'_> {
         Source::Vrf(self.vrf.len() - 1)
     }
 }
-
-#[cfg(test)]
-#[path = "generate_tests.rs"]
-mod tests;

@@ -82,10 +82,3 @@ pub mod run;
 pub mod shapes;
 pub mod valid_count;
 pub mod values;
-
-#[cfg(test)]
-mod documented_tests;
-#[cfg(test)]
-mod refusal_tests;
-#[cfg(test)]
-mod sensitivity_tests;

@@ -194,11 +194,12 @@ pub fn is_made_nan(number: Number) -> bool {
 }
 
 /// A result of arithmetic.
-fn real(value: f32) -> Number {
+pub fn real(value: f32) -> Number {
     Number::Real(if value.is_nan() { f32::from_bits(MADE_NAN) } else { value })
 }
 
-fn integer(value: i32) -> Number {
+/// An integer of 32 bits.
+pub fn integer(value: i32) -> Number {
     Number::Integer(value)
 }
 
@@ -514,7 +515,3 @@ pub fn fp_to_fxp(x: f32, width: u32) -> i32 {
         away as i32
     }
 }
-
-#[cfg(test)]
-#[path = "operators_tests.rs"]
-mod tests;

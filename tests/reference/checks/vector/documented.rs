@@ -1,15 +1,15 @@
 //! The worked examples and the tables that are documented, as chains.
 
-use super::chain::*;
-use super::elements::to_vrf;
-use super::exact::Function;
-use super::operators::*;
-use super::reduce::Lane;
-use super::rules::{Refusal, Rule};
-use super::run::{Snapshot, judge, run};
-use crate::mapping::{Coordinates, Map, joint_table};
-use crate::numbers::Number;
-use crate::random::Axes;
+use reference::mapping::{Coordinates, Map, joint_table};
+use reference::numbers::Number;
+use reference::random::Axes;
+use reference::vector::chain::*;
+use reference::vector::elements::to_vrf;
+use reference::vector::exact::Function;
+use reference::vector::operators::*;
+use reference::vector::reduce::Lane;
+use reference::vector::rules::{Refusal, Rule};
+use reference::vector::run::{Snapshot, judge, run};
 
 const AXES: &[(&str, usize)] =
     &[("U", 48), ("Q", 2), ("W", 3), ("L", 8), ("I", 2), ("V", 3), ("R", 5), ("G", 2), ("J", 2), ("X", 2)];
@@ -363,7 +363,7 @@ fn branches() {
 
 #[test]
 fn comparisons_of_bits() {
-    use super::elements::compares;
+    use reference::vector::elements::compares;
     let int = |compare, boundary| InputCmp { compare, boundary: Number::Integer(boundary) };
     let real = |compare, boundary| InputCmp { compare, boundary: Number::Real(boundary) };
     assert!(compares(&int(Compare::GreaterUnsigned, i32::MAX), Number::Integer(-1)));
@@ -561,7 +561,7 @@ fn sums_follow_the_axis() {
 #[test]
 fn sums_skip_padding() {
     let sum = |shape: [&str; 3], narrow: [&str; 2], out: [&str; 2]| {
-        let wide = Step::PadWay8 { packet: crate::digits::repad(&map(out[1]), 8) };
+        let wide = Step::PadWay8 { packet: reference::digits::repad(&map(out[1]), 8) };
         let steps =
             vec![plain(), split(narrow[0], narrow[1]), reduce("R", IntraOp::I32AddSat, out[0], out[1]), wide];
         let chain = chain(Kind::I32, shape, steps);

@@ -1,7 +1,9 @@
 //! The tables of operators: ends of ranges, shifts, NaN, zeros and infinities.
 
-use super::*;
-use crate::random::Random;
+use reference::numbers::Number;
+use reference::random::Random;
+use reference::vector::exact::Function;
+use reference::vector::operators::*;
 
 const MIN: i32 = i32::MIN;
 const MAX: i32 = i32::MAX;

@@ -1,13 +1,16 @@
 //! What random chains meet.
 
-use super::*;
-use crate::cases::for_cases;
-use crate::vector::operators::Reading;
-use crate::vector::reduce::Lane;
-use crate::vector::run::run;
-use crate::vector::valid_count::{Spelled, is_of};
-use crate::vector::values::random_data;
+use reference::cases::for_cases;
+use reference::vector::chain::{BranchMode, Chain, Condition, Source, Step};
+use reference::vector::generate::*;
+use reference::vector::operators::Kind;
+use reference::vector::operators::Reading;
+use reference::vector::reduce::Lane;
+use reference::vector::run::run;
+use reference::vector::valid_count::{Spelled, is_of};
+use reference::vector::values::random_data;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Every chain is legal, and together they meet every operator, mode, stage, operand and placement.
 #[test]

@@ -1,13 +1,13 @@
 //! Random chains on random values tell operators, modes and readings apart: a library that confuses two of them
 //! is found.
 
-use super::chain::{BinaryMode, Chain, Data, Operands, Step, TernaryMode};
-use super::generate::random_chain;
-use super::operators::{Binary, ClipF32, ClipI32, Fxp, IntraOp, LogicI32, Reading, ZeroOrder};
-use super::reduce::{Lane, fold};
-use super::run::{Snapshot, run};
-use super::values::{random_data, random_number};
-use crate::random::Random;
+use reference::random::Random;
+use reference::vector::chain::{BinaryMode, Chain, Data, Operands, Step, TernaryMode};
+use reference::vector::generate::random_chain;
+use reference::vector::operators::{Binary, ClipF32, ClipI32, Fxp, IntraOp, LogicI32, Reading, ZeroOrder};
+use reference::vector::reduce::{Lane, fold};
+use reference::vector::run::{Snapshot, run};
+use reference::vector::values::{random_data, random_number};
 use std::collections::BTreeMap;
 
 /// Chains per test. They are always the same ones.
@@ -82,7 +82,7 @@ fn operators_of_one_unit_are_told_apart() {
 fn modes_are_told_apart() {
     let (mut binary, mut ternary) = (BTreeMap::new(), BTreeMap::new());
     let reads_stash = |operands: &Operands| {
-        operands.list().iter().any(|operand| operand.source == super::chain::Source::Stash)
+        operands.list().iter().any(|operand| operand.source == reference::vector::chain::Source::Stash)
     };
     for_chains(|chain, data, snapshots| {
         for (place, step) in chain.steps.iter().enumerate() {

@@ -1,11 +1,12 @@
 //! The rules of the specification: what is refused, at which step and why.
 
-use super::chain::*;
-use super::documented_tests::*;
-use super::exact::Function;
-use super::operators::*;
-use super::rules::Rule;
-use crate::numbers::Number;
+use super::documented::real;
+use super::documented::*;
+use reference::numbers::Number;
+use reference::vector::chain::*;
+use reference::vector::exact::Function;
+use reference::vector::operators::*;
+use reference::vector::rules::Rule;
 
 #[test]
 fn refusals_by_the_types() {
