@@ -245,7 +245,7 @@ mod tests {
             let unit = [1, 8][seed as usize / 5 % 2];
             let mut address = |medium| match medium {
                 Medium::Dm { .. } => {
-                    random.random_range(0..16u64) << 22 | random.random_range(0..4096) / unit * unit
+                    (random.random_range(0..16u64) << 22) | (random.random_range(0..4096) / unit * unit)
                 }
                 _ => random.random_range(0..1u64 << 30),
             };
@@ -256,7 +256,7 @@ mod tests {
             for _ in 0..random.random_range(0..4) {
                 let mut stride = |medium| match (medium, random.random_range(0..3)) {
                     (Medium::Dm { .. }, 0) => {
-                        random.random_range(1..8u64) << 22 | random.random_range(0..64) / unit * unit
+                        (random.random_range(1..8u64) << 22) | (random.random_range(0..64) / unit * unit)
                     }
                     (_, 1) => 8 * random.random_range(0..512u64),
                     _ => random.random_range(0..3000u64) / unit * unit,

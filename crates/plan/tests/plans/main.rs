@@ -6,9 +6,11 @@
 mod chain;
 mod chips;
 mod columns;
+mod digits;
 mod epilogue;
 mod fixed;
 mod hbm;
+mod join;
 mod parts;
 mod pieces;
 mod problems;
