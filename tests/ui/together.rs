@@ -4,11 +4,12 @@
 //! program alone, but for the name of the module. Where it does not, the program is compiled alone: what its message names of
 //! other types differs, for example.
 
-use crate::library::Library;
+use crate::for_all;
+use crate::library::{Library, Profile};
 use crate::message::{self, MOST_PER_ERROR, Said};
 use crate::program::{Folder, Program};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// The programs of which the compiler does not say what is expected where they are modules of a crate.
 pub fn without_their_message(
@@ -34,7 +35,7 @@ pub fn without_their_message(
     alone
 }
 
-/// Gives the compiler a crate of programs, all of which it calls.
+/// Gives the compiler a crate of programs, which calls the one that its argument names.
 fn compiled(modules: &[Program], library: &Library, emit: &str, name: &str) -> Output {
     let folder = library.output.join(name);
     let write = |path: &Path, text: String| {
@@ -47,23 +48,41 @@ fn compiled(modules: &[Program], library: &Library, emit: &str, name: &str) -> O
     for module in modules {
         let (name, path) = (&module.name, module.path());
         declared += &format!("#[path = \"{}\"]\nmod {name};\n", path.display());
-        called += &format!("    {name}::called::main();\n");
+        called += &format!("        \"{name}\" => {name}::called::main(),\n");
         // Lines and columns are those of the program.
         write(
             &path,
             format!("{}\npub mod called {{ pub fn main() {{ super::main() }} }}\n", module.source()),
         );
     }
-    write(Path::new("all.rs"), format!("{declared}fn main() {{\n{called}}}\n"));
+    let argument = "std::env::args().nth(1).unwrap_or_default()";
+    let main = format!(
+        "fn main() {{\n    match {argument}.as_str() {{\n{called}        _ => panic!(),\n    }}\n}}\n"
+    );
+    write(Path::new("all.rs"), declared + &main);
     let mut compiler = library.compiler();
     compiler.current_dir(&folder).arg(format!("--emit={emit}")).args(["--crate-name", name, "all.rs"]);
     compiler.output().expect("rustc starts")
 }
 
-/// True if the compiler accepts programs as modules of a crate, and says nothing.
+/// True if the compiler accepts programs as modules of a crate, and says nothing. Those of a debug build run then, each in a
+/// process of its own.
 pub fn are_accepted(programs: &[Program], library: &Library) -> bool {
-    let output = compiled(programs, library, "llvm-bc", "accepted_together");
-    output.status.success() && message::user_facing(&String::from_utf8_lossy(&output.stderr)).is_empty()
+    const NAME: &str = "accepted_together";
+    let runs = library.profile == Profile::Dev;
+    let emit = format!("{}={NAME}", if runs { "link" } else { "llvm-bc" });
+    let output = compiled(programs, library, &emit, NAME);
+    if !output.status.success() || !message::user_facing(&String::from_utf8_lossy(&output.stderr)).is_empty()
+    {
+        return false;
+    }
+    let crate_of_all = library.output.join(NAME).join(NAME);
+    !runs
+        || for_all(programs, |program| {
+            let run = Command::new(&crate_of_all).arg(&program.name).output().expect("the program starts");
+            if run.status.success() { Ok(()) } else { Err(program.name.clone()) }
+        })
+        .is_empty()
 }
 
 /// The same for modules of one crate. The compiler stops behind errors of macros, and behind those of types: the other modules are
@@ -109,6 +128,9 @@ fn another_message_is_found() {
     assert_eq!(programs.len(), names.len());
     let library = Library::dev("control");
     assert!(!are_accepted(&programs[..1], &library));
+    let mut accepted = Program::all(Folder::Accepted);
+    accepted.truncate(1);
+    assert!(are_accepted(&accepted, &library));
     let found = without_their_message(&programs, &library, Program::expected);
     assert!(found.is_empty(), "{} are as expected", names.len() - found.len());
     for name in names {

@@ -95,8 +95,8 @@ fn ui() {
             asked
         };
         wrong.extend(for_all(&asked, |program| program.is_refused(&library, exact, overwrite)));
-        // What runs is the debug build. Of a release build it is enough that all of them are compiled, together if possible.
-        if profile == Profile::Dev || !together::are_accepted(&accepted, &library) {
+        // Those that are not accepted together say alone what is wrong.
+        if !together::are_accepted(&accepted, &library) {
             wrong.extend(for_all(&accepted, |program| program.is_accepted(&library)));
         }
     }
