@@ -4,6 +4,7 @@
 //! element are a list, which is quicker than a tree for the few axes that there are.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,8 +12,25 @@ use std::ops::Deref;
 use std::sync::Mutex;
 
 /// Name of an axis. All copies of a name are one text, at one address.
-#[derive(Clone, Eq, PartialOrd, Ord)]
+#[derive(Clone, Eq)]
 pub struct Name(&'static str);
+
+/// The order of two texts, which often are one.
+fn order(one: &str, other: &str) -> Ordering {
+    if std::ptr::eq(one, other) { Ordering::Equal } else { one.cmp(other) }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.0, other.0)
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl PartialEq for Name {
     fn eq(&self, other: &Self) -> bool {
@@ -75,8 +93,29 @@ impl fmt::Debug for Name {
 }
 
 /// Axis name to coordinate, without the axes whose coordinate is 0. Sorted by name.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Coordinates(Vec<(Name, usize)>);
+
+impl Ord for Coordinates {
+    fn cmp(&self, other: &Self) -> Ordering {
+        for ((name, coordinate), (others, of_other)) in self.0.iter().zip(&other.0) {
+            let order = order(name.0, others.0);
+            if order.is_ne() {
+                return order;
+            }
+            if coordinate != of_other {
+                return coordinate.cmp(of_other);
+            }
+        }
+        self.len().cmp(&other.len())
+    }
+}
+
+impl PartialOrd for Coordinates {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Coordinates {
     /// The first element: all coordinates are 0.
@@ -85,7 +124,7 @@ impl Coordinates {
     }
 
     fn find(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| (**known).cmp(name))
+        self.0.binary_search_by(|(known, _)| order(known.0, name))
     }
 
     /// The coordinate of an axis, if there is one.
