@@ -573,7 +573,7 @@ fn products_in_other_parts_are_refused() {
         assert_eq!(error.rule(), "not factorizable");
         assert!(error.message().contains("` is no nest of loops over the buffer `m!["), "{error}");
         assert!(
-            error.message().contains("; help: pad each axis by itself, or keep the group contiguous"),
+            error.message().contains("; help: pad each axis by itself, or keep the composite contiguous"),
             "{error}"
         );
     }

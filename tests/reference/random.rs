@@ -103,7 +103,7 @@ pub fn random_tree(random: &mut Random, axes: &Axes, depth: usize, margins: bool
     let inner = random_tree(random, axes, depth - 1, margins);
     let size = inner.size();
     if margins && random.chance(25) && size <= 256 {
-        // A block of one element has the name of an axis.
+        // A composite of one element has the name of an axis.
         let named = inner.elements() > 1 || inner.axes().values().any(|size| *size == 1);
         return inner.margin(if named { random.below(4) } else { 0 }, random.below(4));
     }

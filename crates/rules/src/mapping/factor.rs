@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_one_coordinate_name_blocks() {
+    fn axes_of_one_coordinate_name_composites() {
         use crate::mapping::{Expr, M, factorize};
         use crate::prelude::{axes, m};
         axes![U = 1, V = 1, X = 2];

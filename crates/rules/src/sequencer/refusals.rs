@@ -62,7 +62,7 @@ pub(super) const fn incompatible(pool: &Pool, job: &Job<'_>, digit: &Term, size:
 pub(super) const fn not_factorizable(pool: &Pool, job: &Job<'_>, product: &Factors) -> PlanError {
     let text = text!(
         "{}: not factorizable: {} is no nest of loops over the buffer {}; \
-         help: pad each axis by itself, or keep the group contiguous in the buffer",
+         help: pad each axis by itself, or keep the composite contiguous in the buffer",
         (job.request.operation, factors(pool, product), &buffer_text(pool, job)),
     );
     PlanError::new("not factorizable", text)
