@@ -61,16 +61,14 @@ impl Traffic {
     }
 }
 
-/// Number of packets of a side that start at each residue.
-fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
-    let loops =
-        || rows[0].entries.iter().map(|entry| (entry.limit, (entry.stride(side) % MODULUS as u64) as usize));
-    // Packets of a row start at multiples of `unit` from its base: `places` residues.
-    let unit = loops().fold(MODULUS, |unit, (_, step)| gcd(unit, step));
+/// How often a nest of loops, each with a limit and a step below `MODULUS`, comes to each residue, from 0 on.
+fn spread<const MODULUS: usize>(loops: impl Iterator<Item = (usize, usize)> + Clone) -> [u64; MODULUS] {
+    // Only multiples of `unit` are met: `places` residues.
+    let unit = loops.clone().fold(MODULUS, |unit, (_, step)| gcd(unit, step));
     let places = MODULUS / unit;
     let mut counts = [0; MODULUS];
     counts[0] = 1;
-    for (limit, step) in loops() {
+    for (limit, step) in loops {
         let step = step / unit;
         let rounds = places / gcd(places, step);
         let mut next = [0; MODULUS];
@@ -83,11 +81,26 @@ fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64
         counts[..places].copy_from_slice(&next[..places]);
     }
     let mut residues = [0; MODULUS];
+    for (place, count) in counts[..places].iter().enumerate() {
+        residues[place * unit] = *count;
+    }
+    residues
+}
+
+/// Adds what starts at each residue, `residue` later.
+fn add<const MODULUS: usize>(counts: &mut [u64; MODULUS], spread: &[u64; MODULUS], residue: usize) {
+    for (k, count) in spread.iter().enumerate() {
+        counts[(residue + k) % MODULUS] += count;
+    }
+}
+
+/// Number of packets of a side that start at each residue.
+fn residues<const MODULUS: usize>(rows: &[&PairedSequencer], side: Side) -> [u64; MODULUS] {
+    let residue = |address: u64| (address % MODULUS as u64) as usize;
+    let spread = spread(rows[0].entries.iter().map(|entry| (entry.limit, residue(entry.stride(side)))));
+    let mut residues = [0; MODULUS];
     for row in rows {
-        let base = (row.base(side) % MODULUS as u64) as usize;
-        for (place, count) in counts[..places].iter().enumerate() {
-            residues[(base + place * unit) % MODULUS] += count;
-        }
+        add(&mut residues, &spread, residue(row.base(side)));
     }
     residues
 }
@@ -153,27 +166,16 @@ fn places<const RESIDUES: usize>(rows: &[&PairedSequencer], side: Side) -> [[u64
         ((address / spec::DMA_SLICE_STRIDE) as usize, (address % spec::DMA_SLICE_STRIDE) as usize % RESIDUES)
     };
     let loops = || rows[0].entries.iter().map(|entry| (entry.limit, split(entry.stride(side))));
+    // The order of loops does not matter: those inside a slice come first.
+    let inside = loops().filter(|(_, (slices, _))| *slices == 0);
+    let spread = spread(inside.map(|(limit, (_, step))| (limit, step)));
     let mut counts = [[0; RESIDUES]; spec::SLICES];
     let (mut first, mut last) = (spec::SLICES - 1, 0);
     for row in rows {
         let (slice, residue) = split(row.base(side));
         let slice = slice.min(spec::SLICES - 1);
-        counts[slice][residue] += 1;
+        add(&mut counts[slice], &spread, residue);
         (first, last) = (first.min(slice), last.max(slice));
-    }
-    // The order of loops does not matter. Those inside a slice go round the residues of one place.
-    for (limit, (_, step)) in loops().filter(|(_, (slices, _))| *slices == 0) {
-        let rounds = limit.min(RESIDUES);
-        for place in counts[first..=last].iter_mut().filter(|place| **place != [0; RESIDUES]) {
-            let mut next = [0; RESIDUES];
-            for (residue, count) in place.iter().enumerate().filter(|(_, count)| **count > 0) {
-                for k in 0..rounds {
-                    let times = limit / rounds + usize::from(k < limit % rounds);
-                    next[(residue + k * step) % RESIDUES] += count * times as u64;
-                }
-            }
-            *place = next;
-        }
     }
     for (limit, (slices, step)) in loops().filter(|(_, (slices, _))| *slices > 0) {
         // From the last slice on, packets go to slices behind it, whose own packets have gone on already. `check` refuses
@@ -184,9 +186,7 @@ fn places<const RESIDUES: usize>(rows: &[&PairedSequencer], side: Side) -> [[u64
                 continue;
             }
             for (k, place) in counts[slice..].iter_mut().step_by(slices).take(limit).enumerate().skip(1) {
-                for (residue, count) in own.into_iter().enumerate() {
-                    place[(residue + k * step) % RESIDUES] += count;
-                }
+                add(place, &own, k * step);
             }
         }
         last = (last + limit.saturating_sub(1).saturating_mul(slices)).min(spec::SLICES - 1);
