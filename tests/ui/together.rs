@@ -4,7 +4,6 @@
 //! program alone, but for the name of the module. Where it does not, the program is compiled alone: what its message names of
 //! other types differs, for example.
 
-use crate::for_all;
 use crate::library::{Library, Profile};
 use crate::message::{self, MOST_PER_ERROR, Said};
 use crate::program::{Folder, Program};
@@ -65,24 +64,26 @@ fn compiled(modules: &[Program], library: &Library, emit: &str, name: &str) -> O
     compiler.output().expect("rustc starts")
 }
 
+/// The crate of accepted programs.
+const ACCEPTED: &str = "accepted_together";
+
 /// True if the compiler accepts programs as modules of a crate, and says nothing. Those of a debug build run then, each in a
 /// process of its own.
 pub fn are_accepted(programs: &[Program], library: &Library) -> bool {
-    const NAME: &str = "accepted_together";
     let runs = library.profile == Profile::Dev;
-    let emit = format!("{}={NAME}", if runs { "link" } else { "llvm-bc" });
-    let output = compiled(programs, library, &emit, NAME);
+    let emit = format!("{}={ACCEPTED}", if runs { "link" } else { "llvm-bc" });
+    let output = compiled(programs, library, &emit, ACCEPTED);
     if !output.status.success() || !message::user_facing(&String::from_utf8_lossy(&output.stderr)).is_empty()
     {
         return false;
     }
-    let crate_of_all = library.output.join(NAME).join(NAME);
-    !runs
-        || for_all(programs, |program| {
-            let run = Command::new(&crate_of_all).arg(&program.name).output().expect("the program starts");
-            if run.status.success() { Ok(()) } else { Err(program.name.clone()) }
-        })
-        .is_empty()
+    !runs || programs.iter().all(|program| ends_well(library, &program.name))
+}
+
+/// Runs one program of the crate of accepted ones.
+fn ends_well(library: &Library, name: &str) -> bool {
+    let program = library.output.join(ACCEPTED).join(ACCEPTED);
+    Command::new(program).arg(name).output().expect("the program starts").status.success()
 }
 
 /// The same for modules of one crate. The compiler stops behind errors of macros, and behind those of types: the other modules are
@@ -131,6 +132,7 @@ fn another_message_is_found() {
     let mut accepted = Program::all(Folder::Accepted);
     accepted.truncate(1);
     assert!(are_accepted(&accepted, &library));
+    assert!(!ends_well(&library, "another"), "a program that is not in the crate panics");
     let found = without_their_message(&programs, &library, Program::expected);
     assert!(found.is_empty(), "{} are as expected", names.len() - found.len());
     for name in names {

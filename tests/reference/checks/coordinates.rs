@@ -1,4 +1,5 @@
 use reference::coordinates::*;
+use std::collections::BTreeMap;
 
 #[test]
 fn a_list_by_name() {
@@ -18,4 +19,22 @@ fn a_list_by_name() {
     let parts = ["K".to_string() + "0", "K0".to_string()];
     assert_eq!(Name::from(&*parts[0]), Name::from(&*parts[1]));
     assert_ne!(Name::from("K"), Name::from("K0"));
+}
+
+/// The order of maps from texts to numbers.
+#[test]
+fn an_order_by_name_and_coordinate() {
+    let names = ["A", "AB", "B"];
+    let all: Vec<Vec<(&str, usize)>> = (0..27)
+        .map(|number| [number / 9, number / 3 % 3, number % 3])
+        .map(|digits| names.into_iter().zip(digits).filter(|(_, digit)| *digit > 0).collect())
+        .collect();
+    for one in &all {
+        for other in &all {
+            let [a, b] = [one, other].map(|list| list.iter().copied().collect::<Coordinates>());
+            let [map, others] = [one, other].map(|list| list.iter().copied().collect::<BTreeMap<_, _>>());
+            assert_eq!(a.cmp(&b), map.cmp(&others), "{a:?} {b:?}");
+            assert_eq!(a == b, one == other);
+        }
+    }
 }
