@@ -19,6 +19,7 @@ use crate::chip::Fault;
 use crate::clock::KernelCall;
 use crate::command::{Command, Inspection, Memory, Operation, PlaceMut, Region};
 use core::panic::Location;
+use furiosa_visa_rules::sorting;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most commands, and the most tensors without a command, that wait.
@@ -167,7 +168,7 @@ impl SystemHandle {
                 }
             }
         }
-        begins.sort_by_key(|(first, _)| *first);
+        sorting::by_key(&mut begins, |(first, _)| *first);
         (begins, full)
     }
 

@@ -44,6 +44,7 @@ use crate::clock::{Channels, Numbers, Profile};
 use crate::spec::MAX_CHIPS;
 use crate::text::distance;
 use core::fmt;
+use furiosa_visa_rules::sorting;
 use std::path::PathBuf;
 use std::sync::Once;
 
@@ -152,7 +153,7 @@ fn unknown_names(names: impl Iterator<Item = String>) -> Result<Vec<String>, Env
     let is_unknown =
         |name: &String| name.starts_with("VISA_") && VARIABLES.iter().all(|known| known.name != name);
     let mut unknown: Vec<String> = names.filter(is_unknown).collect();
-    unknown.sort();
+    sorting::ascending(&mut unknown);
     for name in &unknown {
         // Short names are near to many words.
         let is_near = |known: &&Variable| {

@@ -14,6 +14,7 @@ use super::names::{Life, Lives, Maker, is_name};
 use super::placement::{NoRoom, Room, Taken, Unplaced};
 use crate::chip::{Fault, FaultKind};
 use crate::command::{Address, Memory, Region};
+use furiosa_visa_rules::sorting;
 
 /// A tensor that does not fit, and the number of the first command that names it.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Allocator {
                 Some((Unplaced { bytes, align, first: life.first, last }, *name))
             })
             .collect();
-        waiting.sort_by_key(|(tensor, name)| (tensor.first, *name));
+        sorting::by_key(&mut waiting, |(tensor, name)| (tensor.first, *name));
         let tensors: Vec<Unplaced> = waiting.iter().map(|(tensor, _)| *tensor).collect();
         let held: Vec<Taken> = (self.held.iter())
             .filter_map(|(&start, held)| {
@@ -151,7 +152,7 @@ impl Allocator {
         ended.into_iter().for_each(|start| self.release(start));
         // In the order in which they were made, as handles are noted.
         let mut placed = placed;
-        placed.sort_by_key(|((_, name), _)| *name);
+        sorting::by_key(&mut placed, |((_, name), _)| *name);
         for ((tensor, name), &at) in placed {
             let named = self.late.names.tensors.get_mut(name).expect("it has a name");
             named.at = Some(at);
@@ -231,7 +232,7 @@ impl Allocator {
 
 /// Sorts ranges and joins those that meet.
 fn merge(ranges: &mut Vec<core::ops::Range<Address>>) {
-    ranges.sort_unstable_by_key(|bytes| bytes.start);
+    sorting::by_key(ranges, |bytes| bytes.start);
     ranges.dedup_by(|later, earlier| {
         let meets = later.start <= earlier.end;
         if meets {

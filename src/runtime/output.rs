@@ -7,7 +7,7 @@ use crate::clock::Allocations;
 use crate::clock::page::{PageWriter, is_same_file};
 use crate::clock::trace::TraceWriter;
 use core::panic::Location;
-use std::collections::BTreeSet;
+use litemap::LiteMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -83,13 +83,13 @@ pub(super) fn say(text: &impl core::fmt::Display) {
 }
 
 /// Lines of this process that have been warned about.
-static WARNED: Mutex<BTreeSet<(&'static Location<'static>, SdkReport)>> = Mutex::new(BTreeSet::new());
+static WARNED: Mutex<LiteMap<(&'static Location<'static>, SdkReport), ()>> = Mutex::new(LiteMap::new_vec());
 
 /// Warns about lines that have not been warned about yet.
 pub(super) fn warn(notes: &[SdkNote]) {
     for note in notes {
         let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = warned.insert((note.location, note.report));
+        let is_new = warned.insert((note.location, note.report), ()).is_none();
         drop(warned);
         if is_new {
             super::progress::above(|| say(&note.warning()));

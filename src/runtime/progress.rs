@@ -13,7 +13,7 @@ use crate::clock::KernelCall;
 use crate::text::grouped;
 use core::panic::Location;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -78,7 +78,7 @@ struct Board {
     /// The number of the launch that is shown, and its line on the terminal.
     shown: Option<(u64, ProgressBar)>,
     /// Commands of launches that have ended.
-    lengths: BTreeMap<Alike, u64>,
+    lengths: LiteMap<Alike, u64>,
     /// True if nothing is drawn any more.
     closed: bool,
 }
@@ -88,7 +88,7 @@ static BOARD: Mutex<Board> = Mutex::new(Board {
     asleep: false,
     running: Vec::new(),
     shown: None,
-    lengths: BTreeMap::new(),
+    lengths: LiteMap::new_vec(),
     closed: false,
 });
 

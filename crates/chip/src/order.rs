@@ -18,6 +18,7 @@ use furiosa_visa_rules::command::place::{Hull, first_shared, spans_cover, spans_
 use furiosa_visa_rules::command::{
     CONTEXTS, CheckOptions, ContextKind, Fault, FaultKind, FillId, MemoryKind, Operation, Use,
 };
+use furiosa_visa_rules::sorting;
 
 /// Per context, how many of its operations have happened.
 type Clock = [u64; CONTEXTS];
@@ -150,7 +151,7 @@ impl OrderLog {
             }
         }
         // The earliest one is told.
-        open.sort_by_key(|(old, k)| (old.number, *k));
+        sorting::by_key(&mut open, |(old, k)| (old.number, *k));
         for (old, k) in open {
             let at = old.context as usize;
             if clock[at] < old.clock[at] {

@@ -16,8 +16,8 @@ use super::dma::{
 use furiosa_visa_rules::command::{Dma, Duplicates, IndexedDma, Memory, RowKey, Start, Transfer};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::spec::{DMA_SLICE_STRIDE, PE_SLICES};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use litemap::Entry;
+use litemap::LiteMap;
 
 /// Commands of a gather or scatter, engine by engine. Before the operation has been executed, its index is taken to be
 /// 0, 1, 2, …
@@ -33,8 +33,8 @@ pub fn indexed_operation(indexed: &IndexedDma, options: &DmaOptions) -> Result<D
     // Rows differ in their start: their commands are derived once for each pair of units. If a row lies in a single
     // slice, the rows of the slices of a PE differ in the slice alone.
     let alike = if lies_in_one_slice(indexed) { PE_SLICES } else { 1 };
-    let mut known: BTreeMap<(usize, usize), DmaOperation> = BTreeMap::new();
-    let mut lists: BTreeMap<Engine, Vec<List>> = BTreeMap::new();
+    let mut known: LiteMap<(usize, usize), DmaOperation> = LiteMap::new();
+    let mut lists: LiteMap<Engine, Vec<List>> = LiteMap::new();
     let (mut coverage, mut copies) = (Coverage::Exact, false);
     for (k, &RowKey { chip, side: (side_unit, side), .. }) in keys.iter().enumerate() {
         let row = match &indexed.list {

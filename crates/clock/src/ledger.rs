@@ -14,7 +14,8 @@ use furiosa_visa_rules::command::{CONTEXTS, ContextKind, Fault, FaultKind, Memor
 use furiosa_visa_rules::spec::{
     CLUSTERS, HBM_CHANNELS, MAC_BYTES, NOC_TIMEOUT_CYCLES, SLICES, TRF_BANK_ROWS,
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use litemap::LiteMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Maximum number of operations that are kept one by one: see [`repeats`](super::repeats). Sums include all others.
@@ -111,9 +112,9 @@ pub struct Totals {
     /// Operations of each of [`ContextKind::ALL`].
     pub given: [u64; CONTEXTS],
     /// Bytes read, by the memory that they were read from.
-    pub read_bytes: BTreeMap<MemoryKind, u64>,
+    pub read_bytes: LiteMap<MemoryKind, u64>,
     /// Bytes written, by memory.
-    pub written_bytes: BTreeMap<MemoryKind, u64>,
+    pub written_bytes: LiteMap<MemoryKind, u64>,
     /// Multiplications.
     pub products: u64,
     /// Multiplications that all slices and rows of the chips could have done while contractions ran: cycles of
@@ -139,7 +140,7 @@ pub struct Totals {
     /// Loads from HBM into both clusters of a chip.
     pub joint_loads: u64,
     /// Sources of the numbers: class, name, rule.
-    pub sources: BTreeSet<(CostClass, &'static str, &'static str)>,
+    pub sources: LiteMap<(CostClass, &'static str, &'static str), ()>,
     /// The most DMA engines that one operation used.
     pub dma_engines: usize,
     /// Number of operations that are in the sums alone: not kept, and not counted as repeats of others.
@@ -216,9 +217,9 @@ impl Ledger {
         totals.given[context] += 1;
         let class = record.timing.class();
         totals.class = Some(totals.class.map_or(class, |known| known.and(class)));
-        totals
-            .sources
-            .extend(record.timing.costs().iter().map(|(name, cost)| (cost.class, *name, cost.source)));
+        for (name, cost) in record.timing.costs() {
+            totals.sources.insert((cost.class, name, cost.source), ());
+        }
         if let Timing::Dma(time) = &record.timing {
             totals.dma_engines = totals.dma_engines.max(time.engines());
             totals.dma_bytes += time.bytes();

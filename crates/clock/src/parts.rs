@@ -2,7 +2,7 @@
 
 use crate::record::Record;
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::sync::Arc;
 
 /// Maximum number of parts that are told apart. Operations of all later ones are in one sum, which has no name.
@@ -47,12 +47,12 @@ pub(crate) type PartNumber = usize;
 pub struct Parts {
     /// The first one has no name.
     sums: Vec<PartSum>,
-    numbers: BTreeMap<Arc<str>, PartNumber>,
+    numbers: LiteMap<Arc<str>, PartNumber>,
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { sums: vec![PartSum::default()], numbers: BTreeMap::new() }
+        Self { sums: vec![PartSum::default()], numbers: LiteMap::new() }
     }
 }
 

@@ -22,14 +22,14 @@ use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::sequencer::transfer::contiguous_elements;
 use furiosa_visa_rules::sequencer::{Config, DERIVED_ENTRIES, Entry};
 use furiosa_visa_rules::spec;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// The commands of all parts of a shuffle, engine by engine.
 ///
 /// # Errors
 /// Those of [`derive()`], for one of the parts.
 pub fn shuffle_operation(copy: &UnitCopy, options: &DmaOptions) -> Result<DmaOperation, PlanError> {
-    let mut queues = BTreeMap::new();
+    let mut queues = LiteMap::new_vec();
     let (mut coverage, mut copies) = (Coverage::Exact, false);
     for part in copy.parts() {
         let operation = derive(&part, options)?;

@@ -12,6 +12,7 @@ use furiosa_visa_clock::record::Record;
 use furiosa_visa_clock::repeats::Repeats;
 use furiosa_visa_clock::system_clock::Clock;
 use furiosa_visa_rules::command::{ContextKind, Fault, SdkNote};
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{CLUSTERS, ChipKind, DMA_ENGINES, SLICES, TRF_BANK_ROWS};
 use furiosa_visa_rules::text::grouped;
 
@@ -86,8 +87,8 @@ impl Report {
         let (Model { profile, numbers }, channels) = (clock.model(), clock.channels());
         let ledger = clock.ledger();
         let (mut records, mut repeats) = (ledger.records.clone(), ledger.repeats.clone());
-        records.sort_by_key(|record| record.number);
-        repeats.sort_by_key(|repeats| repeats.first);
+        sorting::by_key(&mut records, |record| record.number);
+        sorting::by_key(&mut repeats, |repeats| repeats.first);
         Self {
             profile,
             numbers,

@@ -37,6 +37,8 @@ pub mod lower;
 pub mod mapping;
 pub mod scalar;
 pub mod sequencer;
+#[doc(hidden)]
+pub mod sorting;
 pub mod spec;
 pub mod tensor;
 #[cfg(any(test, feature = "testing"))]

@@ -1,6 +1,7 @@
 //! The last uses of the bytes of a memory.
 
 use core::ops::Range;
+use furiosa_visa_rules::sorting;
 
 /// Stamps of the last commands that used the bytes of a memory. 0: nobody has used them.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl LastUsed {
     /// Notes last commands, which have the stamps from `now` on.
     pub(in crate::runtime) fn note(&mut self, uses: impl Iterator<Item = (usize, Range<u64>)>, now: u64) {
         let mut uses: Vec<_> = uses.collect();
-        uses.sort_unstable_by_key(|(last, _)| *last);
+        sorting::by_key(&mut uses, |(last, _)| *last);
         uses.iter().for_each(|(last, bytes)| self.set(bytes, now + *last as u64));
     }
 

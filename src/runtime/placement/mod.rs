@@ -21,6 +21,7 @@ mod tests;
 
 use crate::command::Address;
 use core::ops::Range;
+use furiosa_visa_rules::sorting;
 pub(super) use last_used::LastUsed;
 use sweep::Choice;
 
@@ -183,7 +184,7 @@ impl Room<'_> {
         let placed = placed.map(|(other, &at)| at..at + other.bytes);
         let taken = self.taken.iter().filter(|taken| taken.meets(tensor)).map(|taken| taken.bytes.clone());
         let mut busy: Vec<Range<u64>> = placed.chain(taken).collect();
-        busy.sort_unstable_by_key(|bytes| bytes.start);
+        sorting::by_key(&mut busy, |bytes| bytes.start);
         busy
     }
 }

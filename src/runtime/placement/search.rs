@@ -7,6 +7,7 @@ use super::{Room, Unplaced, gaps};
 use crate::command::Address;
 use core::cmp::Reverse;
 use core::ops::Range;
+use furiosa_visa_rules::sorting;
 
 /// Comparisons of two tensors that all attempts may take, and the most attempts.
 const COMPARISONS: usize = 20_000_000;
@@ -24,7 +25,7 @@ pub(super) fn places(room: &Room<'_>, tensors: &[Unplaced], limit: u64) -> Optio
     ];
     keys.iter().find_map(|key| {
         let mut order: Vec<usize> = (0..tensors.len()).collect();
-        order.sort_by_key(|&k| Reverse(key(&tensors[k])));
+        sorting::by_key(&mut order, |&k| Reverse(key(&tensors[k])));
         (0..attempts.div_ceil(keys.len())).find_map(|_| {
             let (places, stuck) = in_order(room, tensors, limit, &order);
             let Some(stuck) = stuck else { return Some(places) };
@@ -49,7 +50,7 @@ fn in_order(
         let placed = placed.map(|&other| places[other]..places[other] + tensors[other].bytes);
         let taken = room.taken.iter().filter(|taken| taken.meets(tensor)).map(|taken| taken.bytes.clone());
         let mut busy: Vec<Range<u64>> = placed.chain(taken).collect();
-        busy.sort_unstable_by_key(|bytes| bytes.start);
+        sorting::by_key(&mut busy, |bytes| bytes.start);
         let mut best: Option<Address> = None;
         gaps(&busy, tensor, limit, |_, highest, _| best = Some(highest));
         match best {

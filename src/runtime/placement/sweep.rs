@@ -3,6 +3,7 @@
 use super::{LastUsed, Room, Unplaced, gaps};
 use crate::command::Address;
 use core::ops::Range;
+use furiosa_visa_rules::sorting;
 
 /// The free piece that a tensor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(super) fn places(
         let taken = room.taken.iter().filter(|taken| taken.meets(tensor)).map(|taken| taken.bytes.clone());
         let mut busy: Vec<Range<u64>> = live.iter().map(|(bytes, _)| bytes.clone()).chain(taken).collect();
         if !room.taken.is_empty() {
-            busy.sort_unstable_by_key(|bytes| bytes.start);
+            sorting::by_key(&mut busy, |bytes| bytes.start);
         }
         let lives_long = tensor.last - tensor.first > median;
         let mut best: Option<(u64, Address)> = None;

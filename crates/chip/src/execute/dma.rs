@@ -3,7 +3,7 @@
 //! With the feature `parallel`, several threads share large moves between HBM and DM. Each thread writes to separate
 //! memory: slices of DM, or pages of HBM. The result does not depend on the thread that moves an element.
 
-use super::{each, threads};
+use super::threads::{each, threads};
 use crate::memory::copy::{Elements, move_repeated, move_runs};
 use crate::memory::parts::{PAGE_BYTES, Pages, Slices};
 use crate::memory::patch::PatchBuffers;

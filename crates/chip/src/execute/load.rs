@@ -8,6 +8,7 @@ use super::{Buffers, Pass, prefetch};
 use crate::memory::{Unit, planes};
 use core::ops::Range;
 use furiosa_visa_rules::command::TrfRegion;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 
 /// Bytes of a short run that are copied at a time. A copy of slightly more bytes would begin with its last bytes, and
@@ -59,7 +60,7 @@ impl Pass<'_> {
         }
         let (packets, bytes) = pieces(&self.fetch)?;
         let mut runs = runs(region, &packets, bytes)?;
-        runs.sort_by_key(|run| run.from.start);
+        sorting::by_key(&mut runs, |run| run.from.start);
         let end = runs.iter().map(|run| run.to.end).max().unwrap_or(0);
         Some(Load { runs, read: packets.range, end, file })
     }
@@ -113,10 +114,17 @@ impl Load {
         prefetch::pages(dm.bytes(), self.read.clone());
         prefetch::pages(bytes, 0..self.end);
         for Run { from, to } in &self.runs {
-            let at_once = if to.len() < LONG_BYTES { COPY_BYTES } else { to.len() };
-            let places = bytes[to.clone()].chunks_mut(at_once);
-            let pieces = dm.bytes()[from.clone()].chunks(at_once);
-            places.zip(pieces).for_each(|(place, piece)| place.copy_from_slice(piece));
+            let (places, pieces) = (&mut bytes[to.clone()], &dm.bytes()[from.clone()]);
+            if places.len() < LONG_BYTES {
+                let (places, rest) = places.as_chunks_mut::<COPY_BYTES>();
+                let (pieces, last) = pieces.as_chunks::<COPY_BYTES>();
+                for (place, piece) in places.iter_mut().zip(pieces) {
+                    *place = *piece;
+                }
+                rest.copy_from_slice(last);
+            } else {
+                places.copy_from_slice(pieces);
+            }
             initialised.set(to.clone());
         }
         true

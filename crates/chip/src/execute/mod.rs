@@ -27,6 +27,7 @@ pub(crate) mod path;
 mod prefetch;
 mod straight;
 mod switch;
+mod threads;
 mod transpose;
 mod vector;
 
@@ -53,36 +54,9 @@ use packets::Packets;
 use path::Path;
 pub(crate) use switch::Switched;
 use switch::{Sent, SwitchPlan};
+use threads::{LEAST_SLICES, each};
 use transpose::TransposePlan;
 use vector::{Input, LaneRow, VectorBuffers, VectorPlan};
-
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
-
-/// Smallest number of slices that a thread takes.
-const LEAST_SLICES: usize = 4;
-
-/// Number of threads.
-fn threads() -> usize {
-    #[cfg(feature = "parallel")]
-    return rayon::current_num_threads();
-    #[cfg(not(feature = "parallel"))]
-    1
-}
-
-/// Does some work with all items and their numbers. Each thread takes `least` items or more, and has buffers. A single
-/// thread does it by itself: handing a pass to the thread pool takes longer than many a pass.
-#[cfg_attr(not(feature = "parallel"), expect(unused_variables, reason = "there is one thread"))]
-fn each<T: Send, B: Default>(items: &mut [T], least: usize, work: impl Fn(&mut B, usize, &mut T) + Sync) {
-    #[cfg(feature = "parallel")]
-    if threads() > 1 {
-        let all = items.par_iter_mut().enumerate().with_min_len(least);
-        all.for_each_init(B::default, |buffers, (number, item)| work(buffers, number, item));
-        return;
-    }
-    let mut buffers = B::default();
-    items.iter_mut().enumerate().for_each(|(number, item)| work(&mut buffers, number, item));
-}
 
 /// Inputs of a pass besides its command.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,7 @@ use furiosa_visa_rules::command::{Fault, FaultKind, MemoryKind, Region, Sink};
 use furiosa_visa_rules::mapping::gcd;
 use furiosa_visa_rules::spec::BEAT_LANES;
 
-#[cfg(feature = "parallel")]
-use super::{LEAST_SLICES, threads};
-#[cfg(feature = "parallel")]
-use rayon::prelude::*;
+use super::threads::{LEAST_SLICES, first};
 
 impl Pass<'_> {
     /// Refuses a pass that computes with unwritten live elements, or commits lanes that hold nothing, before anything
@@ -85,7 +82,7 @@ impl Pass<'_> {
             }
             None
         };
-        first_fault(units, find)
+        first(units, LEAST_SLICES, find).map_or(Ok(()), Err)
     }
 
     /// The first unwritten operand per slice that an element of the stream meets. The pass runs without its end to find
@@ -147,7 +144,7 @@ impl Pass<'_> {
         };
         let mut rows = Vec::new();
         let sent = self.sent(units, &mut rows);
-        first_fault(units, |buffers, number, unit| {
+        let find = |buffers: &mut Buffers, number: usize, unit: &Unit| {
             if !self.receivers[number] {
                 return None;
             }
@@ -171,7 +168,8 @@ impl Pass<'_> {
                 }
             }
             None
-        })
+        };
+        first(units, LEAST_SLICES, find).map_or(Ok(()), Err)
     }
 
     /// Number of leading lanes of a flit that were fetched. Collect adds the rest.
@@ -292,22 +290,4 @@ struct PlacesRead {
     /// Bytes in the register file of the weights.
     weights: Vec<Range<usize>>,
     dm: Vec<Range<usize>>,
-}
-
-/// The fault of the first unit that has one.
-fn first_fault(
-    units: &[Unit],
-    find: impl Fn(&mut Buffers, usize, &Unit) -> Option<Fault> + Sync,
-) -> Result<(), Fault> {
-    #[cfg(feature = "parallel")]
-    if threads() > 1 {
-        let all = units.par_iter().enumerate().with_min_len(LEAST_SLICES);
-        let fault = all
-            .map_init(Buffers::default, |buffers, (number, unit)| find(buffers, number, unit))
-            .find_map_first(|found| found);
-        return fault.map_or(Ok(()), Err);
-    }
-    let mut buffers = Buffers::default();
-    let fault = units.iter().enumerate().find_map(|(number, unit)| find(&mut buffers, number, unit));
-    fault.map_or(Ok(()), Err)
 }

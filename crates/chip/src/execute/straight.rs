@@ -146,7 +146,10 @@ impl Straight {
 
     fn copy_packets<const BYTES: usize>(&self, input: &[u8], output: &mut [u8]) {
         for (&from, &to) in self.from.iter().zip(&self.to) {
-            output[to as usize..][..BYTES].copy_from_slice(&input[from as usize..][..BYTES]);
+            // Arrays, because `copy_from_slice` is a call where a crate is compiled in parts.
+            let packet: &[u8; BYTES] =
+                input[from as usize..].first_chunk().expect("a packet lies in the memory");
+            *output[to as usize..].first_chunk_mut().expect("a packet lies in the memory") = *packet;
         }
     }
 
@@ -164,8 +167,12 @@ impl Straight {
                 for (k, places) in places.chunks(SIDE).enumerate() {
                     let row = |row: usize| &input[rows[row * packets + c] as usize + k * 8..];
                     if let Ok(places) = <&[u32; SIDE]>::try_from(places) {
-                        let word = |k: usize| row(k).first_chunk().expect("packets lie in the memory");
-                        write_tile::<BYTES, SIDE>(core::array::from_fn(word), places, output);
+                        // A loop, because functions of arrays are not inlined where a crate is compiled in parts.
+                        let mut words = [&[0; 8]; SIDE];
+                        for (k, word) in words.iter_mut().enumerate() {
+                            *word = row(k).first_chunk().expect("packets lie in the memory");
+                        }
+                        write_tile::<BYTES, SIDE>(words, places, output);
                     } else {
                         // The kept part of a row ends in this tile.
                         let word = |k: usize| {
@@ -190,7 +197,8 @@ fn write_tile<const BYTES: usize, const SIDE: usize>(
     output: &mut [u8],
 ) {
     let tile = words::transpose::<BYTES, SIDE>(words);
-    for (word, &place) in tile.iter().zip(places) {
-        output[place as usize..][..8].copy_from_slice(&word.to_le_bytes());
+    for (k, &place) in places.iter().enumerate() {
+        *output[place as usize..].first_chunk_mut().expect("a word lies in the memory") =
+            tile[k].to_le_bytes();
     }
 }

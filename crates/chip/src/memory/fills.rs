@@ -10,6 +10,7 @@ use furiosa_visa_rules::command::moves::{Moves, Strip};
 use furiosa_visa_rules::command::place::{Coordinates, Hull, spans_cover};
 use furiosa_visa_rules::command::{FillId, Footprint, Memory, MemoryKind, Place, Region, Transfer};
 use furiosa_visa_rules::mapping::Guard;
+use furiosa_visa_rules::sorting;
 use std::collections::{HashMap, VecDeque};
 
 /// A write of one call.
@@ -279,7 +280,7 @@ impl FillLog {
         };
         let one = Hull::of(core::slice::from_ref(&(byte..byte + 1)));
         let mut writes: Vec<&Logged> = self.writes.meeting(one).map(|write| &**write).filter(holds).collect();
-        writes.sort_unstable_by_key(|write| write.sequence);
+        sorting::by_key(&mut writes, |write| write.sequence);
         // The last write that wrote the byte, among the writes of the tensor that is there.
         let last = writes.last().copied();
         let of_it = writes

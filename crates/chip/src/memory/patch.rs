@@ -113,8 +113,9 @@ fn turn_any(rows: &[u8], columns: &mut [u8], (count, run): (usize, usize)) {
 fn turn_runs<const RUN: usize>(rows: &[u8], columns: &mut [u8], count: usize) {
     let row = rows.len() / count;
     for (c, column) in columns.chunks_exact_mut(count * RUN).enumerate() {
-        for (place, row) in column.as_chunks_mut::<RUN>().0.iter_mut().zip(rows.chunks_exact(row)) {
-            place.copy_from_slice(&row[c * RUN..][..RUN]);
+        // Numbers and arrays, because `chunks_exact` and `copy_from_slice` are calls where a crate is compiled in parts.
+        for (r, place) in column.as_chunks_mut::<RUN>().0.iter_mut().enumerate() {
+            *place = *rows[r * row + c * RUN..].first_chunk().expect("a run of a row");
         }
     }
 }
@@ -130,10 +131,14 @@ fn turn_words<const RUN: usize, const SIDE: usize>(rows: &[u8], columns: &mut [u
     let whole = all / SIDE * SIDE;
     for r in (0..whole_rows).step_by(SIDE) {
         for c in (0..whole).step_by(SIDE) {
-            let word = |k: usize| rows[(r + k) * row + c * RUN..].first_chunk().expect("a word of a row");
-            let square = words::transpose::<RUN, SIDE>(core::array::from_fn(word));
+            let mut square = [&[0; 8]; SIDE];
+            for (k, word) in square.iter_mut().enumerate() {
+                *word = rows[(r + k) * row + c * RUN..].first_chunk().expect("a word of a row");
+            }
+            let square = words::transpose::<RUN, SIDE>(square);
             for (k, word) in square.iter().enumerate() {
-                columns[(c + k) * column + r * RUN..][..8].copy_from_slice(&word.to_le_bytes());
+                let place = columns[(c + k) * column + r * RUN..].first_chunk_mut();
+                *place.expect("a word of a column") = word.to_le_bytes();
             }
         }
         (r..r + SIDE).for_each(|r| (whole..all).for_each(|c| one(columns, r, c)));

@@ -8,6 +8,7 @@ use core::ops::Range;
 use core::panic::Location;
 use furiosa_visa_rules::command::place::{Coordinates, Hull, spans_meet};
 use furiosa_visa_rules::command::{Fault, FaultKind, Place};
+use furiosa_visa_rules::sorting;
 use std::collections::HashSet;
 
 /// Bytes that are compared at a time.
@@ -110,7 +111,7 @@ impl FillLog {
         if !relevant.iter().any(|write| foreign(write)) {
             return None;
         }
-        relevant.sort_unstable_by_key(|write| write.sequence);
+        sorting::by_key(&mut relevant, |write| write.sequence);
         let strangers =
             || relevant.iter().copied().filter(|write| foreign(write)).flat_map(|write| &write.spans);
         let start = strangers().map(|span| span.start).min().unwrap_or(0);

@@ -67,7 +67,11 @@ type ByPhase = [Stretch; DM_ROW_BYTES];
 
 /// Joins `first`, and `second` from `shift` bytes on.
 fn join(first: &ByPhase, second: &ByPhase, shift: usize) -> ByPhase {
-    core::array::from_fn(|phase| first[phase].then(&second[(phase + shift) % DM_ROW_BYTES]))
+    let mut joined = [Stretch::default(); DM_ROW_BYTES];
+    for (phase, stretch) in joined.iter_mut().enumerate() {
+        *stretch = first[phase].then(&second[(phase + shift) % DM_ROW_BYTES]);
+    }
+    joined
 }
 
 /// The longest run of consecutive accesses (time steps) of `nest` that take one bank.

@@ -7,9 +7,10 @@ use super::sequencer::{Medium, PairedEntry, PairedSequencer, Side};
 use furiosa_visa_rules::command::{Dma, Memory, Region, Start, Step};
 use furiosa_visa_rules::error::PlanError;
 use furiosa_visa_rules::mapping::Guard;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec;
 use furiosa_visa_rules::text::Text;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// Maximum number of commands of an operation. An operation with more is refused.
 const COMMANDS: usize = 1 << 14;
@@ -116,7 +117,7 @@ impl Deriver<'_> {
 
     fn operation(&self) -> Result<DmaOperation, PlanError> {
         let loops = &self.dma.transfer.loops;
-        let mut queues: BTreeMap<Engine, Vec<PairedSequencer>> = BTreeMap::new();
+        let mut queues: LiteMap<Engine, Vec<PairedSequencer>> = LiteMap::new();
         let mut coverage = Coverage::Exact;
         if loops.iter().all(|l| l.size > 0) {
             let (cut, granular) = self.parts()?;
@@ -307,7 +308,7 @@ impl Deriver<'_> {
     fn ordered(&self, entries: Vec<PairedEntry>) -> Vec<PairedEntry> {
         let Some(dm) = self.dm_side() else {
             let mut entries = entries;
-            entries.sort_by_key(|entry| core::cmp::Reverse(entry.source_stride));
+            sorting::by_key(&mut entries, |entry| core::cmp::Reverse(entry.source_stride));
             return entries;
         };
         let other = match (dm, self.kind(Side::Source)) {
@@ -333,7 +334,7 @@ impl Deriver<'_> {
                 split.push(entry);
             }
         }
-        split.sort_by_key(|entry| {
+        sorting::by_key(&mut split, |entry| {
             let stride = entry.stride(dm);
             let place = u8::from(stride >= slice) + u8::from(stride >= dmn);
             let stride = if place == 0 { entry.stride(other) } else { stride };

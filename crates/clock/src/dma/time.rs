@@ -34,7 +34,7 @@ use furiosa_visa_rules::spec::{
     CLUSTER_PES, CLUSTERS, CORE_CYCLE_TICKS, DMA_REQUEST_BYTES, DMA_SLICE_STRIDE, DMA_STARTUP_CYCLES,
     PCIE_BYTES_PER_CYCLE, PCIE_STARTUP_CYCLES, SLICES,
 };
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// Bytes of an index per row.
 const INDEX_BYTES: usize = ElementType::I32.bits() / 8;
@@ -444,7 +444,7 @@ fn side_time(
     let (mut cycles, mut busiest_dmn) = (0, 0);
     let mut bound = Bound::Dmn;
     // Rows may lie in several clusters.
-    let mut by_medium: BTreeMap<Medium, Vec<&PairedSequencer>> = BTreeMap::new();
+    let mut by_medium: LiteMap<Medium, Vec<&PairedSequencer>> = LiteMap::new();
     for alike in commands.chunk_by(|one, next| one.medium(side) == next.medium(side)) {
         by_medium.entry(alike[0].medium(side)).or_default().extend(alike);
     }
@@ -484,7 +484,7 @@ fn side_time(
 
 /// Work of the HBM of every chip, for all requests.
 fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, HbmServed)> {
-    let mut chips: BTreeMap<usize, Vec<HbmStream<'_>>> = BTreeMap::new();
+    let mut chips: LiteMap<usize, Vec<HbmStream<'_>>> = LiteMap::new();
     for EngineQueue { engine, commands, .. } in &operation.engines {
         for side in [Side::Source, Side::Destination] {
             let mut here: Vec<usize> = Vec::new();
@@ -504,7 +504,7 @@ fn hbm_of_all(operation: &DmaOperation, hbm: &mut impl HbmTime) -> Vec<(usize, H
 
 /// Ticks of the PCIe link with the most bytes: every chip has one link per direction.
 fn pcie_of_all(operation: &DmaOperation) -> u64 {
-    let mut links: BTreeMap<(usize, Side), u64> = BTreeMap::new();
+    let mut links: LiteMap<(usize, Side), u64> = LiteMap::new();
     for command in operation.commands() {
         let (from, to) = (command.source_medium.chip(), command.destination_medium.chip());
         if from != to {
@@ -512,7 +512,7 @@ fn pcie_of_all(operation: &DmaOperation) -> u64 {
             *links.entry((to, Side::Destination)).or_default() += command.bytes();
         }
     }
-    links.into_values().map(pcie_ticks).max().unwrap_or(0)
+    links.values().copied().map(pcie_ticks).max().unwrap_or(0)
 }
 
 fn pcie_ticks(bytes: u64) -> u64 {

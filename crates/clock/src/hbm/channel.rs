@@ -516,7 +516,7 @@ impl Channel {
         self.commands.next = None;
         self.now = tick + 1;
         self.commands.last_bank = bank;
-        self.commands.allowed = GAPS.map(|gap| tick + gap);
+        self.commands.allowed = [tick + GAPS[0], tick + GAPS[1], tick + GAPS[2]];
         self.commands.last_tick = tick;
     }
 

@@ -54,9 +54,11 @@ impl Estimate {
         }
         let rows = &mut self.rows[engine];
         for request in requests {
-            let (first, second) = request.transfers();
+            let (first, mut second) = request.transfers();
             let side = usize::from(request.write);
-            for transfer in [Some(first), second].into_iter().flatten() {
+            let mut next = Some(first);
+            while let Some(transfer) = next {
+                next = second.take();
                 let place = self.map.place(transfer.address);
                 let channel = usize::from(place.channel);
                 let open = &mut rows[side][channel * CHANNEL_BANKS + usize::from(place.bank)];

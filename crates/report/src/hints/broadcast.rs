@@ -27,10 +27,11 @@ use furiosa_visa_rules::mapping::digits::{
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
 use furiosa_visa_rules::scalar::ElementType;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// Maximum number of legal forms that are timed, and of loads of a line that are looked at for an edit of the kernel.
 const FORMS: usize = 12;
@@ -337,7 +338,9 @@ fn cuts(copies: usize, times: &[Part]) -> Vec<(usize, usize)> {
         let all = (outermost * innermost).next_power_of_two();
         all > 1 && all <= copies && copies.is_multiple_of(all)
     });
-    cuts.sort_by_key(|(outermost, innermost)| core::cmp::Reverse((outermost * innermost, *innermost)));
+    sorting::by_key(&mut cuts, |(outermost, innermost)| {
+        core::cmp::Reverse((outermost * innermost, *innermost))
+    });
     cuts.dedup();
     cuts
 }
@@ -370,9 +373,11 @@ fn readers<'a>(records: &[&'a Record]) -> Readers<'a> {
 /// The candidates of all lines that load copies.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for kernel in Kernel::all(program).into_values() {
+    for (_, kernel) in Kernel::all(program) {
         let readers = readers(&kernel.records);
-        let lines: BTreeSet<LineKey> = kernel.records.iter().map(|record| key(record)).collect();
+        let mut lines: Vec<LineKey> = kernel.records.iter().map(|record| key(record)).collect();
+        sorting::ascending(&mut lines);
+        lines.dedup();
         for line in lines {
             let own = (line, &program.lines[&line]);
             let plain = of_line(own, &readers, None, moves);

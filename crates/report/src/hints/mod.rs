@@ -73,10 +73,12 @@ use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::are_alike;
 use furiosa_visa_clock::schedule::Work;
 use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind};
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{HBM_UNIT_BYTES, TRF_BANK_ROWS};
+use litemap::LiteMap;
 use moved::Moves;
 use replay::{Segment, makespan, place_of, segments, works, works_at_banks};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use transfer::{Alike, Spread, WholeUnits};
 
 /// Maximum number of edits that are timed in a schedule: those that could save most.
@@ -128,7 +130,7 @@ struct Candidate<'a> {
 
 /// Input of all hints.
 struct Program<'a> {
-    lines: BTreeMap<LineKey, Line<'a>>,
+    lines: LiteMap<LineKey, Line<'a>>,
     segments: Vec<Segment<'a>>,
     /// Makespans of the segments as they are, with and without the banks. Computed on demand.
     spans: HashMap<(usize, bool), u64>,
@@ -136,7 +138,7 @@ struct Program<'a> {
 
 impl<'a> Program<'a> {
     fn of(report: &'a Report) -> Self {
-        let mut lines: BTreeMap<LineKey, Line<'a>> = BTreeMap::new();
+        let mut lines: LiteMap<LineKey, Line<'a>> = LiteMap::new();
         let in_kernels = report.records.iter().filter(|record| record.context != ContextKind::PcieDma);
         for record in in_kernels {
             let line = lines.entry(key(record)).or_insert(Line {
@@ -352,7 +354,7 @@ impl Report {
         candidates.extend(broadcast::of_kernels(&program, &mut moves));
         candidates.extend(of_order(&program, &self.counts));
         candidates.retain(|candidate| candidate.most >= least);
-        candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.most));
+        sorting::by_key(&mut candidates, |candidate| core::cmp::Reverse(candidate.most));
         candidates.truncate(TIMED);
         let mut hints = Vec::new();
         for candidate in candidates {
@@ -373,7 +375,7 @@ impl Report {
                 saving,
             });
         }
-        hints.sort_by_key(|hint| core::cmp::Reverse(hint.saving));
+        sorting::by_key(&mut hints, |hint| core::cmp::Reverse(hint.saving));
         one_of_a_kernel(&mut hints);
         mappings_first(&mut hints);
         hints
@@ -381,28 +383,33 @@ impl Report {
 }
 
 /// Tensors that slices give to others: their layout is that of a switch.
-fn exchanged(program: &Program<'_>) -> BTreeSet<FillId> {
+fn exchanged(program: &Program<'_>) -> Vec<FillId> {
     let records = program.lines.values().flat_map(|line| &line.records);
     let across = records.filter(|record| record.amount.pass.is_some_and(|pass| pass.crosses_slices));
     let read = across.flat_map(|record| record.accesses.iter().filter(|access| !access.write));
-    read.map(|access| access.tensor.fill).collect()
+    let mut fills: Vec<FillId> = read.map(|access| access.tensor.fill).collect();
+    sorting::ascending(&mut fills);
+    fills.dedup();
+    fills
 }
 
-fn is_exchanged(line: &Line<'_>, exchanged: &BTreeSet<FillId>) -> bool {
+fn is_exchanged(line: &Line<'_>, exchanged: &[FillId]) -> bool {
     let accesses = line.records.iter().flat_map(|record| record.accesses.iter());
     accesses
         .filter(|access| access.memory == MemoryKind::Dm)
-        .any(|access| exchanged.contains(&access.tensor.fill))
+        .any(|access| exchanged.binary_search(&access.tensor.fill).is_ok())
 }
 
 /// Keeps the best one of edits that exclude each other: those of the slices of a kernel, and those of a load.
 fn one_of_a_kernel(hints: &mut Vec<Hint>) {
-    let mut known = BTreeSet::new();
+    let mut known = LiteMap::new_vec();
     hints.retain(|hint| match hint.kind {
-        HintKind::IdleCluster | HintKind::UnusedSlices => known.insert((hint.kernel, hint.kind.name(), None)),
+        HintKind::IdleCluster | HintKind::UnusedSlices => {
+            known.insert((hint.kernel, hint.kind.name(), None), ()).is_none()
+        }
         HintKind::BroadcastLoad => {
             let line = (hint.location, hint.operation);
-            known.insert((hint.kernel, hint.kind.name(), Some(line)))
+            known.insert((hint.kernel, hint.kind.name(), Some(line)), ()).is_none()
         }
         _ => true,
     });
@@ -510,12 +517,12 @@ fn of_line<'a>(
 
 /// Loads that could be given earlier, and loads of bytes that are there already.
 fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
-    let mut late: BTreeSet<(LineKey, LineKey)> = BTreeSet::new();
+    let mut late: LiteMap<(LineKey, LineKey), ()> = LiteMap::new();
     // Of the loads that are kept: the number that load again, and of these the number with room to stay.
-    let mut again: BTreeMap<LineKey, (u64, u64)> = BTreeMap::new();
+    let mut again: LiteMap<LineKey, (u64, u64)> = LiteMap::new();
     for segment in &program.segments {
         for (first, second) in order::loads_behind_waits(segment) {
-            late.insert((key(segment[second]), key(segment[first])));
+            late.insert((key(segment[second]), key(segment[first])), ());
         }
         for (place, stays) in order::loads_again(segment) {
             let (all, staying) = again.entry(key(segment[place])).or_default();
@@ -524,7 +531,7 @@ fn of_order<'a>(program: &Program<'_>, counts: &Counts) -> Vec<Candidate<'a>> {
         }
     }
     let mut found = Vec::new();
-    for (second, first) in late {
+    for ((second, first), ()) in late {
         let Some(&times) = counts.behind_waits.get(&(second, first)) else { continue };
         let (at, call) = (super::report::place(first.1), first.2);
         found.push(Candidate {

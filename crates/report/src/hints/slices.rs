@@ -21,9 +21,11 @@ use furiosa_visa_rules::mapping::digits::{
     Digit, Part, Parts, expr_of, innermost, live, parts_of, size_of, units_of, with_axis,
 };
 use furiosa_visa_rules::mapping::{Axis, Expr};
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{CLUSTERS, FLIT_BYTES, PE_SLICES, SLICES};
 use furiosa_visa_rules::tensor::Shape;
-use std::collections::{BTreeMap, HashMap};
+use litemap::LiteMap;
+use std::collections::HashMap;
 
 /// Maximum number of layouts of a kernel that are looked at.
 const LAYOUTS: usize = 16;
@@ -322,8 +324,8 @@ pub(super) struct Kernel<'a> {
 
 impl<'a> Kernel<'a> {
     /// The records of each kernel.
-    pub fn all(program: &Program<'a>) -> BTreeMap<&'static str, Self> {
-        let mut kernels: BTreeMap<&'static str, Self> = BTreeMap::new();
+    pub fn all(program: &Program<'a>) -> LiteMap<&'static str, Self> {
+        let mut kernels: LiteMap<&'static str, Self> = LiteMap::new();
         for (line, own) in &program.lines {
             let kernel = kernels.entry(line.0).or_default();
             kernel.records.extend(&own.records);
@@ -335,9 +337,9 @@ impl<'a> Kernel<'a> {
             }
             kernel.alike.extend(alike.into_values());
         }
-        for kernel in kernels.values_mut() {
-            kernel.records.sort_by_key(|record| record.number);
-            kernel.alike.sort_by_key(|alike| alike[0].number);
+        for (_, kernel) in kernels.iter_mut() {
+            sorting::by_key(&mut kernel.records, |record| record.number);
+            sorting::by_key(&mut kernel.alike, |alike| alike[0].number);
         }
         kernels
     }
@@ -354,7 +356,7 @@ fn spread_texts(used: usize) -> (String, String) {
 /// The candidates of all kernels.
 pub(super) fn of_kernels<'a>(program: &Program<'_>, moves: &mut Moves) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for kernel in Kernel::all(program).into_values() {
+    for (_, kernel) in Kernel::all(program) {
         let records: Vec<&Record> = kernel.alike.iter().filter_map(|alike| alike.first().copied()).collect();
         let is_pass = |record: &&&Record| matches!(record.timing, Timing::TensorUnit(_));
         let in_cluster = |record: &&Record| record.amount.slices.has_cluster(CLUSTERS - 1);

@@ -15,6 +15,7 @@ use furiosa_visa_clock::dma::{
 use furiosa_visa_clock::dma_timing::DmaClock;
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_rules::command::MemoryKind;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{
     CLUSTERS, CORE_CYCLE_TICKS, DMA_DM_WRITE_BYTES, DMA_DMN_STRIDE, DMA_SLICE_STRIDE, DMN_SLICES, HBM_BYTES,
     HBM_UNIT_BYTES, PE_SLICES, SLICES,
@@ -102,14 +103,14 @@ fn at_whole_units(record: &Record, side: Side) -> Option<DmaOperation> {
 fn contiguous(operation: &DmaOperation, side: Side) -> Option<(u64, u64)> {
     let first = operation.commands().next()?;
     let mut bases: Vec<u64> = operation.commands().map(|command| command.base(side)).collect();
-    bases.sort_unstable();
+    sorting::ascending(&mut bases);
     bases.dedup();
     // Commands that begin at even distances are one more loop.
     let step = bases.get(1).map_or(0, |second| second - bases[0]);
     let commands = 1 + bases.windows(2).take_while(|pair| pair[1] - pair[0] == step).count();
     let entries = first.entries.iter().map(|entry| (entry.stride(side), entry.limit));
     let mut loops: Vec<(u64, usize)> = entries.chain([(step, commands)]).collect();
-    loops.sort_unstable();
+    sorting::ascending(&mut loops);
     let go_on = |bytes: u64, &(stride, times)| if stride == bytes { bytes * times as u64 } else { bytes };
     let bytes = loops.iter().fold(first.stride0 as u64, go_on);
     let next = loops.iter().map(|(stride, _)| *stride).find(|stride| *stride > bytes);

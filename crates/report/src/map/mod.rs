@@ -20,6 +20,7 @@ use furiosa_visa_clock::ledger::{Ledger, Touches};
 use furiosa_visa_rules::command::{Addresses, FillId, MemoryKind};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::write_table;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{DM_BYTES, HBM_BYTES, TRF_BYTES, VRF_BYTES};
 use std::collections::{BTreeMap, HashMap};
 
@@ -298,7 +299,7 @@ impl MemoryMap {
     /// kept, in the order of the program.
     pub fn new(ledger: &Ledger, [hbm, dm, vrf]: [Allocations<'_>; 3], addresses: Addresses) -> Self {
         let mut all: Vec<&Touches> = ledger.touches.iter().collect();
-        all.sort_by_key(|touches| touches.number);
+        sorting::by_key(&mut all, |touches| touches.number);
         let mut lives: [Lives; 4] = core::array::from_fn(|_| Lives::default());
         for touches in &all {
             let by = Touch::of(touches);

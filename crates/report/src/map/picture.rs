@@ -2,6 +2,7 @@
 
 use super::TensorLife;
 use core::fmt;
+use furiosa_visa_rules::sorting;
 
 /// Maximum number of tensors in a picture. Each has at most two ends, so the picture has at most twice as many pieces.
 pub(super) const DRAWN: usize = 30;
@@ -28,7 +29,7 @@ struct Piece {
 /// Cuts the bytes at all ends of tensors. Long pieces get more columns, but the picture is not to scale.
 fn pieces(tensors: &[TensorLife]) -> Vec<Piece> {
     let mut cuts: Vec<u64> = tensors.iter().flat_map(|life| [life.bytes.start, life.bytes.end]).collect();
-    cuts.sort_unstable();
+    sorting::ascending(&mut cuts);
     cuts.dedup();
     let weight = |start: u64, end: u64| (end - start).ilog2() as usize + 1;
     let total: usize = cuts.windows(2).map(|pair| weight(pair[0], pair[1])).sum();

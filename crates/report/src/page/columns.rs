@@ -12,6 +12,7 @@
 
 use crate::trace::{Link, RunChannel, RunOperation};
 use core::hash::Hash;
+use furiosa_visa_rules::sorting;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -123,7 +124,7 @@ impl Columns {
 
     /// Puts operations in the order of their numbers.
     pub(super) fn sort(&mut self) {
-        self.rows.sort_unstable_by_key(|row| row.number);
+        sorting::by_key(&mut self.rows, |row| row.number);
     }
 
     /// Waits of operations for each other.

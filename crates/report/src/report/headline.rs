@@ -7,12 +7,13 @@ use core::panic::Location;
 use furiosa_visa_clock::bound::Limit;
 use furiosa_visa_clock::record::Record;
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind};
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{
     CLUSTERS, CORE_CYCLE_TICKS, DMA_ENGINES, DMA_REQUEST_BYTES, HBM_CHANNELS, HBM_UNIT_BYTES, HBM_UNIT_TICKS,
     MAC_BYTES, SLICES, TRF_BANK_ROWS,
 };
 use furiosa_visa_rules::text::grouped;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// Maximum number of hints that are printed.
 const HINTS: usize = 6;
@@ -89,15 +90,15 @@ impl Report {
     /// The first lines, as data.
     pub fn headline(&self) -> Headline {
         let Self { chip_kind, chips, profile, numbers, channels, totals, .. } = self;
-        let mut by_name: BTreeMap<&'static str, KernelSum> = BTreeMap::new();
+        let mut by_name: LiteMap<&'static str, KernelSum> = LiteMap::new();
         for kernel in &self.kernels {
             let name = kernel.call.name;
             let sum = by_name.entry(name).or_insert(KernelSum { name, launches: 0, cycles: 0 });
             sum.launches += 1;
             sum.cycles += kernel.makespan();
         }
-        let mut kernels: Vec<KernelSum> = by_name.into_values().collect();
-        kernels.sort_by_key(|sum| core::cmp::Reverse(sum.cycles));
+        let mut kernels: Vec<KernelSum> = by_name.into_iter().map(|(_, sum)| sum).collect();
+        sorting::by_key(&mut kernels, |sum| core::cmp::Reverse(sum.cycles));
         let cycles = kernels.iter().map(|sum| sum.cycles).sum();
         let possible = |per_chip: usize| u128::from(cycles) * (chips * per_chip) as u128;
         let units = u128::from(cycles) * u128::from(CORE_CYCLE_TICKS) / u128::from(HBM_UNIT_TICKS);

@@ -139,7 +139,7 @@ impl Report {
     /// ```
     pub fn to_json(&self) -> String {
         let totals = &self.totals;
-        let by_memory = |bytes: &std::collections::BTreeMap<furiosa_visa_rules::command::MemoryKind, u64>| {
+        let by_memory = |bytes: &litemap::LiteMap<furiosa_visa_rules::command::MemoryKind, u64>| {
             bytes.iter().map(|(memory, bytes)| (memory.to_string(), json!(bytes))).collect::<Map<_, _>>()
         };
         let kernel = |kernel: &super::KernelTime| {

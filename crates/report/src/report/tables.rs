@@ -227,7 +227,7 @@ impl Report {
             f,
             "\nwhere the numbers come from (D documented, d derived, r reported, a assumed; guide: clock)"
         )?;
-        for (class, name, source) in &self.totals.sources {
+        for (class, name, source) in self.totals.sources.keys() {
             let number =
                 Number::ALL.iter().find(|number| number.rule() == *source && *class == CostClass::Reported);
             let reported = number.map_or(String::new(), |number| format!(" ({})", number.source()));

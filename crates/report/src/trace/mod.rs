@@ -45,9 +45,10 @@ use furiosa_visa_clock::ledger::Ledger;
 use furiosa_visa_clock::record::{Observer, Record, Timing};
 use furiosa_visa_rules::command::{CONTEXTS, ContextKind, MemoryKind};
 use furiosa_visa_rules::spec::{CLUSTERS, DMA_ENGINES};
+use litemap::LiteMap;
 use live::LiveBytes;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 /// A process of the viewer.
@@ -148,7 +149,7 @@ const KEPT_ENDS: usize = 1 << 14;
 /// Writes a trace as operations end.
 pub struct TraceWriter<W: Write + Send> {
     out: W,
-    named: BTreeSet<(Process, Option<Track>)>,
+    named: LiteMap<(Process, Option<Track>), ()>,
     live: LiveBytes,
     whole: Whole,
     /// The context and the last cycle of operations that ended not long ago.
@@ -166,7 +167,7 @@ impl<W: Write + Send> TraceWriter<W> {
     pub fn new(out: W) -> Self {
         let mut writer = Self {
             out,
-            named: BTreeSet::new(),
+            named: LiteMap::new(),
             live: LiveBytes::default(),
             whole: Whole::default(),
             ends: HashMap::new(),
@@ -207,11 +208,11 @@ impl<W: Write + Send> TraceWriter<W> {
     }
 
     fn name(&mut self, process: Process, track: Track) {
-        if !self.named.insert((process, Some(track))) {
+        if self.named.insert((process, Some(track)), ()).is_some() {
             return;
         }
         let pid = process.number();
-        if self.named.insert((process, None)) {
+        if self.named.insert((process, None), ()).is_none() {
             let name = process.name();
             self.event(&json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}));
             self.event(

@@ -2,6 +2,7 @@
 
 use super::operation;
 use furiosa_visa_clock::record::Record;
+use furiosa_visa_rules::sorting;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -192,7 +193,7 @@ impl Run {
         let channels = events.iter().filter(slices("HBM channel")).map(channel).collect::<Result<_, _>>()?;
         let events = events.into_iter().filter(|event| slices("operation")(&event));
         let mut operations = events.map(operation).collect::<Result<Vec<_>, _>>()?;
-        operations.sort_by_key(|operation| operation.number);
+        sorting::by_key(&mut operations, |operation| operation.number);
         let kernel = |value: &Value| -> Result<RunKernel, String> {
             let (start, end) = (number(value, "start")?, number(value, "end")?);
             if end < start {

@@ -15,6 +15,7 @@ use super::unit_copy::UnitCopy;
 use crate::mapping::Guard;
 use crate::mapping::guard::rows::{LiveRows, live_runs, split_units};
 use crate::sequencer::walk::Walk;
+use crate::sorting;
 use crate::spec::{CLUSTERS, SLICES};
 use std::collections::BTreeMap;
 
@@ -86,7 +87,7 @@ impl Transfer {
 /// True if loops of these sizes and steps reach every place once, judged by their sizes.
 pub fn is_injective(loops: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut loops: Vec<_> = loops.filter(|&(size, _)| size > 1).collect();
-    loops.sort_unstable_by_key(|&(_, step)| step);
+    sorting::by_key(&mut loops, |&(_, step)| step);
     let mut reach = 0;
     loops.iter().all(|&(size, step)| {
         let apart = step > reach;

@@ -15,6 +15,7 @@ use super::transfer::{Step, Transfer, TransferLoop};
 use super::uses::{Place, Use};
 use crate::mapping::guard::split::joined;
 use crate::scalar::ElementType;
+use crate::sorting;
 use crate::spec::{CLUSTERS, SLICES};
 use std::sync::Arc;
 
@@ -119,7 +120,7 @@ impl IndexedDma {
             }
         });
         // Strips come as long ascending runs, which this sort finds and merges.
-        keys.sort();
+        sorting::ascending(&mut keys);
         keys
     }
 

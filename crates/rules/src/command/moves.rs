@@ -11,6 +11,7 @@ pub use patches::Patch;
 
 use crate::command::{Start, Step, Transfer, TransferLoop};
 use crate::mapping::guard::rows::{LiveRows, depends_on, live_runs};
+use crate::sorting;
 
 /// The most bits of a strip, so that it stays in the nearest cache.
 const STRIP_BITS: usize = 8192 * 8;
@@ -259,7 +260,7 @@ impl<'a> Moves<'a> {
     pub fn fills_destination(&self) -> bool {
         let mut loops: Vec<(usize, Step)> =
             self.steps(Side::Destination).filter(|(_, step)| step.elements > 0).collect();
-        loops.sort_by_key(|(_, step)| step.elements);
+        sorting::by_key(&mut loops, |(_, step)| step.elements);
         let mut filled = 1;
         self.always
             && !self.is_empty()
@@ -418,7 +419,7 @@ impl Order {
         let middle_block = if middle.variable.is_some() { middle.size } else { TILE_STRIPS };
         // Loops of near neighbours come last. Rows come last among loops of equal distance.
         let rows = row.blocks(row_block);
-        loops.sort_by_key(|l| core::cmp::Reverse(l.distance()));
+        sorting::by_key(&mut loops, |l| core::cmp::Reverse(l.distance()));
         let row_loop = loops.partition_point(|l| l.distance() >= rows.distance());
         loops.insert(row_loop, rows);
         loops.push(middle.blocks(middle_block));

@@ -7,6 +7,7 @@
 //! Mappings of which a digit is no digit of one axis (`m![[A, B] / 2]` with `B = 3`) have no such list.
 
 use super::{Atom, Axis, Expr, Factor, Factors, Ident, Pool, factorize, strip};
+use crate::sorting;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -197,7 +198,7 @@ pub fn in_order_of(parts: &[Part], others: &[Part]) -> Parts {
         others.iter().position(|other| other.digit == part.digit && part.digit.is_some()).map_or(0, |k| 1 + k)
     };
     let mut sorted = parts.to_vec();
-    sorted.sort_by_key(place);
+    sorting::by_key(&mut sorted, place);
     sorted
 }
 
@@ -234,7 +235,7 @@ pub fn refine(lists: &mut [Parts]) -> Option<()> {
         cuts.push((digit.axis, digit.stride));
         cuts.push((digit.axis, digit.end));
     }
-    cuts.sort();
+    sorting::ascending(&mut cuts);
     cuts.dedup();
     for list in lists {
         let mut fine = Parts::new();

@@ -5,6 +5,7 @@ use super::expr::Expr;
 use super::factor::{Factor, Factors};
 use super::normal::factorize;
 use super::term::{Atom, Axis, Composite, Ident, Pool, Term};
+use crate::sorting;
 use core::fmt;
 
 /// An index of a tensor: a coordinate for each axis. An axis that is absent has coordinate 0.
@@ -153,7 +154,7 @@ impl Index {
         if found.iter().any(|(axis, value)| *value >= axis.size) {
             return None;
         }
-        found.sort();
+        sorting::ascending(&mut found);
         Some(found)
     }
 }

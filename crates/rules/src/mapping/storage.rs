@@ -17,6 +17,7 @@ use crate::mapping::{
     Atom, Composite, Expr, FACTORS, Factor, Factors, Guard, GuardBuilder, Pool, Term, compare, factorize,
     least,
 };
+use crate::sorting;
 use crate::text::order;
 use core::cmp::Ordering;
 
@@ -291,7 +292,7 @@ impl Layout {
             }
         }
         // The digits of a composite come last: sort all by their step in the buffer.
-        digits.sort_by_key(|&(_, _, step)| core::cmp::Reverse(step));
+        sorting::by_key(&mut digits, |&(_, _, step)| core::cmp::Reverse(step));
         (digits, start as isize)
     }
 

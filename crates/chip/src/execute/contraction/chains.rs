@@ -14,6 +14,7 @@
 //! ```
 
 use super::job::Step;
+use furiosa_visa_rules::sorting;
 
 /// All steps, group after group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl Chains {
         fn tiles(chain: &[Step]) -> impl Iterator<Item = u32> {
             chain.iter().map(|step| step.tile)
         }
-        chains.sort_by(|a, b| tiles(a).cmp(tiles(b)));
+        sorting::by(&mut chains, |a, b| tiles(a).cmp(tiles(b)));
         let mut all = Self { side, ..Self::default() };
         chains.chunk_by(|a, b| tiles(a).eq(tiles(b))).for_each(|group| all.push(group, &start));
         all.find_families();

@@ -554,13 +554,18 @@ fn place_all<T: Copy, U>(
 ) {
     if (rows, step) == (8, 1) {
         // The compiler vectorises the conversions because the size is constant.
-        let places = output.as_chunks_mut::<8>().0.iter_mut();
-        places.zip(results).for_each(|(places, lanes)| *places = lanes.map(&convert));
+        for (places, lanes) in output.as_chunks_mut::<8>().0.iter_mut().zip(results) {
+            for k in 0..8 {
+                places[k] = convert(lanes[k]);
+            }
+        }
         return;
     }
     for (result, lanes) in results.iter().enumerate() {
-        let places = output[start(result)..].iter_mut().step_by(step);
-        lanes[..rows].iter().zip(places).for_each(|(&lane, place)| *place = convert(lane));
+        let places = &mut output[start(result)..];
+        for (row, &lane) in lanes[..rows].iter().enumerate() {
+            places[row * step] = convert(lane);
+        }
     }
 }
 

@@ -78,8 +78,9 @@ fn side_by_side(
     let ahead = packets.get(AHEAD * results.len()..).unwrap_or(&[]);
     for (step, &number) in tiles.iter().enumerate() {
         let of_step = step * results.len()..(step + 1) * results.len();
-        for (&start, side) in packets[of_step.clone()].iter().zip(&mut *sides) {
-            let cells = &mut side.cells.as_flattened_mut()[..shape.cells];
+        let starts = &packets[of_step.clone()];
+        for (chain, side) in sides.iter_mut().enumerate() {
+            let (start, cells) = (starts[chain], &mut side.cells.as_flattened_mut()[..shape.cells]);
             machine.widen(shape.element, &bytes[start as usize..][..size], cells);
         }
         for &start in ahead.get(of_step).unwrap_or(&[]) {
@@ -134,12 +135,12 @@ fn end<const LEVELS: usize>(
     (results, column, absent): (&[u32], usize, bool),
     sums: &mut [Lanes],
 ) {
-    for (&result, side) in results.iter().zip(sides) {
+    for (chain, side) in sides.iter().enumerate() {
         let mut sum = joined::<LEVELS>(side, block, weights);
         if absent {
             sum = add(sum, [0.0; 8]);
         }
-        let total = &mut sums[result as usize + column];
+        let total = &mut sums[results[chain] as usize + column];
         *total = add(*total, sum);
     }
 }

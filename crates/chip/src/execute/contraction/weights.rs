@@ -298,15 +298,24 @@ pub(super) fn lay_out_floats(
     floats: &mut [Lanes],
     transpose: impl Fn(&[[f32; BLOCK]; 8]) -> [Lanes; BLOCK],
 ) {
+    /// Number of blocks of a row that are widened at a time: a loop over a single one would take as long as its start.
+    const BLOCKS: usize = 8;
     let size = element.bits() / 8 * BLOCK;
-    let mut block = [[0.0; BLOCK]; 8];
-    for (number, cells) in floats.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-        for (floats, bytes) in block.iter_mut().zip(rows) {
-            if let Some(bytes) = bytes {
-                widen(element, &bytes[number * size..][..size], floats);
+    let mut wide = [[[0.0; BLOCK]; BLOCKS]; 8];
+    for (number, cells) in floats.as_chunks_mut::<BLOCK>().0.chunks_mut(BLOCKS).enumerate() {
+        for (row, floats) in wide.iter_mut().enumerate() {
+            if let Some(bytes) = rows[row] {
+                let bytes = &bytes[number * BLOCKS * size..][..cells.len() * size];
+                widen(element, bytes, floats[..cells.len()].as_flattened_mut());
             }
         }
-        *cells = transpose(&block);
+        for (k, cells) in cells.iter_mut().enumerate() {
+            let mut block = [[0.0; BLOCK]; 8];
+            for row in 0..8 {
+                block[row] = wide[row][k];
+            }
+            *cells = transpose(&block);
+        }
     }
 }
 
@@ -334,19 +343,22 @@ fn lay_out_integers<const TAKE: usize, const WIDE: bool, const UNSIGNED: bool, c
                 for plane in 0..PLANES {
                     let place = ((part * PLANES + plane) * 8 + row) * row_bytes;
                     let place = &mut tile[place / 64].0[place % 64..][..row_bytes];
+                    // Loops over numbers: `zip` is not inlined where a crate is compiled in parts.
                     if WIDE {
-                        let places = place.as_chunks_mut().0.iter_mut().zip(bytes);
-                        places.for_each(|(place, &byte)| {
-                            *place = i16::from(element(byte, (PLANES, plane))).to_le_bytes();
-                        });
+                        let places = place.as_chunks_mut().0.first_chunk_mut().expect("two bytes for each");
+                        let places: &mut [[u8; 2]; TAKE] = places;
+                        for k in 0..TAKE {
+                            places[k] = i16::from(element(bytes[k], (PLANES, plane))).to_le_bytes();
+                        }
                     } else {
-                        let places = place.iter_mut().zip(bytes);
-                        let convert = if UNSIGNED {
-                            unsigned_element
-                        } else {
-                            |byte, plane| element(byte, plane) as u8
-                        };
-                        places.for_each(|(place, &byte)| *place = convert(byte, (PLANES, plane)));
+                        let places: &mut [u8; TAKE] = place.first_chunk_mut().expect("a byte for each");
+                        for k in 0..TAKE {
+                            places[k] = if UNSIGNED {
+                                unsigned_element(bytes[k], (PLANES, plane))
+                            } else {
+                                element(bytes[k], (PLANES, plane)) as u8
+                            };
+                        }
                     }
                 }
             }

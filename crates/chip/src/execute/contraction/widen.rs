@@ -33,8 +33,12 @@ pub(super) fn to_floats(element: ElementType, bytes: &[u8], len: usize, floats: 
 pub(super) fn widen(element: ElementType, bytes: &[u8], floats: &mut [f32]) {
     match element {
         ElementType::Bf16 => {
-            for (float, &code) in floats.iter_mut().zip(bytes.as_chunks().0) {
-                *float = f32::from_bits(u32::from(u16::from_le_bytes(code)) << 16);
+            // A loop over numbers, because `zip` is not inlined where a crate is compiled in parts.
+            let codes = bytes.as_chunks().0;
+            let count = floats.len().min(codes.len());
+            let (floats, codes) = (&mut floats[..count], &codes[..count]);
+            for k in 0..count {
+                floats[k] = f32::from_bits(u32::from(u16::from_le_bytes(codes[k])) << 16);
             }
         }
         ElementType::F8e4m3 => {

@@ -3,8 +3,9 @@
 //! The DM of every slice is cut in two, into sent and received bytes, so that each slice can be written while all are
 //! read.
 
+use super::super::Pass;
 use super::super::packets::{Cut, Packets};
-use super::super::{Pass, each};
+use super::super::threads::each;
 use super::flits::{Flit, Receiver, TOGETHER};
 use super::{Spots, SwitchPlan};
 use crate::memory::Unit;

@@ -110,15 +110,23 @@ fn copy_block<const SOURCES: usize, const COUNT: usize>(
     (output, apart): (&mut [Flit], usize),
 ) {
     if every == 1 {
-        let from = from.map(|flits| flits[k..].first_chunk::<COUNT>().expect("a source holds all of a run"));
+        // Loops over numbers: functions of arrays and `zip` are not inlined where a crate is compiled in parts.
+        let mut runs = [&[[0; FLIT_BYTES]; COUNT]; SOURCES];
+        for (run, flits) in runs.iter_mut().zip(from) {
+            *run = flits[k..].first_chunk().expect("a source holds all of a run");
+        }
         for j in 0..COUNT {
             let output = &mut output[(k + j) * apart..][..SOURCES];
-            output.iter_mut().zip(from).for_each(|(to, flits)| *to = flits[j]);
+            for source in 0..SOURCES {
+                output[source] = runs[source][j];
+            }
         }
     } else {
         for j in 0..COUNT {
             let output = &mut output[(k + j) * apart..][..SOURCES];
-            output.iter_mut().zip(from).for_each(|(to, flits)| *to = flits[(k + j) * every]);
+            for source in 0..SOURCES {
+                output[source] = from[source][(k + j) * every];
+            }
         }
     }
 }

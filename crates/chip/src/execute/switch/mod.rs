@@ -18,7 +18,8 @@ mod direct;
 mod flits;
 
 use super::fetch::{FetchBuffers, FetchPlan};
-use super::{Buffers, LEAST_SLICES, Packets, Pass, each, threads};
+use super::threads::{LEAST_SLICES, each, threads};
+use super::{Buffers, Packets, Pass};
 use crate::memory::Unit;
 use crate::memory::row::Row;
 use flits::{Flit, Receiver};

@@ -1,6 +1,6 @@
 //! The inter-slice reduce: it combines streams of neighbouring slices.
 
-use super::super::each;
+use super::super::threads::each;
 use super::path::{Job, Path};
 use super::reduce::drop_padding;
 use super::stream::{LaneRow, all_flags};

@@ -28,6 +28,16 @@ const fn put(bits: u32) -> Lane {
     bits.to_le_bytes()
 }
 
+/// Applies a function to each element. A loop, because `map` of arrays is not inlined where a crate is compiled in parts.
+#[inline(always)]
+fn all<T: Copy, U: Copy + Default, const N: usize>(array: [T; N], f: impl Fn(T) -> U) -> [U; N] {
+    let mut result = [U::default(); N];
+    for k in 0..N {
+        result[k] = f(array[k]);
+    }
+    result
+}
+
 /// Arguments of a binary function, lane by lane. Seven combinations of mode and operand come down to these three.
 #[derive(Clone, Copy)]
 enum Arguments<'a> {
@@ -361,7 +371,7 @@ pub(super) fn fold_side_by_side(
     let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
     let behind = from + blocks.len() * SIDE_BY_SIDE;
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
-        lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets").map(get)
+        all(*lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets"), get)
     };
     // The sums of a block. `$start` changes their first elements. With `in_order`, a group of vectors continues from
     // the sums before it. Otherwise each group begins with the first elements again, and need not wait. This is for
@@ -369,12 +379,13 @@ pub(super) fn fold_side_by_side(
     macro_rules! block {
         ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
             let lanes = &lanes[$from..];
-            let start = block_of(&lanes[*first..]).map($start);
+            let start = all(block_of(&lanes[*first..]), $start);
             let mut totals = start;
             macro_rules! add {
                 ($sums:ident, $block:expr) => {
-                    for (sum, lane) in $sums.iter_mut().zip($block) {
-                        *sum = $kind!($f, *sum, lane);
+                    let block = $block;
+                    for k in 0..SIDE_BY_SIDE {
+                        $sums[k] = $kind!($f, $sums[k], block[k]);
                     }
                 };
             }
@@ -384,7 +395,7 @@ pub(super) fn fold_side_by_side(
                 for group in groups {
                     let mut part = if $in_order { totals } else { start };
                     for block in group {
-                        add!(part, block.map(get));
+                        add!(part, all(*block, get));
                     }
                     if $in_order {
                         totals = part;
@@ -393,7 +404,7 @@ pub(super) fn fold_side_by_side(
                     }
                 }
                 for block in few {
-                    add!(totals, block.map(get));
+                    add!(totals, all(*block, get));
                 }
             } else {
                 for &offset in rest {
@@ -407,7 +418,7 @@ pub(super) fn fold_side_by_side(
         ($kind:ident, $f:expr, $end:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
                 let totals = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
-                *block = totals.map($end).map(put);
+                *block = all(totals, |bits| put($end(bits)));
             }
         };
     }
@@ -426,7 +437,7 @@ pub(super) fn fold_side_by_side(
                 if totals.into_iter().any(is_open) {
                     totals = block!(start, float, $f, |bits| bits, in_order: true);
                 }
-                *block = totals.map(put);
+                *block = all(totals, put);
             }
         };
     }

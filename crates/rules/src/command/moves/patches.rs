@@ -13,6 +13,7 @@
 
 use super::{LINE_BITS, Loop, Moves, STILL, for_each_index};
 use crate::command::{Start, Step};
+use crate::sorting;
 
 /// Bytes of a piece for runs of one byte. Pieces of longer runs are longer, so that a patch of power-of-two loops has 8
 /// to 16 KiB: it stays in the nearest cache, together with its transposed copy.
@@ -138,7 +139,7 @@ impl Moves<'_> {
             return None;
         }
         // Loops of near neighbours come last.
-        loops.sort_by_key(|outer| core::cmp::Reverse(outer.distance()));
+        sorting::by_key(&mut loops, |outer| core::cmp::Reverse(outer.distance()));
         for chain in [&mut along, &mut across] {
             chain.parts = loops.len();
             loops.push(chain.outermost.blocks(chain.block));

@@ -163,12 +163,13 @@ fn side_by_side<const CHAINS: usize, const PLANES: usize>(
         0 => multiply::<CHAINS, PLANES, true>(operands, side, starts),
         _ => multiply::<CHAINS, PLANES, false>(operands, side, starts),
     };
-    let ends = totals.into_iter().zip(results);
     if words * WORD == TAKE {
-        ends.for_each(|(rows, &result)| add_totals(rows, &mut sums[result as usize + columns.start]));
+        for chain in 0..CHAINS {
+            add_totals(totals[chain], &mut sums[results[chain] as usize + columns.start]);
+        }
         return CHAINS;
     }
-    for (rows, &result) in ends {
+    for (rows, &result) in totals.into_iter().zip(results) {
         let sums = &mut sums[result as usize..][columns.clone()];
         for (half, rows) in rows.into_iter().enumerate() {
             for (sums, words) in sums.iter_mut().zip(words_of(rows).chunks_exact(words)) {
@@ -192,7 +193,11 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
 ) -> [[__m512i; 2]; CHAINS] {
     let half = _mm512_set1_epi8(if PLANES == 1 { i8::MIN } else { 8 });
     let mask = u64::MAX >> (64 - parts * TAKE);
-    let mut sums = starts.map(|start| [start; 2]);
+    // Loops, because functions of arrays and `zip` are not inlined where a crate is compiled in parts.
+    let mut sums = [[_mm512_setzero_si512(); 2]; CHAINS];
+    for chain in 0..CHAINS {
+        sums[chain] = [starts[chain]; 2];
+    }
     let mut halves = [_mm512_setzero_si512(); CHAINS];
     // The planes of the packets of a step, if there are several.
     let mut planes = [[Vector([0; 64]); PLANES]; CHAINS];
@@ -228,29 +233,33 @@ fn multiply<const CHAINS: usize, const PLANES: usize, const IS_FIRST: bool>(
             }
         }
         if PLANES > 1 {
-            packet_starts = planes.each_ref().map(|planes| planes.as_ptr().cast());
+            for chain in 0..CHAINS {
+                packet_starts[chain] = planes[chain].as_ptr().cast();
+            }
         }
         // The number of iterations is not constant. Otherwise the compiler would load all packets of a step at once,
         // for which there are not enough registers.
         for (part, planes) in weights.as_chunks::<PLANES>().0.iter().enumerate() {
             for (plane, rows) in planes.iter().enumerate() {
                 let rows = [load(&rows[0]), load(&rows[1])];
-                for (sums, packet) in sums.iter_mut().zip(packet_starts) {
+                for chain in 0..CHAINS {
+                    let packet = packet_starts[chain];
                     // SAFETY: this is the start of `parts` parts of 16 bytes in a slice, or of `PLANES` vectors of 64
                     // bytes with as many parts each, and `part < parts`; the load needs no alignment.
                     let elements = unsafe { _mm_loadu_si128(packet.add(plane * 64 + part * TAKE).cast()) };
                     let stream = _mm512_broadcast_i32x4(elements);
-                    for (sums, rows) in sums.iter_mut().zip(rows) {
-                        *sums = _mm512_dpbusd_epi32(*sums, rows, stream);
+                    for half in 0..2 {
+                        sums[chain][half] = _mm512_dpbusd_epi32(sums[chain][half], rows[half], stream);
                     }
                 }
             }
         }
     }
     if IS_FIRST {
-        for ((start, halves), sums) in starts.iter_mut().zip(halves).zip(&mut sums) {
-            *start = _mm512_sub_epi32(*start, sum_of_parts(halves));
-            *sums = sums.map(|sums| _mm512_add_epi32(sums, *start));
+        for chain in 0..CHAINS {
+            let start = _mm512_sub_epi32(starts[chain], sum_of_parts(halves[chain]));
+            starts[chain] = start;
+            sums[chain] = [_mm512_add_epi32(sums[chain][0], start), _mm512_add_epi32(sums[chain][1], start)];
         }
     }
     sums
