@@ -16,8 +16,7 @@ use crate::clock::{Allocation, Allocations};
 use crate::command::{Address, Memory};
 use core::ops::Range;
 use core::panic::Location;
-use furiosa_visa_rules::sorting;
-use litemap::LiteMap;
+use std::collections::BTreeMap;
 
 /// The address of a tensor whose place does not matter: the call that makes it finds free bytes, which are free again when
 /// the handle ends.
@@ -80,7 +79,7 @@ pub(super) struct Allocator {
     /// Ranges that were given by marks and are not given back: the first [`KEPT`] ones.
     pub(super) marked: Vec<(Range<u64>, &'static Location<'static>)>,
     /// Bytes that handles hold, by their first address.
-    pub(super) held: LiteMap<Address, Held>,
+    pub(super) held: BTreeMap<Address, Held>,
     /// The first [`KEPT`] allocations; `count` is the number of all.
     given: Vec<Allocation>,
     count: u64,
@@ -120,7 +119,7 @@ impl Allocator {
             behind,
             next: 0,
             marked: Vec::new(),
-            held: LiteMap::new(),
+            held: BTreeMap::new(),
             given: Vec::new(),
             count: 0,
             late: Late { names: Names::default(), used: LastUsed::new(), now: 1, given: Vec::new() },
@@ -145,7 +144,7 @@ impl Allocator {
         bytes: u128,
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
-        let limit = self.held.first().map_or(self.capacity, |(&start, _)| start);
+        let limit = self.held.first_key_value().map_or(self.capacity, |(&start, _)| start);
         let align = self.align(bytes.min(u64::MAX.into()) as u64);
         let start = self.next.next_multiple_of(align);
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
@@ -288,9 +287,7 @@ pub(super) fn name_largest(
     mut live: Vec<(u64, &'static Location<'static>)>,
     verb: &str,
 ) -> Fault {
-    sorting::by_key(&mut live, |&(bytes, location)| {
-        (core::cmp::Reverse(bytes), location.file(), location.line())
-    });
+    live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
     for &(bytes, location) in live.iter().take(NAMED) {
         fault = fault.after(format!("{bytes} bytes {verb} what was made here"), location);
     }
@@ -352,7 +349,7 @@ mod tests {
                 assert!(high + bytes <= allocator.capacity);
                 all.extend([start..end, high..high + bytes]);
             }
-            sorting::by_key(&mut all, |bytes| bytes.start);
+            all.sort_by_key(|bytes| bytes.start);
             assert!(all.windows(2).all(|two| two[0].end <= two[1].start), "{all:?}");
             assert_eq!(allocator.mark(), end);
         }

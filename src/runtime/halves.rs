@@ -11,8 +11,7 @@
 use super::names::{Maker, TrfLives};
 use crate::chip::{Fault, FaultKind};
 use crate::command::{FillId, PlaceMut, TrfAddress};
-use furiosa_visa_rules::sorting;
-use litemap::LiteMap;
+use std::collections::BTreeMap;
 
 /// A tensor in the TRF.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ struct Loaded {
 /// The halves of the TRF.
 #[derive(Debug, Default)]
 pub(super) struct Halves {
-    tensors: LiteMap<FillId, Loaded>,
+    tensors: BTreeMap<FillId, Loaded>,
     /// Stamps of the last uses of the halves. 0: nobody has used it.
     used: [u64; 2],
     now: u64,
@@ -133,7 +132,7 @@ impl Halves {
             .filter(|(_, tensor)| tensor.part.is_none())
             .filter_map(|(fill, tensor)| Some((lives.0.get(fill)?.0.first, *fill, last(fill, tensor)?)))
             .collect();
-        sorting::ascending(&mut waiting);
+        waiting.sort_unstable();
         let given: Vec<_> = lives
             .0
             .iter()
@@ -203,7 +202,7 @@ fn is_full<'a>(bytes: usize, maker: Maker, held: impl Iterator<Item = &'a Loaded
     let help =
         "end handles that nobody needs any more, or load this tensor after the last use of one of the others";
     let mut held: Vec<&Loaded> = held.collect();
-    sorting::by_key(&mut held, |tensor| core::cmp::Reverse(tensor.bytes));
+    held.sort_by_key(|tensor| core::cmp::Reverse(tensor.bytes));
     let fault = Fault::new(kind, operation, location, message, help);
     held.into_iter().fold(fault, |fault, tensor| {
         fault.after(format!("{} bytes {verb} what was made here", tensor.bytes), tensor.maker.location)
@@ -280,7 +279,7 @@ mod tests {
                     continue;
                 }
                 // As many halves as it takes, in the order in which they end.
-                sorting::ascending(&mut ends);
+                ends.sort_unstable();
                 ends[..1 + usize::from(is_large)].fill(last + 1);
                 fill += 1;
                 let bytes = if is_large { 40_000 } else { 20_000 };

@@ -30,7 +30,7 @@ const fn put(bits: u32) -> Lane {
 
 /// Applies a function to each element. A loop, because `map` of arrays is not inlined where a crate is compiled in parts.
 #[inline(always)]
-fn all<T: Copy, U: Copy + Default, const N: usize>(array: [T; N], f: impl Fn(T) -> U) -> [U; N] {
+fn mapped<T: Copy, U: Copy + Default, const N: usize>(array: [T; N], f: impl Fn(T) -> U) -> [U; N] {
     let mut result = [U::default(); N];
     for k in 0..N {
         result[k] = f(array[k]);
@@ -371,7 +371,7 @@ pub(super) fn fold_side_by_side(
     let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
     let behind = from + blocks.len() * SIDE_BY_SIDE;
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
-        all(*lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets"), get)
+        mapped(*lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets"), get)
     };
     // The sums of a block. `$start` changes their first elements. With `in_order`, a group of vectors continues from
     // the sums before it. Otherwise each group begins with the first elements again, and need not wait. This is for
@@ -379,7 +379,7 @@ pub(super) fn fold_side_by_side(
     macro_rules! block {
         ($from:expr, $kind:ident, $f:expr, $start:expr, in_order: $in_order:literal) => {{
             let lanes = &lanes[$from..];
-            let start = all(block_of(&lanes[*first..]), $start);
+            let start = mapped(block_of(&lanes[*first..]), $start);
             let mut totals = start;
             macro_rules! add {
                 ($sums:ident, $block:expr) => {
@@ -395,7 +395,7 @@ pub(super) fn fold_side_by_side(
                 for group in groups {
                     let mut part = if $in_order { totals } else { start };
                     for block in group {
-                        add!(part, all(*block, get));
+                        add!(part, mapped(*block, get));
                     }
                     if $in_order {
                         totals = part;
@@ -404,7 +404,7 @@ pub(super) fn fold_side_by_side(
                     }
                 }
                 for block in few {
-                    add!(totals, all(*block, get));
+                    add!(totals, mapped(*block, get));
                 }
             } else {
                 for &offset in rest {
@@ -418,7 +418,7 @@ pub(super) fn fold_side_by_side(
         ($kind:ident, $f:expr, $end:expr) => {
             for (k, block) in blocks.iter_mut().enumerate() {
                 let totals = block!(from + k * SIDE_BY_SIDE, $kind, $f, |bits| bits, in_order: true);
-                *block = all(totals, |bits| put($end(bits)));
+                *block = mapped(totals, |bits| put($end(bits)));
             }
         };
     }
@@ -437,7 +437,7 @@ pub(super) fn fold_side_by_side(
                 if totals.into_iter().any(is_open) {
                     totals = block!(start, float, $f, |bits| bits, in_order: true);
                 }
-                *block = all(totals, put);
+                *block = mapped(totals, put);
             }
         };
     }
