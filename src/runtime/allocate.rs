@@ -16,6 +16,7 @@ use crate::clock::{Allocation, Allocations};
 use crate::command::{Address, Memory};
 use core::ops::Range;
 use core::panic::Location;
+use furiosa_visa_rules::sorting;
 use std::collections::BTreeMap;
 
 /// The address of a tensor whose place does not matter: the call that makes it finds free bytes, which are free again when
@@ -287,7 +288,9 @@ pub(super) fn name_largest(
     mut live: Vec<(u64, &'static Location<'static>)>,
     verb: &str,
 ) -> Fault {
-    live.sort_by_key(|&(bytes, location)| (core::cmp::Reverse(bytes), location.file(), location.line()));
+    sorting::by_key(&mut live, |&(bytes, location)| {
+        (core::cmp::Reverse(bytes), location.file(), location.line())
+    });
     for &(bytes, location) in live.iter().take(NAMED) {
         fault = fault.after(format!("{bytes} bytes {verb} what was made here"), location);
     }

@@ -11,6 +11,7 @@
 use super::names::{Maker, TrfLives};
 use crate::chip::{Fault, FaultKind};
 use crate::command::{FillId, PlaceMut, TrfAddress};
+use furiosa_visa_rules::sorting;
 use std::collections::BTreeMap;
 
 /// A tensor in the TRF.
@@ -202,7 +203,7 @@ fn is_full<'a>(bytes: usize, maker: Maker, held: impl Iterator<Item = &'a Loaded
     let help =
         "end handles that nobody needs any more, or load this tensor after the last use of one of the others";
     let mut held: Vec<&Loaded> = held.collect();
-    held.sort_by_key(|tensor| core::cmp::Reverse(tensor.bytes));
+    sorting::by_key(&mut held, |tensor| core::cmp::Reverse(tensor.bytes));
     let fault = Fault::new(kind, operation, location, message, help);
     held.into_iter().fold(fault, |fault, tensor| {
         fault.after(format!("{} bytes {verb} what was made here", tensor.bytes), tensor.maker.location)

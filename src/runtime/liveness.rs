@@ -11,7 +11,7 @@
 
 use super::allocate::{Allocator, bytes_do, name_largest};
 use super::names::{Life, Lives, Maker, is_name};
-use super::placement::{NoRoom, Room, Taken, Unplaced};
+use super::placement::{NoRoom, Room, Taken, Unplaced, sort_by_start};
 use crate::chip::{Fault, FaultKind};
 use crate::command::{Address, Memory, Region};
 use furiosa_visa_rules::sorting;
@@ -232,7 +232,7 @@ impl Allocator {
 
 /// Sorts ranges and joins those that meet.
 fn merge(ranges: &mut Vec<core::ops::Range<Address>>) {
-    sorting::by_key(ranges, |bytes| bytes.start);
+    sort_by_start(ranges);
     ranges.dedup_by(|later, earlier| {
         let meets = later.start <= earlier.end;
         if meets {

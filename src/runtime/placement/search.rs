@@ -3,7 +3,7 @@
 //! The largest tensors come first, or those that live longest. A tensor that finds no place comes earlier in the next
 //! attempt.
 
-use super::{Room, Unplaced, gaps};
+use super::{Room, Unplaced, gaps, sort_by_start};
 use crate::command::Address;
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -50,7 +50,7 @@ fn in_order(
         let placed = placed.map(|&other| places[other]..places[other] + tensors[other].bytes);
         let taken = room.taken.iter().filter(|taken| taken.meets(tensor)).map(|taken| taken.bytes.clone());
         let mut busy: Vec<Range<u64>> = placed.chain(taken).collect();
-        sorting::by_key(&mut busy, |bytes| bytes.start);
+        sort_by_start(&mut busy);
         let mut best: Option<Address> = None;
         gaps(&busy, tensor, limit, |_, highest, _| best = Some(highest));
         match best {

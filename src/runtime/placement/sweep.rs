@@ -1,9 +1,8 @@
 //! Places in the order of first commands.
 
-use super::{LastUsed, Room, Unplaced, gaps};
+use super::{LastUsed, Room, Unplaced, gaps, sort_by_start};
 use crate::command::Address;
 use core::ops::Range;
-use furiosa_visa_rules::sorting;
 
 /// The free piece that a tensor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub(super) fn places(
         let taken = room.taken.iter().filter(|taken| taken.meets(tensor)).map(|taken| taken.bytes.clone());
         let mut busy: Vec<Range<u64>> = live.iter().map(|(bytes, _)| bytes.clone()).chain(taken).collect();
         if !room.taken.is_empty() {
-            sorting::by_key(&mut busy, |bytes| bytes.start);
+            sort_by_start(&mut busy);
         }
         let lives_long = tensor.last - tensor.first > median;
         let mut best: Option<(u64, Address)> = None;
