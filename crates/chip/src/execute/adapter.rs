@@ -117,9 +117,55 @@ fn set_code(bytes: &mut [u8], bits: usize, k: usize, code: u32) {
 /// Writes the entry for each element of a range.
 fn look_up(from: &Row, range: Range<usize>, codes: &[u32], bits: usize, output: &mut [u8]) {
     let input = from.bytes();
-    match from.element().bits() {
-        4 => look_up_by(range, |k| codes[usize::from(nibble(input, k))], bits, output),
+    match (from.element().bits(), codes.first_chunk::<16>()) {
+        (4, Some(codes)) => {
+            // Whole bytes first, two elements at a time.
+            let bytes = range.start.div_ceil(2)..(range.end / 2).max(range.start.div_ceil(2));
+            look_up_pairs(&input[bytes.clone()], codes, bits, output, 2 * bytes.start);
+            for rest in
+                [range.start..range.end.min(2 * bytes.start), range.start.max(2 * bytes.end)..range.end]
+            {
+                look_up_by(rest, |k| codes[usize::from(nibble(input, k))], bits, output);
+            }
+        }
         _ => look_up_by(range, |k| codes[usize::from(input[k])], bits, output),
+    }
+}
+
+/// Writes the entries of both elements of each byte, from element `first` on.
+fn look_up_pairs(input: &[u8], codes: &[u32; 16], bits: usize, output: &mut [u8], first: usize) {
+    let entries = |byte: u8| (codes[usize::from(byte & 15)], codes[usize::from(byte >> 4)]);
+    let start = first * bits / 8;
+    let output = &mut output[start..][..input.len() * bits / 4];
+    // Loops over numbers, because `zip` is not inlined where a crate is compiled in parts.
+    match bits {
+        4 => {
+            for k in 0..input.len() {
+                let (low, high) = entries(input[k]);
+                output[k] = low as u8 & 15 | (high as u8) << 4;
+            }
+        }
+        8 => {
+            let places = &mut output.as_chunks_mut::<2>().0[..input.len()];
+            for k in 0..input.len() {
+                let (low, high) = entries(input[k]);
+                places[k] = [low as u8, high as u8];
+            }
+        }
+        16 => {
+            let places = &mut output.as_chunks_mut::<4>().0[..input.len()];
+            for k in 0..input.len() {
+                let (low, high) = entries(input[k]);
+                places[k] = (low & 0xffff | high << 16).to_le_bytes();
+            }
+        }
+        _ => {
+            let places = &mut output.as_chunks_mut::<8>().0[..input.len()];
+            for k in 0..input.len() {
+                let (low, high) = entries(input[k]);
+                places[k] = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
+            }
+        }
     }
 }
 
@@ -128,16 +174,21 @@ fn look_up_by(range: Range<usize>, entry: impl Fn(usize) -> u32, bits: usize, ou
     match bits {
         4 => range.for_each(|k| set_nibble(output, k, entry(k) as u8 & 15)),
         8 => {
-            let places = output[range.clone()].iter_mut();
-            places.zip(range).for_each(|(place, k)| *place = entry(k) as u8);
+            for k in range {
+                output[k] = entry(k) as u8;
+            }
         }
         16 => {
-            let places = output.as_chunks_mut::<2>().0[range.clone()].iter_mut();
-            places.zip(range).for_each(|(place, k)| *place = (entry(k) as u16).to_le_bytes());
+            let places = output.as_chunks_mut::<2>().0;
+            for k in range {
+                places[k] = (entry(k) as u16).to_le_bytes();
+            }
         }
         _ => {
-            let places = output.as_chunks_mut::<4>().0[range.clone()].iter_mut();
-            places.zip(range).for_each(|(place, k)| *place = entry(k).to_le_bytes());
+            let places = output.as_chunks_mut::<4>().0;
+            for k in range {
+                places[k] = entry(k).to_le_bytes();
+            }
         }
     }
 }
@@ -192,6 +243,23 @@ mod tests {
                 let expected: Vec<i32> = (0..64).map(|k| values[k] - zero_points[k / 8 / 3 % 2]).collect();
                 assert_eq!(found.bytes(), packed(output, &expected), "{stored} to {output}, {zero_points:?}");
                 assert_eq!((found.element(), found.len()), (output, 64));
+            }
+        }
+    }
+
+    /// Two elements of 4 bits lie in a byte: ranges begin and end inside of one.
+    #[test]
+    fn ranges_of_half_bytes() {
+        let mut row = Row::new(I4);
+        row.push(&[0x21, 0x43, 0x65, 0x87, 0xa9], 10, None);
+        let codes: Vec<u32> = (0..16).map(|code| 0x8765_4320 + code).collect();
+        for bits in [4, 8, 16, 32] {
+            for (start, end) in (0..=10).flat_map(|start| (start..=10).map(move |end| (start, end))) {
+                let mut found = vec![0xff; 10 * bits / 8];
+                let mut expected = found.clone();
+                look_up(&row, start..end, &codes, bits, &mut found);
+                (start..end).for_each(|k| set_code(&mut expected, bits, k, codes[k + 1]));
+                assert_eq!(found, expected, "{bits} bits, {start}..{end}");
             }
         }
     }

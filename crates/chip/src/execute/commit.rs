@@ -2,11 +2,12 @@
 
 use super::packets::Packets;
 use crate::memory::row::{Line, Row};
-use crate::memory::{Block, Unit, planes, trf};
+use crate::memory::{Unit, planes, trf};
 use core::ops::Range;
 use furiosa_visa_rules::command::place::{Coordinates, UnitRuns};
 use furiosa_visa_rules::command::{Footprint, Part, Place, Region, Sink, Transfer, TrfRegion};
-use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};
+use furiosa_visa_rules::mapping::Guard;
+use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, differs_by_unit, live_runs, split_units};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 
@@ -19,6 +20,8 @@ pub(crate) struct SinkPlan {
     lanes: usize,
     /// Number of packets.
     time: usize,
+    /// What all slices that write do, if they do the same.
+    alike: Option<Alike>,
     /// The tensor, if its unwritten elements become uninitialised.
     beginning: Option<(Place, Option<UnitRuns>)>,
 }
@@ -49,6 +52,72 @@ struct VrfRun {
     len: usize,
     position: usize,
     stride: usize,
+}
+
+/// Elements of the stream from `first` on that go to evenly spaced elements of the memory, counted from `address`.
+#[derive(Clone, Copy, Debug)]
+struct SinkRun {
+    first: usize,
+    address: u64,
+    position: i64,
+    stride: usize,
+    len: usize,
+}
+
+impl SinkRun {
+    /// Appends a run of neighbours that goes on where this one ends. False: it does not, or one of them has gaps.
+    fn append(&mut self, next: &SinkRun) -> bool {
+        let is_dense = |run: &SinkRun| run.stride == 1 || run.len == 1;
+        let goes_on = self.first + self.len == next.first
+            && self.address == next.address
+            && self.position + self.len as i64 == next.position;
+        let appends = is_dense(self) && is_dense(next) && goes_on;
+        if appends {
+            (self.stride, self.len) = (1, self.len + next.len);
+        }
+        appends
+    }
+
+    /// Its place in the memory.
+    fn line(self) -> Line {
+        let Self { address, position, stride, len, .. } = self;
+        Line { unit: 0, address, position, stride, len }
+    }
+}
+
+/// Writes that all slices have in common.
+#[derive(Debug)]
+struct Alike {
+    /// The slices that write.
+    units: Guard,
+    /// What they write, in the order of the stream.
+    runs: Vec<SinkRun>,
+}
+
+impl Alike {
+    /// The most runs that are stored. Slices find more of them by themselves.
+    const RUNS: usize = 1 << 14;
+
+    /// The writes of a sink whose live lanes `guard` names. `None`: slices differ, or there are too many runs.
+    fn new(sink: &SinkPlan, guard: &Guard) -> Option<Self> {
+        if differs_by_unit(guard) {
+            return None;
+        }
+        let (units, rest) = split_units(guard);
+        let (live, mut mask) = (LiveRows::new(&rest, 4, sink.width()), Vec::new());
+        let mut runs: Vec<SinkRun> = Vec::new();
+        for t in 0..sink.time {
+            sink.packet(&live, &mut [0, 0, 0, t, 0], &mut mask, |run| {
+                if !runs.last_mut().is_some_and(|last| last.append(&run)) {
+                    runs.push(run);
+                }
+            });
+            if runs.len() > Self::RUNS {
+                return None;
+            }
+        }
+        Some(Self { units, runs })
+    }
 }
 
 /// Runs of a transfer from the stream, in the order of the stream.
@@ -104,18 +173,17 @@ impl SinkPlan {
     /// Prepares the end of a stream of `time` packets of `lanes` elements. `file`: number of the register file, for
     /// loads of one.
     pub(crate) fn new(sink: &Sink, file: usize, time: usize, lanes: usize) -> Self {
-        match sink {
+        let (guard, width, target) = match sink {
             Sink::Commit { destination, config, guard, commit_size: _ } => {
                 let walk = Walk::new(config);
                 let window = (config.positions() / time.max(1)).min(lanes);
                 let positions = config.positions();
-                let live = LiveRows::new(guard, 4, window);
                 // A packet is contiguous if one run holds it. Then its start is enough.
                 let mut contiguous = true;
                 walk.for_each(0..window, |run| {
                     contiguous &= run.len == window && (run.stride == 1 || window == 1)
                 });
-                let whole = window == lanes && live.is_always();
+                let whole = window == lanes && guard.is_always();
                 let starts = (contiguous && !whole).then(|| walk.positions(0..positions, window.max(1)));
                 let bits = destination.footprint.element.bits() as i64;
                 let byte =
@@ -124,19 +192,18 @@ impl SinkPlan {
                 let is_all = destination.part == Part::WHOLE && positions == destination.footprint.elements;
                 let target =
                     Target::Commit { region: *destination, walk, window, starts, bytes, whole: is_all };
-                Self { target, live, lanes, time, beginning: None }
+                (guard, window, target)
             }
-            Sink::Trf { destination, guard } => {
-                let live = LiveRows::new(guard, 4, lanes);
-                Self { target: Target::Trf(*destination, file), live, lanes, time, beginning: None }
-            }
+            Sink::Trf { destination, guard } => (guard, lanes, Target::Trf(*destination, file)),
             Sink::Vrf { destination, transfer, guard } => {
-                let live = LiveRows::new(guard, 4, lanes);
                 let runs = vrf_runs(transfer, time, lanes);
-                let target = Target::Vrf { region: *destination, runs };
-                Self { target, live, lanes, time, beginning: None }
+                (guard, lanes, Target::Vrf { region: *destination, runs })
             }
-        }
+        };
+        let live = LiveRows::new(guard, 4, width);
+        let mut plan = Self { target, live, lanes, time, alike: None, beginning: None };
+        plan.alike = Alike::new(&plan, guard);
+        plan
     }
 
     /// The sink of a tensor that begins with it: unwritten elements become uninitialised.
@@ -302,6 +369,75 @@ impl SinkPlan {
         None
     }
 
+    /// Visits the runs of neighbouring lanes, `elements` of the stream: of one packet, or of several if every lane of a
+    /// packet is written.
+    fn runs(&self, elements: Range<usize>, mut visit: impl FnMut(SinkRun)) {
+        if elements.is_empty() {
+            return;
+        }
+        let mut first = elements.start;
+        match &self.target {
+            Target::Commit { region, walk, window, starts, .. } => {
+                let address = region.address;
+                let (t, lane) = (first / self.lanes, first % self.lanes);
+                if let Some(starts) = starts
+                    && lane + elements.len() <= *window
+                {
+                    let position = starts[t] + lane as i64;
+                    return visit(SinkRun { first, address, position, stride: 1, len: elements.len() });
+                }
+                let number = t * window + lane;
+                walk.for_each(number..number + elements.len(), |run| {
+                    let (position, stride, len) = (run.position, run.stride, run.len);
+                    visit(SinkRun { first, address, position, stride, len });
+                    first += len;
+                });
+            }
+            Target::Trf(region, _) => {
+                let end = elements.end.min(region.rows * region.row_elements);
+                while first < end {
+                    let (row, element) = (first / region.row_elements, first % region.row_elements);
+                    let last = (element + end - first).min(region.row_elements);
+                    for run in trf::runs(region, row, element..last) {
+                        let (address, position, len) = (run.address, run.position as i64, run.len);
+                        visit(SinkRun { first, address, position, stride: 1, len });
+                        first += len;
+                    }
+                }
+            }
+            Target::Vrf { region, runs } => {
+                let place = |run: &VrfRun| run.time * self.lanes + run.lane;
+                let skipped = runs.partition_point(|run| place(run) + run.len <= elements.start);
+                for run in runs[skipped..].iter().take_while(|run| place(run) < elements.end) {
+                    let (from, to) =
+                        (place(run).max(elements.start), (place(run) + run.len).min(elements.end));
+                    visit(SinkRun {
+                        first: from,
+                        address: region.address,
+                        position: (run.position + (from - place(run)) * run.stride) as i64,
+                        stride: run.stride.max(1),
+                        len: to - from,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Visits the runs of the live lanes of a packet: the one of the given variables.
+    fn packet(
+        &self,
+        live: &LiveRows,
+        variables: &mut [usize; 5],
+        mask: &mut Vec<bool>,
+        mut visit: impl FnMut(SinkRun),
+    ) {
+        let start = variables[3] * self.lanes;
+        let liveness = live.row(variables, mask);
+        live_runs(liveness, mask, self.width(), |lane, len| {
+            self.runs(start + lane..start + lane + len, &mut visit);
+        });
+    }
+
     /// Writes the stream of a slice.
     pub(crate) fn run(&self, stream: &Row, at: Coordinates, unit: &mut Unit, mask: &mut Vec<bool>) {
         self.begin(at, unit);
@@ -312,94 +448,61 @@ impl SinkPlan {
             all => all == Some(Liveness::All),
         };
         match &self.target {
-            Target::Commit { region, walk, window, starts, whole, .. } => {
+            Target::Commit { region, whole, .. } => {
                 let (address, end) = (region.address, region.end());
                 if *whole && !all {
                     // Packets are written with their padding, whose values are undefined.
                     unit.dm.forget(address as usize..end as usize);
                 }
-                let write = |dm: &mut Block, first: usize, position: i64, stride: usize, len: usize| {
-                    stream.write(first, dm, Line { unit: 0, address, position, stride, len }, end);
-                };
-                if all && *window == self.lanes {
-                    let mut first = 0;
-                    walk.for_each(0..time * window, |run| {
-                        write(&mut unit.dm, first, run.position, run.stride, run.len);
-                        first += run.len;
-                    });
-                    return;
-                }
-                for t in 0..time {
-                    variables[3] = t;
-                    let liveness = self.live.row(&mut variables, mask);
-                    live_runs(liveness, mask, *window, |start, len| {
-                        let mut first = t * self.lanes + start;
-                        if let Some(starts) = starts {
-                            write(&mut unit.dm, first, starts[t] + start as i64, 1, len);
-                        } else {
-                            walk.for_each(t * window + start..t * window + start + len, |run| {
-                                write(&mut unit.dm, first, run.position, run.stride, run.len);
-                                first += run.len;
-                            });
-                        }
-                    });
-                }
+                self.each(time, all, variables, mask, |run| {
+                    stream.write(run.first, &mut unit.dm, run.line(), end)
+                });
             }
-            Target::Trf(region, file) => {
+            Target::Trf(_, file) => {
                 // Types that memories do not hold have a second plane.
                 let planes = planes::split(stream);
                 let planes = planes.as_ref().map_or(core::slice::from_ref(stream), |planes| &planes[..]);
-                let mut write = |first: usize, len: usize| {
-                    let (mut first, end) = (first, (first + len).min(region.rows * region.row_elements));
-                    while first < end {
-                        let (row, element) = (first / region.row_elements, first % region.row_elements);
-                        let last = (element + end - first).min(region.row_elements);
-                        for run in trf::runs(region, row, element..last) {
-                            let position = run.position as i64;
-                            let mut address = run.address;
-                            for plane in planes {
-                                let line = Line { unit: 0, address, position, stride: 1, len: run.len };
-                                plane.write(first, unit.trf_mut(*file), line, 0);
-                                address += planes::PLANE_BYTES;
-                            }
-                            first += run.len;
-                        }
+                self.each(time, all, variables, mask, |mut run| {
+                    for plane in planes {
+                        plane.write(run.first, unit.trf_mut(*file), run.line(), 0);
+                        run.address += planes::PLANE_BYTES;
                     }
-                };
-                if all {
-                    write(0, time * self.lanes);
-                    return;
-                }
-                for t in 0..time {
-                    variables[3] = t;
-                    let liveness = self.live.row(&mut variables, mask);
-                    live_runs(liveness, mask, self.lanes, |start, len| write(t * self.lanes + start, len));
-                }
+                });
             }
-            Target::Vrf { region, runs } => {
-                let (address, end) = (region.address, region.end());
-                for packet in runs.chunk_by(|a, b| a.time == b.time).filter(|packet| packet[0].time < time) {
-                    let t = packet[0].time;
-                    variables[3] = t;
-                    let liveness = self.live.row(&mut variables, mask);
-                    live_runs(liveness, mask, self.lanes, |start, len| {
-                        for run in packet {
-                            let (first, last) = (run.lane.max(start), (run.lane + run.len).min(start + len));
-                            if first < last {
-                                let position = (run.position + (first - run.lane) * run.stride) as i64;
-                                let line = Line {
-                                    unit: 0,
-                                    address,
-                                    position,
-                                    stride: run.stride.max(1),
-                                    len: last - first,
-                                };
-                                stream.write(t * self.lanes + first, &mut unit.vrf, line, end);
-                            }
-                        }
-                    });
-                }
+            Target::Vrf { region, .. } => {
+                let end = region.end();
+                self.each(time, all, variables, mask, |run| {
+                    stream.write(run.first, &mut unit.vrf, run.line(), end)
+                });
+            }
+        }
+    }
+
+    /// Visits the runs that a slice writes of `time` packets. `all`: every lane is live.
+    fn each(
+        &self,
+        time: usize,
+        all: bool,
+        mut variables: [usize; 5],
+        mask: &mut Vec<bool>,
+        mut visit: impl FnMut(SinkRun),
+    ) {
+        if let Some(Alike { units, runs }) = &self.alike
+            && time == self.time
+        {
+            if units.holds(&variables) {
+                runs.iter().for_each(|&run| visit(run));
+            }
+        } else if all && self.width() == self.lanes {
+            self.runs(0..time * self.lanes, visit);
+        } else {
+            for t in 0..time {
+                variables[3] = t;
+                self.packet(&self.live, &mut variables, mask, &mut visit);
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

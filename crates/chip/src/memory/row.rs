@@ -369,8 +369,8 @@ impl Row {
                 for alike in self.flags[element..(from + taken).div_ceil(size)].chunk_by(|a, b| a == b) {
                     // The first and the last element may have bytes outside of the piece.
                     let end = element + alike.len();
-                    let [low, high] = [element, end]
-                        .map(|element| start + (element * size).clamp(from, from + taken) - from);
+                    let place = |element: usize| start + (element * size).clamp(from, from + taken) - from;
+                    let (low, high) = (place(element), place(end));
                     match alike[0] {
                         true => initialised.set(low..high),
                         false => initialised.clear(low..high),

@@ -49,6 +49,8 @@ struct Table {
     values: Vec<usize>,
     least: usize,
     most: usize,
+    /// True if it never falls from one position to the next: positions within a range of values are neighbours.
+    rises: bool,
 }
 
 impl LiveRows {
@@ -72,6 +74,7 @@ impl LiveRows {
             rows.tables.push(values.map(|values| Table {
                 least: values.iter().copied().min().unwrap_or(0),
                 most: values.iter().copied().max().unwrap_or(0),
+                rises: values.is_sorted(),
                 values,
             }));
         }
@@ -87,7 +90,7 @@ impl LiveRows {
     pub fn mask_of_live_rows(&self) -> Option<Vec<bool>> {
         let mut mask = vec![true; self.len];
         for (sum, table) in self.guard.sums.iter().zip(&self.tables) {
-            let Some(Table { values, least, most }) = table else { continue };
+            let Some(Table { values, least, most, .. }) = table else { continue };
             let digits = &self.guard.digits.as_slice()[sum.first..sum.first + sum.len];
             let others = digits.iter().filter(|digit| digit.variable != self.axis);
             let most_of_others = others.fold(0, |most: usize, digit| most.saturating_add(digit.most()));
@@ -177,14 +180,20 @@ impl LiveRows {
         }
         mask.resize(self.len, true);
         for (k, sum) in self.guard.sums.iter().enumerate() {
-            let Some(Table { values, least, most }) = &self.tables[k] else { continue };
-            if totals[k] + most >= sum.end() {
-                let rest = sum.end() - totals[k];
-                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value < rest);
+            let Some(Table { values, least, most, rises }) = &self.tables[k] else { continue };
+            // Of the axis: at least the one, and less than the other.
+            let (start, end) = (sum.start.saturating_sub(totals[k]), sum.end() - totals[k]);
+            if *rises {
+                let place = |bound: usize| values.partition_point(|&value| value < bound);
+                mask[..place(start)].fill(false);
+                mask[place(end)..].fill(false);
+                continue;
             }
-            if totals[k] + least < sum.start {
-                let rest = sum.start - totals[k];
-                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value >= rest);
+            if *most >= end {
+                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value < end);
+            }
+            if *least < start {
+                mask.iter_mut().zip(values).for_each(|(live, &value)| *live &= value >= start);
             }
         }
         if mask.contains(&true) { Liveness::Some } else { Liveness::Nothing }
