@@ -10,6 +10,7 @@ use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, differs_by_unit, live_runs, split_units};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
+use std::sync::OnceLock;
 
 /// The part of a sink that is the same in all slices.
 #[derive(Debug)]
@@ -20,8 +21,10 @@ pub(crate) struct SinkPlan {
     lanes: usize,
     /// Number of packets.
     time: usize,
-    /// What all slices that write do, if they do the same.
-    alike: Option<Alike>,
+    /// The live lanes. Variables: chip, cluster, slice, time, packet.
+    guard: Guard,
+    /// What all slices that write do, if they do the same. The first slice finds it.
+    alike: OnceLock<Option<Alike>>,
     /// The tensor, if its unwritten elements become uninitialised.
     beginning: Option<(Place, Option<UnitRuns>)>,
 }
@@ -98,12 +101,16 @@ impl Alike {
     /// The most runs that are stored. Slices find more of them by themselves.
     const RUNS: usize = 1 << 14;
 
-    /// The writes of a sink whose live lanes `guard` names. `None`: slices differ, or there are too many runs.
-    fn new(sink: &SinkPlan, guard: &Guard) -> Option<Self> {
-        if differs_by_unit(guard) {
+    /// The writes of a sink. `None`: slices differ, there are too many runs, or slices
+    /// write all lanes of all packets, which takes no search.
+    fn new(sink: &SinkPlan) -> Option<Self> {
+        if differs_by_unit(&sink.guard) {
             return None;
         }
-        let (units, rest) = split_units(guard);
+        let (units, rest) = split_units(&sink.guard);
+        if rest.is_always() && sink.width() == sink.lanes {
+            return None;
+        }
         let (live, mut mask) = (LiveRows::new(&rest, 4, sink.width()), Vec::new());
         let mut runs: Vec<SinkRun> = Vec::new();
         for t in 0..sink.time {
@@ -201,9 +208,7 @@ impl SinkPlan {
             }
         };
         let live = LiveRows::new(guard, 4, width);
-        let mut plan = Self { target, live, lanes, time, alike: None, beginning: None };
-        plan.alike = Alike::new(&plan, guard);
-        plan
+        Self { target, live, lanes, time, guard: *guard, alike: OnceLock::new(), beginning: None }
     }
 
     /// The sink of a tensor that begins with it: unwritten elements become uninitialised.
@@ -369,8 +374,8 @@ impl SinkPlan {
         None
     }
 
-    /// Visits the runs of neighbouring lanes, `elements` of the stream: of one packet, or of several if every lane of a
-    /// packet is written.
+    /// Visits where neighbouring elements of the stream go: live lanes of one packet, or of several if a packet is
+    /// written as a whole.
     fn runs(&self, elements: Range<usize>, mut visit: impl FnMut(SinkRun)) {
         if elements.is_empty() {
             return;
@@ -423,7 +428,7 @@ impl SinkPlan {
         }
     }
 
-    /// Visits the runs of the live lanes of a packet: the one of the given variables.
+    /// Visits where the live lanes of a packet go: of the packet, and in the slice, of the variables.
     fn packet(
         &self,
         live: &LiveRows,
@@ -487,7 +492,7 @@ impl SinkPlan {
         mask: &mut Vec<bool>,
         mut visit: impl FnMut(SinkRun),
     ) {
-        if let Some(Alike { units, runs }) = &self.alike
+        if let Some(Alike { units, runs }) = self.alike.get_or_init(|| Alike::new(self))
             && time == self.time
         {
             if units.holds(&variables) {

@@ -99,7 +99,7 @@ fn every_live_lane_is_written_in_every_slice() {
             }
         };
         let mut plan = SinkPlan::new(&sink, 0, TIME, LANES);
-        *(if plan.alike.is_some() { &mut alike } else { &mut each }) += 1;
+        *(if Alike::new(&plan).is_some() { &mut alike } else { &mut each }) += 1;
         for _ in 0..2 {
             for slice in 0..SLICES {
                 let mut expected = BTreeMap::new();
@@ -119,7 +119,7 @@ fn every_live_lane_is_written_in_every_slice() {
                 kinds[kind] += expected.len();
             }
             // Once more, as where slices differ.
-            plan.alike = None;
+            plan.alike = OnceLock::from(None);
         }
     }
     assert!(alike > 500 && each > 500, "{alike} sinks are alike in all slices, {each} are not");
@@ -128,15 +128,24 @@ fn every_live_lane_is_written_in_every_slice() {
 
 #[test]
 fn runs_are_joined_and_bounded() {
+    // The first packets of a stream.
+    let first = |count| {
+        let mut guard = Guard::always(5);
+        guard.digits.push(GuardDigit { variable: 3, base: 1, extent: usize::MAX, weight: 1 });
+        guard.sums.push(GuardSum { first: 0, len: 1, start: 0, limit: count });
+        guard
+    };
     let plan = |stride, guard| SinkPlan::new(&commit(LANES, stride, guard), 0, TIME, LANES);
-    let runs = |plan: SinkPlan| plan.alike.expect("all slices do the same").runs.len();
-    assert_eq!(runs(plan(LANES, Guard::always(5))), 1);
-    assert_eq!(runs(plan(LANES + 1, Guard::always(5))), TIME);
+    let runs = |plan: SinkPlan| Alike::new(&plan).expect("all slices do the same").runs.len();
+    assert_eq!(runs(plan(LANES, first(TIME - 1))), 1);
+    assert_eq!(runs(plan(LANES + 1, first(TIME - 1))), TIME - 1);
+    assert!(Alike::new(&plan(LANES + 1, Guard::always(5))).is_none(), "whole packets take no search");
     // At the limit and past it.
-    for (time, is_stored) in [(Alike::RUNS, true), (Alike::RUNS + 1, false)] {
+    let time = Alike::RUNS + 2;
+    for (count, is_stored) in [(Alike::RUNS, true), (Alike::RUNS + 1, false)] {
         let destination = region(Memory::Dm, ElementType::I8, 2 * time);
-        let (config, guard) = (config(&[(time, 2), (1, 1)], 1), Guard::always(5));
+        let (config, guard) = (config(&[(time, 2), (1, 1)], 1), first(count));
         let plan = SinkPlan::new(&Sink::Commit { destination, config, commit_size: 1, guard }, 0, time, 1);
-        assert_eq!(plan.alike.is_some(), is_stored);
+        assert_eq!(Alike::new(&plan).is_some(), is_stored);
     }
 }

@@ -53,6 +53,20 @@ struct Table {
     rises: bool,
 }
 
+impl Table {
+    fn new(values: Vec<usize>) -> Self {
+        let (mut least, mut most, mut rises) = (values.first().copied().unwrap_or(0), 0, true);
+        let mut before = 0;
+        for &value in &values {
+            least = least.min(value);
+            most = most.max(value);
+            rises &= before <= value;
+            before = value;
+        }
+        Self { values, least, most, rises }
+    }
+}
+
 impl LiveRows {
     /// Rows of `len` values of the variable `axis`. If the guard does not have the axis, a row is live as a whole or
     /// not at all.
@@ -71,12 +85,7 @@ impl LiveRows {
                     rows.one_by_one |= rows.tables[digit.variable - guard.variables].is_some();
                 }
             }
-            rows.tables.push(values.map(|values| Table {
-                least: values.iter().copied().min().unwrap_or(0),
-                most: values.iter().copied().max().unwrap_or(0),
-                rises: values.is_sorted(),
-                values,
-            }));
+            rows.tables.push(values.map(Table::new));
         }
         rows
     }
