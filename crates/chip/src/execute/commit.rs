@@ -7,7 +7,7 @@ use core::ops::Range;
 use furiosa_visa_rules::command::place::{Coordinates, UnitRuns};
 use furiosa_visa_rules::command::{Footprint, Part, Place, Region, Sink, Transfer, TrfRegion};
 use furiosa_visa_rules::mapping::Guard;
-use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, differs_by_unit, live_runs, split_units};
+use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs, split_units};
 use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::walk::Walk;
 use std::sync::OnceLock;
@@ -21,8 +21,6 @@ pub(crate) struct SinkPlan {
     lanes: usize,
     /// Number of packets.
     time: usize,
-    /// The live lanes. Variables: chip, cluster, slice, time, packet.
-    guard: Guard,
     /// What all slices that write do, if they do the same. The first slice finds it.
     alike: OnceLock<Option<Alike>>,
     /// The tensor, if its unwritten elements become uninitialised.
@@ -104,10 +102,10 @@ impl Alike {
     /// The writes of a sink. `None`: slices differ, there are too many runs, or slices
     /// write all lanes of all packets, which takes no search.
     fn new(sink: &SinkPlan) -> Option<Self> {
-        if differs_by_unit(&sink.guard) {
+        if sink.live.differs_by_unit() {
             return None;
         }
-        let (units, rest) = split_units(&sink.guard);
+        let (units, rest) = split_units(sink.live.guard());
         if rest.is_always() && sink.width() == sink.lanes {
             return None;
         }
@@ -208,7 +206,7 @@ impl SinkPlan {
             }
         };
         let live = LiveRows::new(guard, 4, width);
-        Self { target, live, lanes, time, guard: *guard, alike: OnceLock::new(), beginning: None }
+        Self { target, live, lanes, time, alike: OnceLock::new(), beginning: None }
     }
 
     /// The sink of a tensor that begins with it: unwritten elements become uninitialised.

@@ -90,6 +90,11 @@ impl LiveRows {
         rows
     }
 
+    /// The guard.
+    pub const fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
     /// True if every position of every row is live.
     pub fn is_always(&self) -> bool {
         self.guard.is_always()
