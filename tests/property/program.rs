@@ -308,6 +308,28 @@ impl Plan {
     }
 }
 
+/// Gives what the pass writes the condition of `other`, if both hold at the same positions. The condition that a test makes of
+/// written mappings may test what always holds, where a call knows the axes of the stream.
+pub fn with_condition_of(pass: &mut Operation, other: &Operation, case: &Pipeline) {
+    let (Operation::TensorUnit(pass), Operation::TensorUnit(other)) = (pass, other) else { return };
+    let (Sink::Commit { guard, .. }, Sink::Commit { guard: other, .. }) = (&mut pass.sink, &other.sink)
+    else {
+        return;
+    };
+    let [time, packet] = case.leaving().map(|map| map.size());
+    let same_lanes = |unit: [usize; 2], time| {
+        (0..packet).all(|lane| {
+            let variables = [0, unit[0], unit[1], time, lane];
+            guard.holds(&variables) == other.holds(&variables)
+        })
+    };
+    let same_times = |cluster, slice| (0..time).all(|time| same_lanes([cluster, slice], time));
+    let same = (0..2).all(|cluster| (0..case.slice.size()).all(|slice| same_times(cluster, slice)));
+    if same {
+        *guard = *other;
+    }
+}
+
 /// A code that is as harmful as possible: NaN, or -1.
 pub fn poison(element: Reference) -> u32 {
     u32::MAX >> (32 - element.bits())
