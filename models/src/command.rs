@@ -310,9 +310,6 @@ mod tests {
             served(settings)?;
             Ok(Box::new(Script::new(&[5])))
         };
-        let expected = "--chips: 2 are given; the kernels are for 1 chip only; leave `--chips` out";
-        let refused = output(&[&base[..], &["--chips", "2"]].concat(), open);
-        assert_eq!(refused, (2, String::new(), format!("error: {expected}\n")));
         let long = ["--model", file.path(), "--prompt", "abc", "--tokens", "2046"];
         let expected = "error: the text would have 2049 tokens; the chip has room for 2048; give fewer by --tokens, a \
                         shorter text, or `--reference`\n";

@@ -27,7 +27,8 @@ furiosa-visa-models: text of SmolLM2-135M, computed by the simulated chip
   --weights TYPE   of the weights of layers on the chip: `int4` (default), as the file has them; `bf16`, rounded, in three times
                    the memory: some prompts get another text. The embedding is as the file has it, in 8 bits
   --layers N       only the first N of the network's layers, for a quick look
-  --chips N        chips that share the work: 1 (default); more are refused, as no kernel is made for them yet
+  --chips N        chips in a row that share the layers, two by two (default 1). Tokens of a prompt and of --score follow each
+                   other through them; a token that is chosen waits for the one before, and comes no sooner
   --parts          on the standard error, at the end: cycles by layer, and by what layers do
   --shapes-only    computes no values and only the time: no text; tokens are as many as asked for
   --reference      computes in f32 on the host in the place of the chip

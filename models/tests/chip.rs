@@ -32,7 +32,7 @@ const BLOCK_TOLERANCE: f32 = 0.08;
 
 /// A chip with weights of a kind.
 fn chip<Stored: Kind>(weights: &Weights, shapes_only: bool) -> ChipModel<Stored> {
-    ChipModel::new(weights, shapes_only).unwrap_or_else(|refusal| panic!("{}", refusal.0))
+    ChipModel::new(weights, 1, shapes_only).unwrap_or_else(|refusal| panic!("{}", refusal.0))
 }
 
 /// Cycles of a choice: those of all its launches.
@@ -86,7 +86,7 @@ fn compared<Stored: Kind>(
         assert_eq!(cycles(&shapes) - before, work.cycles);
     }
     assert_eq!(shapes.decode(TOKENS[0], Want::Logits), Next::Nothing);
-    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+    assert_eq!(chip.reports()[0].notes, [], "what users report to go wrong on chips");
     // A wrong matrix is seen.
     weights.layers[1].o = Weights::synthetic(2, 8).layers[1].o.clone();
     let other = logits(Reference::new(&weights).prefill(&TOKENS, Want::Logits));
@@ -130,7 +130,7 @@ fn compared_in_blocks<Stored: Kind>(text: &[u32], expected: &[Vec<f32>; 4], mut 
         );
     }
     assert_eq!(chip.position(), 273);
-    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+    assert_eq!(chip.reports()[0].notes, [], "what users report to go wrong on chips");
     // What the first page has decides: without it, the same tokens give other logits.
     let difference = apart(&found, &expected[3]);
     assert!(difference > 4.0 * BLOCK_TOLERANCE, "{difference}");
@@ -179,11 +179,11 @@ fn a_token_of_a_block_whose_powers_all_vanish_chooses_nothing() {
 fn goes_in_blocks<Stored: Kind>() {
     let mut chip = chip::<Stored>(&Weights::synthetic(1, 7), true);
     let mut launches = |tokens: usize| {
-        let before = chip.report().kernels.len();
+        let before = chip.reports()[0].kernels.len();
         chip.clear();
         assert_eq!(chip.prefill(&text(tokens), Want::Token), Next::Nothing);
         assert_eq!(chip.position(), tokens);
-        chip.report().kernels.len() - before
+        chip.reports()[0].kernels.len() - before
     };
     // 15 tokens one by one, and 16 as a block; a page, and one more token, or 16 more; one token behind two pages, and behind
     // four, by kernels of their own; all positions.
@@ -217,12 +217,84 @@ fn a_chip_is_opened_as_the_command_says() {
         for part in ["layer 0", "attention", "gate, up and down", "loads", "vocabulary"] {
             assert!(parts.contains(&format!("| {part} ")), "{part}: {parts}");
         }
-        for (chips, capacity, words) in
-            [(2, 16, "--chips: 2 are given"), (1, 2049, "the text would have 2049 tokens")]
-        {
+        let none = "--chips: 2 are given for 1 layers, which come to chips two by two; give at most 1";
+        for (chips, capacity, words) in [(2, 16, none), (1, 2049, "the text would have 2049 tokens")] {
             let refusal = opened(weight_type, chips, capacity).err().expect("it is refused");
             assert!(refusal.0.starts_with(words), "{}", refusal.0);
         }
+    }
+}
+
+/// Three layers on one chip, and the same on two.
+fn one_and_two<Stored: Kind>() -> [ChipModel<Stored>; 2] {
+    let weights = Weights::synthetic(3, 7);
+    [1, 2]
+        .map(|chips| ChipModel::new(&weights, chips, false).unwrap_or_else(|refusal| panic!("{}", refusal.0)))
+}
+
+/// The difference between what two models have of the same tokens.
+fn difference<Stored: Kind>(models: &mut [ChipModel<Stored>; 2], tokens: &[u32]) -> f32 {
+    let [one, two] = models.each_mut().map(|model| logits(model.prefill(tokens, Want::Logits)));
+    apart(&two, &one)
+}
+
+#[test]
+fn two_chips_give_the_logits_of_one() {
+    let mut rounded = one_and_two::<Rounded>();
+    let text = text(18);
+    // A token alone, a block, and a token behind it that reads what both have stored.
+    for part in [&text[..1], &text[1..17], &text[17..]] {
+        assert_eq!(difference(&mut rounded, part), 0.0, "{} tokens", part.len());
+    }
+    assert!(rounded[1].reports().iter().all(|report| report.notes.is_empty()));
+    // A chip gets a vector, and not the part of each cluster: sums have another order.
+    let mut exact = one_and_two::<Quantised>();
+    for part in [&text[..1], &text[1..2]] {
+        let difference = difference(&mut exact, part);
+        assert!(difference < EXACT, "{difference}");
+    }
+}
+
+/// Cycles of what a model does.
+fn cycles_of(chip: &mut dyn Model, work: impl FnOnce(&mut dyn Model)) -> u64 {
+    let before = chip.work().expect("a chip has work");
+    work(chip);
+    let work = chip.work().expect("a chip has work") - before;
+    assert!(0 < work.bound_cycles && work.bound_cycles < work.cycles, "{work:?}");
+    work.cycles
+}
+
+/// Tokens that are known beforehand follow each other through the chips. Those that are chosen wait for the one before.
+#[test]
+fn chips_in_a_row_work_on_different_tokens() {
+    let weights = Weights::synthetic(6, 7);
+    let [mut one, mut two] = [1, 2].map(|chips| {
+        ChipModel::<Quantised>::new(&weights, chips, true).unwrap_or_else(|refusal| panic!("{}", refusal.0))
+    });
+    let refusal = ChipModel::<Quantised>::new(&weights, 4, true).err().map(|refusal| refusal.0);
+    let expected = "--chips: 4 are given for 6 layers, which come to chips two by two; give at most 3";
+    assert_eq!(refusal.as_deref(), Some(expected));
+    let mut ratio = |work: &dyn Fn(&mut dyn Model)| {
+        let [one, two] = [&mut one, &mut two].map(|chips| {
+            chips.clear();
+            cycles_of(chips, work)
+        });
+        two as f64 / one as f64
+    };
+    let text = text(1024);
+    let decoded = ratio(&|chip| _ = chip.decode(text[0], Want::Token));
+    assert!(decoded > 1.0, "a token: {decoded}");
+    // Layers 0 to 3 and the embedding are those of the first chip. If it were never idle and nothing else took time, it would take
+    // two thirds.
+    for tokens in [12, 1024] {
+        let prompt = ratio(&|chip| _ = chip.prefill(&text[..tokens], Want::Token));
+        assert!(prompt > 0.66 && prompt < 0.95, "{tokens} tokens of a prompt: {prompt}");
+    }
+    let scored = ratio(&|chip| chip.score(&text[..12], &mut |_| {}));
+    assert!(scored > 0.5 && scored < 0.95, "{scored}");
+    let parts = two.parts();
+    for words in ["\nchip 0 of 2\n", "\nchip 1 of 2\n", "| layer 5 ", "| to the next chip "] {
+        assert!(parts.contains(words), "{words}: {parts}");
     }
 }
 

@@ -54,7 +54,7 @@ fn file() -> Option<(Weights, Tokenizer)> {
 
 /// A chip with weights of a kind.
 fn chip<Stored: Kind>(weights: &Weights) -> ChipModel<Stored> {
-    ChipModel::new(weights, false).unwrap_or_else(|refusal| panic!("{}", refusal.0))
+    ChipModel::new(weights, 1, false).unwrap_or_else(|refusal| panic!("{}", refusal.0))
 }
 
 /// The continuation of a prompt.
@@ -117,7 +117,7 @@ fn continues_and_scores<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer
     let found = scores(&mut chip, &tokens);
     let apart = apart(&found, &scores(&mut Reference::new(weights), &tokens));
     assert!(apart.0 <= most.0 && apart.1 <= most.1, "{apart:?} in the mean and at most");
-    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+    assert_eq!(chip.reports()[0].notes, [], "what users report to go wrong on chips");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn prefills<Stored: Kind>((weights, tokenizer): &(Weights, Tokenizer), least: f6
         let Next::Token(token) = expected else { panic!("no token") };
         last = token;
     }
-    assert_eq!(chip.report().notes, [], "what users report to go wrong on chips");
+    assert_eq!(chip.reports()[0].notes, [], "what users report to go wrong on chips");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::token::Network;
 use super::vector::Vector;
 use super::vocabulary::{Embedding, Row};
 use crate::refusal::Refusal;
-use crate::weights::Weights;
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 
 /// Weights of a kind, in HBM. Layers come two by two, so that one move for both starts once.
@@ -32,12 +32,16 @@ pub trait Kind: Sized {
     /// Weights of a layer, as blocks read them.
     type Layer: Layer;
 
-    /// Uploads weights.
+    /// Uploads weights of layers, of which the first one is number `first` of the network.
     ///
     /// # Errors
     ///
     /// If a matrix is of another kind of blocks than the kernels decode: with its name.
-    fn upload(ctx: &mut Context, weights: &Weights) -> impl Future<Output = Result<Self, Refusal>>;
+    fn upload(
+        ctx: &mut Context,
+        layers: &[weights::Layer],
+        first: usize,
+    ) -> impl Future<Output = Result<Self, Refusal>>;
     /// Bytes of a number of weights.
     fn layer_bytes(weights: usize) -> usize;
     /// If a layer has time to bring a part of the vocabulary.
@@ -56,6 +60,8 @@ pub trait Kind: Sized {
     fn prefill<'a>(ctx: &mut Context, network: &'a Network<Self>) -> Prefill<'a, Self>;
     /// The row of a token, and what was brought of it.
     fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Self::Vector, Row);
+    /// A vector that another chip computed.
+    fn entered(ctx: &mut Context, x: Vector) -> Self::Vector;
     /// Queries, keys and values of a vector in a layer, with rotary pairs turned; and the vector as an operand.
     fn queries<Of: Reach>(
         ctx: &mut Context,
@@ -80,6 +86,6 @@ pub trait Kind: Sized {
         weights: (&Self::FeedForward, usize),
         x: Self::Middle,
     ) -> Self::Vector;
-    /// The vector behind the last layer, as the logits read it.
+    /// The vector behind the last layer, as the logits and other chips read it.
     fn last_vector(ctx: &mut Context, x: Self::Vector) -> Vector;
 }

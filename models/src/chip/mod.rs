@@ -11,6 +11,8 @@
 //! | [`token`] | the kernel: one token through all layers |
 //! | [`block`] | prefill: a page of tokens through all layers at once |
 //! | [`prepare`] | weights and tables, uploaded |
+//! | [`stage`] | a chip with its layers: launches, and what goes to the next chip |
+//! | [`pipeline`] | time of chips in a row |
 //! | [`network`] | all of it as a [`Model`](crate::model::Model) |
 
 pub mod attention;
@@ -20,8 +22,10 @@ pub mod int4;
 pub mod kind;
 pub mod layout;
 pub mod network;
+pub mod pipeline;
 pub mod prepare;
 pub mod rounded;
+pub mod stage;
 pub mod token;
 pub mod vector;
 pub mod vocabulary;

@@ -1,13 +1,11 @@
-//! The chip's network as a [`Model`].
+//! The chips' network as a [`Model`].
 
-use super::attention::Page;
-use super::block;
 use super::int4::Quantised;
 use super::kind::Kind;
 use super::layout::*;
-use super::prepare;
+use super::pipeline::Pipeline;
 use super::rounded::Rounded;
-use super::token::{Answer, Network, launch_token};
+use super::stage::{BlockVectors, Cycles, Left, Stage, TokenVector, shares};
 use super::vocabulary;
 use crate::config::{GATE, HEAD, HEADS, HIDDEN, KEY_VALUE, VOCABULARY};
 use crate::model::{Model, Next, Want, Work};
@@ -15,106 +13,110 @@ use crate::options::{Settings, WeightType};
 use crate::refusal::Refusal;
 use crate::weights::Weights;
 use furiosa_visa_rules::spec::{CLUSTERS, MAC_BYTES, SLICES, TRF_BANK_ROWS};
-use furiosa_visa_std::chip::Compute;
 use furiosa_visa_std::clock::bound::hbm_cycles;
 use furiosa_visa_std::clock::{Model as ClockModel, Report};
 use furiosa_visa_std::prelude::*;
-use furiosa_visa_std::runtime::ContextGuard;
-use std::cell::RefCell;
 
 /// The fewest tokens that are worth a block: see `prefill`.
 const LEAST: usize = 16;
 
-/// The network on a simulated chip, with the pages of its tokens.
+/// The network on simulated chips in a row, each of which has some of the layers, with the pages of its tokens.
+///
+/// A token passes all of them, so that several chips do not answer sooner. But tokens that are known beforehand, those of a prompt or
+/// of a text that is scored, follow each other, and each chip works on another one.
 pub struct ChipModel<Stored = Rounded> {
-    ctx: RefCell<ContextGuard>,
-    network: Network<Stored>,
-    pages: Vec<Page>,
+    chips: Vec<Stage<Stored>>,
     position: usize,
     /// Tokens of the last page, if it has room for more.
     tail: Vec<u32>,
-    choice: Hbm<f32, m![I]>,
-    /// The least cycles of all launches.
-    bound_cycles: u64,
+    /// When each chip and each link is free, as it is and as it would be if each launch took its least cycles, and links none.
+    pipelines: [Pipeline; 2],
+    /// Cycles up to the end of the last launch.
+    work: Work,
     clock: ClockModel,
-    computes: bool,
 }
 
 impl ChipModel {
-    /// Loads weights into the HBM of a chip, as the command's options say.
+    /// Loads weights into the HBM of chips, as the command's options say.
     ///
     /// # Errors
     ///
-    /// If there are several chips, if there are more tokens than positions, or as [`ChipModel::new`].
+    /// If there are more tokens than positions, or as [`ChipModel::new`].
     pub fn open(weights: &Weights, settings: Settings) -> Result<Box<dyn Model>, Refusal> {
         served(settings)?;
+        let Settings { chips, shapes_only, .. } = settings;
         Ok(match settings.weights {
-            WeightType::Bf16 => Box::new(ChipModel::<Rounded>::new(weights, settings.shapes_only)?),
-            WeightType::Int4 => Box::new(ChipModel::<Quantised>::new(weights, settings.shapes_only)?),
+            WeightType::Bf16 => Box::new(ChipModel::<Rounded>::new(weights, chips, shapes_only)?),
+            WeightType::Int4 => Box::new(ChipModel::<Quantised>::new(weights, chips, shapes_only)?),
         })
     }
 }
 
 impl<Stored: Kind> ChipModel<Stored> {
-    /// Loads weights into the HBM of a chip, those of layers as their kind says.
+    /// Loads weights into the HBM of chips, those of layers as their kind says.
     ///
     /// # Errors
     ///
-    /// If a matrix is of another kind of blocks than the kernels decode: with its name.
-    pub fn new(weights: &Weights, shapes_only: bool) -> Result<Self, Refusal> {
-        let compute = if shapes_only { Compute::ShapesOnly } else { Compute::Values };
-        let mut ctx = Context::with(SimOptions { compute, ..SimOptions::default() });
-        let network = pollster::block_on(prepare::network(&mut ctx, weights))?;
-        let choice = HostTensor::<f32, m![I]>::zero();
-        let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
-        let Report { profile, numbers, .. } = ctx.report();
-        let (ctx, clock) = (RefCell::new(ctx), ClockModel { profile, numbers });
+    /// If there is no chip, if chips get no layer, or if a matrix is of another kind of blocks than the kernels decode: with its name.
+    pub fn new(weights: &Weights, chips: usize, shapes_only: bool) -> Result<Self, Refusal> {
+        let all = weights.layers.len();
+        let most = all.div_ceil(2);
+        let Some(shares) = shares(all, chips) else {
+            return Err(format!(
+                "--chips: {chips} are given for {all} layers, which come to chips two by two; give at most {most}"
+            )
+            .into());
+        };
+        let chips = shares.into_iter().map(|layers| Stage::new(weights, layers, shapes_only));
+        let chips = chips.collect::<Result<Vec<_>, _>>()?;
+        let (pipeline, clock) = (Pipeline::new(Cycles::default().len() * chips.len()), chips[0].clock());
         Ok(Self {
-            ctx,
-            network,
-            pages: Vec::new(),
+            chips,
             position: 0,
             tail: Vec::new(),
-            choice,
-            bound_cycles: 0,
+            pipelines: [pipeline.clone(), pipeline],
+            work: Work::default(),
             clock,
-            computes: !shapes_only,
         })
     }
 
-    /// The report of everything that the chip did.
-    pub fn report(&self) -> Report {
-        self.ctx.borrow_mut().report()
+    /// The report of everything that each chip did.
+    pub fn reports(&self) -> Vec<Report> {
+        self.chips.iter().map(Stage::report).collect()
     }
 
     /// Begins a page if all are full.
     fn page(&mut self) {
         if self.tail.is_empty() {
-            let dma = &mut self.ctx.get_mut().pdma;
-            let page = HostTensor::<f32, m![L, J = 2, K, S, D]>::zero();
-            self.pages.push(pollster::block_on(page.to_hbm(dma, AUTO)));
+            self.chips.iter_mut().for_each(Stage::page);
         }
     }
 
-    fn append(&mut self, token: u32, want: Want) -> Next {
+    /// Appends a token that is known from `ready` on.
+    fn append(&mut self, token: u32, want: Want, ready: Work) -> Next {
         assert!(self.position < self.capacity(), "{} tokens; there is room for no more", self.position);
         self.page();
-        let Self { ctx, network, pages, position, choice, computes, .. } = self;
-        let (ctx, place) = (ctx.get_mut(), (token as usize, *position));
-        let next = pollster::block_on(async {
-            let mut logits = None;
-            let answer = Answer::of(want, choice, &mut logits);
-            launch_token(ctx, network, pages, place, answer).await;
-            answered(ctx, want, (choice, logits), *computes).await
-        });
-        let bytes = needed_bytes::<Stored>(self.network.layers, self.position, want);
-        self.advance(&[token], hbm_cycles(bytes.into(), self.clock));
-        next
+        let (mut vector, mut answer) = (None::<TokenVector>, Next::Nothing);
+        let (mut cycles, mut least) = (Vec::new(), Vec::new());
+        for chip in &mut self.chips {
+            let (left, taken) = chip.token((token, self.position), vector.take(), want);
+            cycles.extend(taken);
+            let bytes = needed_bytes::<Stored>(chip.layers(), self.position, want, chip.is_last());
+            least.extend([0, hbm_cycles(bytes.into(), self.clock), 0]);
+            match left {
+                Left::Answer(next) => answer = next,
+                Left::Vectors(next) => vector = Some(next),
+            }
+        }
+        self.advance(&[token], ready, [&cycles, &least]);
+        answer
     }
 
-    /// Notes tokens that were appended, and what they take at least.
-    fn advance(&mut self, tokens: &[u32], bound_cycles: u64) {
-        self.bound_cycles += bound_cycles;
+    /// Notes tokens that were appended, known from `ready` on, and the cycles that each chip took and those that it takes at least.
+    fn advance(&mut self, tokens: &[u32], ready: Work, [cycles, least]: [&[u64]; 2]) {
+        let [real, bound] = &mut self.pipelines;
+        let cycles = real.pass(ready.cycles, cycles);
+        self.work = Work { cycles, bound_cycles: bound.pass(ready.bound_cycles, least) };
         self.position += tokens.len();
         self.tail.extend(tokens);
         if self.position.is_multiple_of(S::SIZE) {
@@ -126,47 +128,27 @@ impl<Stored: Kind> ChipModel<Stored> {
     ///
     /// # Panics
     /// If the page has no room for them, or the model has none.
-    fn append_block(&mut self, tokens: &[u32], want: Want) -> Next {
+    fn append_block(&mut self, tokens: &[u32], want: Want, ready: Work) -> Next {
         let first = self.position - self.tail.len();
         assert!(first < self.capacity(), "{first} tokens; there is room for no more");
         let all = [&self.tail[..], tokens].concat();
         assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
         self.page();
-        let Self { ctx, network, pages, choice, computes, .. } = self;
-        let ctx = ctx.get_mut();
-        let network = Stored::prefill(ctx, network);
-        let next = pollster::block_on(async {
-            let mut logits = None;
-            let answer = Answer::of(want, choice, &mut logits);
-            block::launch::<Stored>(ctx, network, &all, pages, answer).await;
-            answered(ctx, want, (choice, logits), *computes).await
-        });
-        let needed = Needed::of_block::<Stored>(self.network.layers, self.position, tokens.len(), want);
-        self.advance(tokens, needed.cycles(self.clock));
-        next
-    }
-}
-
-/// The stored answer of a launch, brought to the host. Without values, there is nothing.
-async fn answered(
-    ctx: &mut Context,
-    want: Want,
-    (choice, logits): (&Hbm<f32, m![I]>, Option<Hbm<f32, m![C, V]>>),
-    computes: bool,
-) -> Next {
-    match (want, logits) {
-        (Want::Token, _) => {
-            let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
-            match number {
-                Opt::Init(number) if computes => Next::Token(number as u32),
-                _ => Next::Nothing,
+        let (mut vectors, mut answer) = (None::<BlockVectors>, Next::Nothing);
+        let (mut cycles, mut least) = (Vec::new(), Vec::new());
+        for chip in &mut self.chips {
+            let (left, taken) = chip.block(&all, vectors.take(), want);
+            cycles.extend(taken);
+            let place = (self.position, tokens.len());
+            let needed = Needed::of_block::<Stored>(chip.layers(), place, want, chip.is_last());
+            least.extend([0, needed.cycles(self.clock), 0]);
+            match left {
+                Left::Answer(next) => answer = next,
+                Left::Vectors(next) => vectors = Some(next),
             }
         }
-        (Want::Logits, Some(logits)) => {
-            let logits = logits.to_host::<m![C, V]>(&mut ctx.pdma).await;
-            if computes { Next::Logits(logits.to_vec()) } else { Next::Nothing }
-        }
-        _ => Next::Nothing,
+        self.advance(tokens, ready, [&cycles, &least]);
+        answer
     }
 }
 
@@ -182,11 +164,16 @@ struct Needed {
 impl Needed {
     /// For a block of so many tokens, `position` tokens behind the first one: all weights once; and for each token the
     /// products of all weights, and those of the keys and values that it sees. Only the last token has logits.
-    fn of_block<Stored: Kind>(layers: usize, position: usize, tokens: usize, want: Want) -> Self {
-        let bytes = needed_bytes::<Stored>(layers, position, want);
+    fn of_block<Stored: Kind>(
+        layers: usize,
+        (position, tokens): (usize, usize),
+        want: Want,
+        is_last: bool,
+    ) -> Self {
+        let bytes = needed_bytes::<Stored>(layers, position, want, is_last);
         let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
         let seen: usize = (position + 1..=position + tokens).sum();
-        let vocabulary = if want == Want::Nothing { 0 } else { VOCABULARY * HIDDEN };
+        let vocabulary = if is_last && want != Want::Nothing { VOCABULARY * HIDDEN } else { 0 };
         let products = layers * (tokens * weights + 2 * HEADS * HEAD * seen) + vocabulary;
         Self { bytes, products: products as u64 }
     }
@@ -199,12 +186,6 @@ impl Needed {
 
 /// Refuses settings that no kernel is made for.
 pub(crate) fn served(settings: Settings) -> Result<(), Refusal> {
-    if settings.chips != 1 {
-        let chips = settings.chips;
-        let message =
-            format!("--chips: {chips} are given; the kernels are for 1 chip only; leave `--chips` out");
-        return Err(message.into());
-    }
     let (tokens, most) = (settings.capacity, R::SIZE);
     if tokens > most {
         return Err(format!(
@@ -216,11 +197,12 @@ pub(crate) fn served(settings: Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes of HBM that a token needs: all weights, and the keys and values of the tokens before it.
-fn needed_bytes<Stored: Kind>(layers: usize, position: usize, want: Want) -> u64 {
+/// Bytes of HBM that a token needs on a chip: all weights, and the keys and values of the tokens before it.
+fn needed_bytes<Stored: Kind>(layers: usize, position: usize, want: Want, is_last: bool) -> u64 {
     let weights = HIDDEN * (2 * HIDDEN + 2 * KEY_VALUE + 3 * GATE);
     let layer = Stored::layer_bytes(weights) + 4 * 2 * KEY_VALUE * position;
-    let vocabulary = if want == Want::Nothing { 0 } else { vocabulary::bytes(VOCABULARY * HIDDEN) };
+    let has_logits = is_last && want != Want::Nothing;
+    let vocabulary = if has_logits { vocabulary::bytes(VOCABULARY * HIDDEN) } else { 0 };
     (layers * layer + vocabulary) as u64
 }
 
@@ -241,6 +223,7 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
     /// time.
     fn prefill(&mut self, tokens: &[u32], want: Want) -> Next {
         assert!(!tokens.is_empty(), "there is no token to append");
+        let ready = self.work;
         let mut rest = tokens;
         let mut next = Next::Nothing;
         while !rest.is_empty() {
@@ -250,10 +233,10 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
             if page.len() < LEAST {
                 let last = page.len() - 1;
                 for (number, token) in page.iter().enumerate() {
-                    next = self.append(*token, if number == last { want } else { Want::Nothing });
+                    next = self.append(*token, if number == last { want } else { Want::Nothing }, ready);
                 }
             } else {
-                next = self.append_block(page, want);
+                next = self.append_block(page, want, ready);
             }
             rest = behind;
         }
@@ -261,22 +244,37 @@ impl<Stored: Kind> Model for ChipModel<Stored> {
     }
 
     fn decode(&mut self, token: u32, want: Want) -> Next {
-        self.append(token, want)
+        self.append(token, want, self.work)
+    }
+
+    fn score(&mut self, tokens: &[u32], each: &mut dyn FnMut(&[f32])) {
+        let ready = self.work;
+        for &token in tokens {
+            if let Next::Logits(logits) = self.append(token, Want::Logits, ready) {
+                each(&logits);
+            }
+        }
     }
 
     fn clear(&mut self) {
-        self.pages.clear();
+        self.chips.iter_mut().for_each(Stage::clear);
         self.tail.clear();
         self.position = 0;
     }
 
     fn parts(&self) -> String {
-        self.report().by_part().to_string()
+        let reports = self.reports();
+        let parts = |report: &Report| report.by_part().to_string();
+        if let [one] = &reports[..] {
+            return parts(one);
+        }
+        let all = reports.iter().enumerate();
+        all.map(|(number, report)| format!("\nchip {number} of {}\n{}", reports.len(), parts(report)))
+            .collect()
     }
 
     fn work(&self) -> Option<Work> {
-        let cycles = self.report().kernels.iter().map(|kernel| kernel.makespan()).sum();
-        Some(Work { cycles, bound_cycles: self.bound_cycles })
+        Some(self.work)
     }
 }
 
@@ -296,15 +294,15 @@ mod tests {
     #[test]
     fn a_block_needs_products_of_each_token_and_each_weight_once() {
         // 9 heads of 64 see 1 + 2 + 3 keys, and as many values.
-        let one = Needed::of_block::<Rounded>(1, 0, 3, Want::Nothing);
+        let one = Needed::of_block::<Rounded>(1, (0, 3), Want::Nothing, true);
         assert_eq!(one, Needed { bytes: 2 * 3_538_944, products: 3 * 3_538_944 + 2 * 9 * 64 * (1 + 2 + 3) });
-        let full = Needed::of_block::<Rounded>(30, 0, 256, Want::Token);
+        let full = Needed::of_block::<Rounded>(30, (0, 256), Want::Token, true);
         let seen = 256 * 257 / 2;
         let products = 30 * (256 * 3_538_944 + 2 * 576 * seen) + 49_152 * 576;
         assert_eq!(full.products, products);
         // 131 072 in a cycle: longer than HBM needs for the weights.
         assert_eq!(full.cycles(ClockModel::new(Profile::Detailed)), products / 131_072);
-        let few = Needed::of_block::<Rounded>(30, 0, 8, Want::Token);
+        let few = Needed::of_block::<Rounded>(30, (0, 8), Want::Token, true);
         assert!(few.cycles(ClockModel::new(Profile::Detailed)) > few.products / 131_072);
     }
 
@@ -313,12 +311,12 @@ mod tests {
         // 49 152 rows of 576: of 32 weights, 32 bytes of codes and a scale.
         let vocabulary = 49_152 * 18 * (32 + 2);
         // 30 layers of 3 538 944 weights.
-        assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token), 30 * 2 * 3_538_944 + vocabulary);
+        assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token, true), 30 * 2 * 3_538_944 + vocabulary);
         // Of 32 of them, 16 bytes of codes, a scale and a minimum.
-        assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token), 30 * 110_592 * (16 + 4) + vocabulary);
+        assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token, true), 30 * 110_592 * (16 + 4) + vocabulary);
         // Ten tokens before it: keys and values of 192 f32 in each layer.
         assert_eq!(
-            needed_bytes::<Rounded>(30, 10, Want::Nothing),
+            needed_bytes::<Rounded>(30, 10, Want::Nothing, true),
             2 * 30 * 3_538_944 + 10 * 30 * 2 * 192 * 4
         );
     }

@@ -9,6 +9,7 @@ use crate::config::{GATE, HEAD, HIDDEN, ROTARY_BASE, VOCABULARY};
 use crate::matrix::{BLOCK, BlockQ8_0, Matrix, Storage};
 use crate::refusal::Refusal;
 use crate::weights::{self, Weights};
+use core::ops::Range;
 use furiosa_visa_std::prelude::*;
 use std::cell::OnceCell;
 
@@ -143,12 +144,12 @@ fn positions() -> Vec<f32> {
 }
 
 /// Uploads rounded weights of layers.
-pub async fn rounded(ctx: &mut Context, weights: &Weights) -> Rounded {
+pub async fn rounded(ctx: &mut Context, of: &[weights::Layer]) -> Rounded {
     let mut pairs = Vec::new();
-    for layers in weights.layers.chunks(2) {
+    for layers in of.chunks(2) {
         pairs.push(pair(ctx, layers).await);
     }
-    Rounded { pairs, layers: weights.layers.clone(), blocks: OnceCell::new() }
+    Rounded { pairs, layers: of.to_vec(), blocks: OnceCell::new() }
 }
 
 /// Blocks of 8 bits of the embedding, row after row.
@@ -163,47 +164,71 @@ fn rows(weights: &Weights) -> Result<&[BlockQ8_0], Refusal> {
     }
 }
 
-/// Uploads the embedding as it is, in two orders.
-async fn embedding(ctx: &mut Context, weights: &Weights) -> Result<(Embedding, Vocabulary), Refusal> {
-    let rows = rows(weights)?;
-    let blocks = HIDDEN / BLOCK;
-    let code = |row: usize, column: usize| rows[row * blocks + column / BLOCK].codes[column % BLOCK];
-    let scale = |row: usize, block: usize| f16::from_bits(rows[row * blocks + block].scale.to_bits());
+/// Blocks of a row of the embedding.
+const ROW_BLOCKS: usize = HIDDEN / BLOCK;
+
+/// A code of a row of the embedding.
+fn code(rows: &[BlockQ8_0], row: usize, column: usize) -> i8 {
+    rows[row * ROW_BLOCKS + column / BLOCK].codes[column % BLOCK]
+}
+
+/// The scale of a block of a row.
+fn scale(rows: &[BlockQ8_0], row: usize, block: usize) -> f16 {
+    f16::from_bits(rows[row * ROW_BLOCKS + block].scale.to_bits())
+}
+
+/// Uploads the embedding as it is.
+async fn embedding(ctx: &mut Context, rows: &[BlockQ8_0]) -> Embedding {
+    let code = |row, column| code(rows, row, column);
+    let scale = |row, block| scale(rows, row, block);
     let codes = tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column));
     let codes = upload!(ctx, i8, m![B, X], codes);
     let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
     let block_scales: Vec<f32> = scales.iter().map(|scale| scale.to_f32()).collect();
     let scales = upload!(ctx, f16, m![B, X / 8], scales);
     let block_scales = upload!(ctx, f32, m![B, X / 8], block_scales);
-    let embedding = Embedding { codes, scales, block_scales };
+    Embedding { codes, scales, block_scales }
+}
+
+/// Uploads the same weights as the product over the vocabulary reads them, and the numbers of tokens.
+async fn vocabulary(ctx: &mut Context, weights: &Weights, rows: &[BlockQ8_0]) -> Vocabulary {
+    let code = |row, column| code(rows, row, column);
+    let scale = |row, block| scale(rows, row, block);
     let codes = tensor([2, 12, 18, 256, 8, 8, 4], |[c, part, e, v, e1, v0, e0]| {
         code(VOCABULARY / 2 * c + 96 * v + 8 * part + v0, 32 * e + 4 * e1 + e0)
     });
     let codes = upload!(ctx, i8, m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4], codes);
-    let scales = tensor([VOCABULARY / 8, blocks, 8], |[v, block, v0]| scale(8 * v + v0, block));
+    let scales = tensor([VOCABULARY / 8, ROW_BLOCKS, 8], |[v, block, v0]| scale(8 * v + v0, block));
     let scales = upload!(ctx, f16, m![C, V / 8, E / 32, V % 8], scales);
     let norm = upload!(ctx, f32, m![X], weights.output_norm);
-    Ok((embedding, Vocabulary { codes, scales, norm }))
+    let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
+    let numbers = upload!(ctx, f32, m![C, V], numbers);
+    Vocabulary { codes, scales, norm, numbers }
 }
 
-/// Uploads weights and tables, and makes a network of them.
+/// Uploads weights of layers and tables, and makes a network of them. The first layer comes with the embedding, and the last one
+/// with the vocabulary.
 ///
 /// # Errors
 ///
 /// If a matrix is of another kind of blocks than the kernels decode: with its name.
-pub async fn network<Stored: Kind>(ctx: &mut Context, of: &Weights) -> Result<Network<Stored>, Refusal> {
-    let (embedding, vocabulary) = embedding(ctx, of).await?;
-    let weights = Stored::upload(ctx, of).await?;
+pub async fn network<Stored: Kind>(
+    ctx: &mut Context,
+    of: &Weights,
+    layers: Range<usize>,
+) -> Result<Network<Stored>, Refusal> {
+    let rows = rows(of)?;
+    let (has_first, has_last) = (layers.start == 0, layers.end == of.layers.len());
+    let embedding = if has_first { Some(embedding(ctx, rows).await) } else { None };
+    let vocabulary = if has_last { Some(vocabulary(ctx, of, rows).await) } else { None };
+    let weights = Stored::upload(ctx, &of.layers[layers.clone()], layers.start).await?;
     let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
     // The second place of each number is padding.
     let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
     let positions: Hbm<f32, m![S, W, I]> = positions.to_hbm(&mut ctx.pdma, AUTO).await;
-    let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
-    let numbers = HostTensor::<f32, m![C, V]>::from_slice(&numbers);
     let rotary = rotary.to_hbm(&mut ctx.pdma, AUTO).await;
-    let numbers = numbers.to_hbm(&mut ctx.pdma, AUTO).await;
-    let layers = of.layers.len();
-    Ok(Network { weights, embedding, vocabulary, layers, rotary, positions, numbers })
+    let (first_layer, layers) = (layers.start, layers.len());
+    Ok(Network { weights, embedding, vocabulary, first_layer, layers, rotary, positions })
 }
 
 #[cfg(test)]

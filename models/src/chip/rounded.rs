@@ -12,7 +12,7 @@ use super::token::Network;
 use super::vector::{self, Vector};
 use super::vocabulary::{self, Embedding, Row};
 use crate::refusal::Refusal;
-use crate::weights::{self, Weights};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 use std::cell::OnceCell;
 
@@ -88,8 +88,8 @@ impl Kind for Rounded {
     type Middle = Vector;
     type Layer = Layer;
 
-    async fn upload(ctx: &mut Context, weights: &Weights) -> Result<Self, Refusal> {
-        Ok(prepare::rounded(ctx, weights).await)
+    async fn upload(ctx: &mut Context, layers: &[weights::Layer], _: usize) -> Result<Self, Refusal> {
+        Ok(prepare::rounded(ctx, layers).await)
     }
 
     fn layer_bytes(weights: usize) -> usize {
@@ -135,6 +135,10 @@ impl Kind for Rounded {
         let mut x = Vector::new(ctx);
         let row = vocabulary::embedded(ctx, embedding, token, 1.0, x.view_mut());
         (x, row)
+    }
+
+    fn entered(_: &mut Context, x: Vector) -> Vector {
+        x
     }
 
     #[track_caller]

@@ -10,6 +10,8 @@ pub type Vector = Dm<f32, XSlice, m![X % 8]>;
 pub type VectorView<'l> = DmTensorView<'l, f32, m![1], Cluster, XSlice, m![X % 8]>;
 /// A place for a vector.
 pub type VectorViewMut<'l> = DmTensorViewMut<'l, f32, m![1], Cluster, XSlice, m![X % 8]>;
+/// A vector in HBM.
+pub type VectorInHbm = Hbm<f32, m![X]>;
 /// A vector in two bf16.
 pub type Halves = Dm<bf16, XSlice, m![H, X % 8]>;
 /// A vector in the register file of every slice, in two bf16.
@@ -19,6 +21,27 @@ pub struct Gathered<Slice: M> {
     /// The register file.
     pub row: Trf<Slice, m![{ ESlice }, H, E % 8]>,
     _sent: Dm<bf16, ESlice, m![H, E % 8]>,
+}
+
+/// Brings a vector to both clusters.
+#[track_caller]
+pub fn to_both(ctx: &mut Context, x: &VectorInHbm) -> Vector {
+    let mut both = Vector::new(ctx);
+    // One by one: users report that what a single move copies to both clusters does not go around rings.
+    for cluster in 0..C::SIZE {
+        let mut both = both.view_mut();
+        x.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
+    }
+    both
+}
+
+/// Stores a vector.
+#[track_caller]
+pub fn stored(ctx: &mut Context, x: &Vector) -> VectorInHbm {
+    let mut stored = VectorInHbm::new(ctx);
+    let x = x.view();
+    x.cluster_tile::<m![C], 1, m![1 # 2]>(0).to_hbm_view(&mut ctx.tdma, stored.view_mut());
+    stored
 }
 
 /// Bits of an f32 that a bf16 has, too.

@@ -26,6 +26,16 @@ pub struct Vocabulary {
     pub scales: Hbm<f16, m![C, V / 8, E / 32, V % 8]>,
     /// Factors of the norm in front of it.
     pub norm: Hbm<f32, m![X]>,
+    /// Numbers of tokens.
+    pub numbers: Numbers,
+}
+
+impl Vocabulary {
+    /// Brings the numbers of tokens.
+    #[track_caller]
+    pub fn numbers_to_dm(&self, ctx: &mut Context) -> Logits {
+        self.numbers.to_dm(&mut ctx.tdma, AUTO)
+    }
 }
 
 /// Bytes of a number of these weights.

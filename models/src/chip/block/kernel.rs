@@ -9,9 +9,9 @@ use super::layout::*;
 use super::vectors::{self, Means, Numbers};
 use super::weights::{Brought, Layer};
 use crate::chip::kind::Kind;
-use crate::chip::token::{Answer, Network, part_of_layer};
-use crate::chip::vector::Vector;
-use crate::chip::vocabulary::{self, Logits, Rows};
+use crate::chip::token::{Answer, Network, Start, answered, part_of_layer};
+use crate::chip::vector::{self, Vector, VectorInHbm};
+use crate::chip::vocabulary::{self, Rows};
 use furiosa_visa_std::prelude::*;
 
 /// Weights and tables of blocks.
@@ -28,23 +28,28 @@ pub struct BlockNetwork<Layer> {
 
 impl<Layer> DeviceSend for BlockNetwork<Layer> {}
 
+/// The start of a block: numbers of its tokens, or their vectors. Behind the last one are any others.
+pub type BlockStart<'a> = Start<'a, &'a Numbers, VectorsInHbm>;
+/// The answer of a block.
+pub type BlockAnswer<'a> = Answer<'a, VectorsInHbm>;
+
 /// The tokens of a block.
 pub struct Tokens<'a> {
-    /// Their numbers. Behind the last one are any others.
-    pub numbers: &'a Numbers,
+    /// Their numbers, or vectors.
+    pub start: BlockStart<'a>,
     /// The place of the last one.
     pub last: usize,
     /// Rotary factors of their positions.
     pub rotary: &'a RotaryTable,
     /// Room for the vector of the last one.
-    pub row: &'a mut Hbm<f32, m![X]>,
+    pub row: &'a mut VectorInHbm,
 }
 
 impl DeviceSend for Tokens<'_> {}
 
 /// The vector of the last token, as the product over the vocabulary wants it.
 #[track_caller]
-fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m![X]>) -> Vector {
+fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut VectorInHbm) -> Vector {
     let x = x.view();
     let x = x.cluster_tile::<m![C], 1, m![1 # 2]>(last / 128);
     let x = x.slice_tile::<m![V], 1, m![1 # 2, W, R / 2, X / 144]>(last / 64 % 2);
@@ -52,12 +57,7 @@ fn last_vector(ctx: &mut Context, x: &Vectors, last: usize, row: &mut Hbm<f32, m
     let x = x.slice_tile::<m![R / 2], 1, m![1 # 2, 1 # 2, 1 # 16, X / 144]>(last / 2 % 16);
     let x = x.tile::<m![R % 2], 1, m![1 # 2, X % 144]>(last % 2);
     x.to_hbm_view(&mut ctx.tdma, row.view_mut());
-    let mut both = Vector::new(ctx);
-    for cluster in 0..C::SIZE {
-        let mut both = both.view_mut();
-        row.view().to_dm_view(&mut ctx.tdma, both.cluster_tile::<m![C], 1, m![1 # 2]>(cluster));
-    }
-    both
+    vector::to_both(ctx, row)
 }
 
 /// Begins a layer: the means of squares of its vectors, and weights of queries, which main loads while the means are
@@ -96,9 +96,9 @@ pub fn block<Weights: Kind>(
     tokens: Tokens<'_>,
     before: &[Read],
     own: &mut Written,
-    answer: Answer<'_>,
+    answer: BlockAnswer<'_>,
 ) {
-    let Tokens { numbers, last, rotary, row } = tokens;
+    let Tokens { start, last, rotary, row } = tokens;
     ctx.part("embedding");
     let layers = blocks.layers.len();
     let q = blocks.layers[0].queries_to_dm(ctx);
@@ -107,7 +107,10 @@ pub fn block<Weights: Kind>(
     let q = made(ctx, q);
     let mut all_q = QInDm::new(ctx);
     spread_queries(ctx, Some(&q), 0..4, &mut all_q);
-    let mut x = vectors::embedded(ctx, &network.embedding, numbers);
+    let mut x = match start {
+        Start::Tokens(numbers) => vectors::embedded(ctx, network.embedding(), numbers),
+        Start::Vectors(x) => x.to_dm(&mut ctx.tdma, AUTO),
+    };
     // What the first layer needs first comes first.
     let mut begun = Some(begin(ctx, &x, &all_q, first));
     let rotary: RotaryInDm = rotary.to_dm(&mut ctx.tdma, AUTO);
@@ -122,12 +125,10 @@ pub fn block<Weights: Kind>(
     let mut loaded = (!Weights::Layer::READY).then(|| blocks.layers[0].down_to_dm(ctx));
     let mut gate_up: Option<GParts> = None;
     let mut next_g: Option<GInDm> = None;
-    let mut rows = match answer {
-        Answer::Nothing => None,
-        _ => Some(Rows::new(ctx)),
-    };
+    let mut rows = answer.has_logits().then(|| Rows::new(ctx));
     for number in 0..layers {
-        part_of_layer(ctx, number, "queries, keys and values");
+        let part = |ctx: &mut Context, part| part_of_layer(ctx, network.first_layer + number, part);
+        part(ctx, "queries, keys and values");
         let (means, q) = begun.take().unwrap_or_else(|| begin(ctx, &x, &all_q, first));
         let own_factors = factors.take().unwrap_or_else(|| attention::rotary(&mut ctx.main, &rotary));
         let output_parts = o.take().expect("the layer before made them");
@@ -141,7 +142,7 @@ pub fn block<Weights: Kind>(
         let (page, down_operands) =
             attention::own_page(ctx, &heads, second, |ctx| loaded.as_ref().map(|down| down.operands(ctx)));
         drop(output_parts);
-        part_of_layer(ctx, number, "loads");
+        part(ctx, "loads");
         let first_g = gate_up.is_none().then(|| blocks.layers[number].gate_up_to_dm(ctx));
         let own_d = loaded.take().unwrap_or_else(|| blocks.layers[number].down_to_dm(ctx));
         let mut next_pages = Vec::new();
@@ -156,9 +157,9 @@ pub fn block<Weights: Kind>(
             (g, q, o)
         });
         if let Some(rows) = &mut rows {
-            vocabulary::load(ctx, &network.vocabulary, (number, layers), Weights::brings_rows, rows);
+            vocabulary::load(ctx, network.vocabulary(), (number, layers), Weights::brings_rows, rows);
         }
-        part_of_layer(ctx, number, "attention");
+        part(ctx, "attention");
         // Main does this while keys are on their way, and makes weights of down.
         let output = attention::load_output(ctx, &own_o, first);
         let operand = vectors::operand!(ctx.main, &x);
@@ -177,7 +178,7 @@ pub fn block<Weights: Kind>(
         feed_forward::spread(ctx, &own_g, Spread::Up, &mut g);
         x = attention::output(ctx, &chosen, &output, &operand);
         drop(operand);
-        part_of_layer(ctx, number, "gate, up and down");
+        part(ctx, "gate, up and down");
         let (normed, g) = vectors::normed(ctx, &x, |ctx| feed_forward::load_gate_up(ctx, &g, second));
         // Weights of the next layer are made, and spread, when contexts have time.
         let next = next.map(|(g, q, o)| {
@@ -216,15 +217,14 @@ pub fn block<Weights: Kind>(
         // Behind the loads, which are needed sooner.
         attention::store(ctx, heads, own, number);
     }
-    let Some(rows) = &mut rows else { return };
-    ctx.part("vocabulary");
-    let numbers: Option<Logits> =
-        matches!(answer, Answer::Choice(_)).then(|| network.numbers.to_dm(&mut ctx.tdma, AUTO));
-    let x = last_vector(ctx, &x, last, row);
-    let logits = vocabulary::logits(ctx, rows, &x);
-    match (answer, numbers) {
-        (Answer::Choice(choice), Some(numbers)) => vocabulary::choose(ctx, &logits, &numbers, choice),
-        (Answer::Logits(all), _) => *all = Some(logits.to_hbm(&mut ctx.tdma, AUTO)),
-        _ => {}
+    if let Answer::Vectors(to) = answer {
+        ctx.part("to the next chip");
+        *to = Some(x.to_hbm(&mut ctx.tdma, AUTO));
+        return;
     }
+    let Some(rows) = &rows else { return };
+    ctx.part("vocabulary");
+    let numbers = matches!(answer, Answer::Choice(_)).then(|| network.vocabulary().numbers_to_dm(ctx));
+    let x = last_vector(ctx, &x, last, row);
+    answered(ctx, rows, numbers.as_ref(), &x, answer);
 }

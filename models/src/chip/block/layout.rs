@@ -88,6 +88,11 @@ pub type Stream = Dm<bf16, ESlice, m![R % 2, E % 144]>;
 /// The vectors as an operand.
 pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
 
+/// The vectors between two chips: 256 bytes of each slice after the other. A last run of a slice is half of that, and stored as a part.
+pub type BlockMapping = m![C, [R % 2, X % 144] # 320 / 64, V, W, R / 2, X / 144, [R % 2, X % 144] # 320 % 64];
+/// The vectors in HBM.
+pub type VectorsInHbm = Hbm<f32, BlockMapping>;
+
 /// Places of operands in the vector register file, in bytes. What has a place of its own waits for nothing but its own readers.
 pub mod place {
     /// Rotary factors.

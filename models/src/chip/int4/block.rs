@@ -331,7 +331,7 @@ async fn layer(ctx: &mut Context, Matrices(all): &Matrices<'_>, norms: [&[f32]; 
 
 /// Uploads the network for blocks.
 pub async fn network(ctx: &mut Context, of: &[OnHost]) -> BlockNetwork<Layer> {
-    let all = matrices(of).unwrap_or_else(|refusal| unreachable!("it was served: {}", refusal.0));
+    let all = matrices(of, 0).unwrap_or_else(|refusal| unreachable!("it was served: {}", refusal.0));
     let mut layers = Vec::new();
     for (matrices, on_host) in all.iter().zip(of) {
         layers.push(layer(ctx, matrices, [&on_host.attn_norm, &on_host.ffn_norm]).await);

@@ -23,7 +23,7 @@ use super::vector::{Vector, norm, operand, scaled_input, scaled_row};
 use super::vocabulary::{Embedding, Row};
 use crate::matrix::{BLOCK, BlockQ4_1};
 use crate::refusal::Refusal;
-use crate::weights::{self, Weights};
+use crate::weights;
 use furiosa_visa_std::prelude::*;
 use product::{
     Blocks, DCodes, DScales, Decoded, GCodes, GOnes, GScales, IsGate, OCodes, OOnes, OScales, QCodes, QOnes,
@@ -91,8 +91,8 @@ impl Kind for Quantised {
     type Middle = Twice;
     type Layer = block::Layer;
 
-    async fn upload(ctx: &mut Context, weights: &Weights) -> Result<Self, Refusal> {
-        prepare::quantised(ctx, weights).await
+    async fn upload(ctx: &mut Context, layers: &[weights::Layer], first: usize) -> Result<Self, Refusal> {
+        prepare::quantised(ctx, layers, first).await
     }
 
     fn layer_bytes(weights: usize) -> usize {
@@ -160,6 +160,11 @@ impl Kind for Quantised {
     #[track_caller]
     fn embedded(ctx: &mut Context, embedding: &Embedding, token: usize) -> (Parts, Row) {
         Parts::of_token(ctx, embedding, token)
+    }
+
+    #[track_caller]
+    fn entered(ctx: &mut Context, x: Vector) -> Parts {
+        Parts::of_vector(ctx, x)
     }
 
     #[track_caller]

@@ -8,7 +8,7 @@ use super::{Pair, Quantised};
 use crate::config::{GATE, HIDDEN, LAYERS};
 use crate::matrix::{BLOCK, BlockQ4_1, Matrix, Storage};
 use crate::refusal::Refusal;
-use crate::weights::{Layer, Weights};
+use crate::weights::Layer;
 use furiosa_visa_std::prelude::*;
 use std::cell::OnceCell;
 
@@ -54,10 +54,10 @@ impl<'a> Codes<'a> {
 /// Matrices of a layer, in the order of [`Layer::SHAPES`].
 pub(super) struct Matrices<'a>(pub(super) [Codes<'a>; 7]);
 
-/// Matrices of each layer.
-pub(super) fn matrices(layers: &[Layer]) -> Result<Vec<Matrices<'_>>, Refusal> {
+/// Matrices of each layer. `first` is the number of the first one in the file.
+pub(super) fn matrices(layers: &[Layer], first: usize) -> Result<Vec<Matrices<'_>>, Refusal> {
     let mut all = Vec::new();
-    for (number, layer) in layers.iter().enumerate() {
+    for (number, layer) in (first..).zip(layers) {
         let own = [&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down];
         let mut codes = Vec::new();
         for (matrix, name) in own.into_iter().zip(MATRICES) {
@@ -150,15 +150,14 @@ async fn pair(ctx: &mut Context, layers: &[Matrices<'_>]) -> Pair {
     Pair { q: (q, q_scales), o: (o, o_scales), g: (g, g_scales), d: (d, d_scales) }
 }
 
-/// Uploads weights as they are.
+/// Uploads weights as they are. `first` is the number of the first layer in the file.
 ///
 /// # Errors
 ///
 /// If a matrix is of another kind of blocks: with its name.
-pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised, Refusal> {
-    let layers = matrices(&weights.layers)?;
+pub async fn quantised(ctx: &mut Context, of: &[Layer], first: usize) -> Result<Quantised, Refusal> {
     let mut pairs = Vec::new();
-    for layers in layers.chunks(2) {
+    for layers in matrices(of, first)?.chunks(2) {
         pairs.push(pair(ctx, layers).await);
     }
     let norms = tensor([HIDDEN / 8, LAYERS, 2, 8], |[x, layer, which, x0]| {
@@ -166,26 +165,31 @@ pub async fn quantised(ctx: &mut Context, weights: &Weights) -> Result<Quantised
             0 => layer.attn_norm[8 * x + x0] / Parts::TIMES,
             _ => layer.ffn_norm[8 * x + x0] / 2.0,
         };
-        weights.layers.get(layer).map_or(0.0, factors)
+        of.get(layer).map_or(0.0, factors)
     });
     let norms = upload!(ctx, f32, m![X / 72, X / 8 % 9, L, I, X % 8], norms);
-    let (layers, blocks) = (weights.layers.clone(), OnceCell::new());
-    Ok(Quantised { pairs, norms, layers, blocks })
+    Ok(Quantised { pairs, norms, layers: of.to_vec(), blocks: OnceCell::new() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weights::Weights;
 
     #[test]
     fn matrices_of_other_blocks_are_refused_by_name() {
         let mut weights = Weights::synthetic(2, 3);
-        assert!(matrices(&weights.layers).is_ok());
+        assert!(matrices(&weights.layers, 0).is_ok());
         let Storage::Q8_0(eight) = &weights.embedding.storage else { panic!("the embedding has 8 bits") };
         weights.layers[1].up.storage = Storage::Q8_0(eight[..GATE * HIDDEN / BLOCK].to_vec());
-        let found = matrices(&weights.layers).err().map_or_else(|| "accepted".into(), |refusal| refusal.0);
+        let refusal = |layers, first| {
+            matrices(layers, first).err().map_or_else(|| "accepted".into(), |refusal| refusal.0)
+        };
         let expected = "--weights: `int4` needs weights of Q4_1, and `blk.1.ffn_up.weight` has others; give `--weights bf16`, or";
-        assert!(found.starts_with(expected), "{found}");
+        // A chip that has the second layer alone says its number, too.
+        for found in [refusal(&weights.layers, 0), refusal(&weights.layers[1..], 1)] {
+            assert!(found.starts_with(expected), "{found}");
+        }
     }
 
     /// Each weight of a matrix is found where its block says.
@@ -193,7 +197,7 @@ mod tests {
     fn codes_scales_and_minima_are_those_of_the_values() {
         let weights = Weights::synthetic(1, 4);
         let layer = &weights.layers[0];
-        let all = matrices(&weights.layers).unwrap_or_else(|refusal| panic!("{}", refusal.0));
+        let all = matrices(&weights.layers, 0).unwrap_or_else(|refusal| panic!("{}", refusal.0));
         for (number, matrix) in [(0, &layer.q), (6, &layer.down)] {
             let codes = &all[0].0[number];
             let row = matrix.row(7);

@@ -26,11 +26,12 @@ pub struct Parts {
     pub own: Twice,
     /// The part of the other cluster, if it has another one.
     other: Option<Twice>,
-    /// At its place, what comes next would have to wait until it is used.
-    _row: Option<Halved>,
+    /// What it was made of. At its place, what comes next would have to wait until it is used.
+    _halved: Option<Halved>,
+    _entered: Option<Vector>,
 }
 
-/// The row of a token, and zeros in the second slice of each pair: the sum is what the first one has, in both.
+/// The vector of a token, and zeros in the second slice of each pair: the sum is what the first one has, in both.
 type Halved = Dm<f32, m![X / 72, X / 8 % 9 # 16, I], m![X % 8]>;
 
 impl Parts {
@@ -44,6 +45,29 @@ impl Parts {
         values.view_mut().memset(0.0, &mut ctx.sub);
         let first = values.view_mut().slice_tile::<m![I], 1, XSlice>(0);
         let row = embedded(ctx, embedding, token, Self::TIMES / 2.0, first);
+        (Self::of_halved(ctx, values), row)
+    }
+
+    /// A vector that both clusters have, of which each has the same part.
+    #[track_caller]
+    pub fn of_vector(ctx: &mut Context, x: Vector) -> Self {
+        let mut values = Halved::new(ctx);
+        values.view_mut().memset(0.0, &mut ctx.sub);
+        let first = values.view_mut().slice_tile::<m![I], 1, XSlice>(0);
+        (ctx.main.begin(x.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
+            .vector_init()
+            .vector_intra_slice_branch(BranchMode::Unconditional)
+            .vector_split::<m![X / 4 % 2], m![X % 4]>()
+            .vector_fp_binary(FpBinaryOp::MulF(FpMulAlu::Mul0), Self::TIMES / 2.0)
+            .vector_concat::<m![1], m![X % 8]>()
+            .vector_final()
+            .commit_view(first);
+        Self { _entered: Some(x), ..Self::of_halved(ctx, values) }
+    }
+
+    /// Parts of a vector, of which half of a cluster's part is in the first slice of each pair.
+    #[track_caller]
+    fn of_halved(ctx: &mut Context, values: Halved) -> Self {
         let own =
             (ctx.main.begin(values.view()).fetch::<f32, m![1], m![X % 8]>().collect::<m![1], m![X % 8]>())
                 .vector_init()
@@ -51,14 +75,14 @@ impl Parts {
                 .vector_inter_slice_reduce::<XPair, m![1]>(InterSliceReduceOpF32::Add)
                 .vector_final()
                 .commit(AUTO);
-        (Self { own, other: None, _row: Some(values) }, row)
+        Self { own, other: None, _halved: Some(values), _entered: None }
     }
 
     /// The parts of both clusters.
     #[track_caller]
     pub fn exchanged(ctx: &mut Context, own: Twice) -> Self {
         let other = Some(of_other(ctx, &own));
-        Self { own, other, _row: None }
+        Self { own, other, _halved: None, _entered: None }
     }
 
     fn other(&self) -> &Twice {
