@@ -204,13 +204,16 @@ mod tests {
 
     #[test]
     fn chips_share_layers_two_by_two() {
-        assert_eq!(shares(30, 1), Some(vec![0..30]));
-        assert_eq!(shares(30, 2), Some(vec![0..16, 16..30]));
-        assert_eq!(shares(30, 4), Some(vec![0..8, 8..16, 16..24, 24..30]));
-        assert_eq!(shares(30, 8).map(|all| all[7].clone()), Some(28..30));
+        let ends = |layers, chips| {
+            shares(layers, chips).map(|all| all.iter().map(|share| share.end).collect::<Vec<_>>())
+        };
+        assert_eq!(ends(30, 1), Some(vec![30]));
+        assert_eq!(ends(30, 2), Some(vec![16, 30]));
+        assert_eq!(ends(30, 4), Some(vec![8, 16, 24, 30]));
+        assert_eq!(ends(30, 8), Some(vec![4, 8, 12, 16, 20, 24, 28, 30]));
         // A last layer alone is a turn, too.
-        assert_eq!(shares(3, 2), Some(vec![0..2, 2..3]));
-        assert_eq!((shares(1, 1), shares(2, 2), shares(14, 8)), (Some(vec![0..1]), None, None));
+        assert_eq!(ends(3, 2), Some(vec![2, 3]));
+        assert_eq!((ends(1, 1), ends(2, 2), ends(14, 8)), (Some(vec![1]), None, None));
         for layers in 1..=30_usize {
             for chips in 1..=layers.div_ceil(2).min(8) {
                 let all = shares(layers, chips).unwrap_or_default();
