@@ -506,7 +506,13 @@ fn commits_into_tiles() {
             collect: Some(Collect { flits: 1 }),
             ..TensorUnit::new(stream, commit_sink(view, &plan, &live))
         };
-        stage.machine.pass(unit).map_err(|error| format!("{told}\n{error}"))?;
+        // A single row without padding may end behind the tensor when it is written as whole units: a fault.
+        let is_past_the_end = before + least * 8 / element.bits() > whole.size();
+        match stage.machine.pass(unit) {
+            Ok(()) if is_past_the_end => return Err(format!("{told}\nno fault behind the tensor")),
+            Err(_) if is_past_the_end => return Ok(()),
+            done => done.map_err(|error| format!("{told}\n{error}"))?,
+        }
         let found = stage.result(element, &target).map_err(|error| format!("{told}\n{error}"))?;
         let numbers = codes.cells.iter().map(|(index, code)| (index.clone(), element.decode(*code)));
         let numbers = MathTensor { axes: codes.axes.clone(), cells: numbers.collect() };
