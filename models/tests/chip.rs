@@ -225,34 +225,28 @@ fn a_chip_is_opened_as_the_command_says() {
     }
 }
 
-/// Three layers on one chip, and the same on two.
-fn one_and_two<Stored: Kind>() -> [ChipModel<Stored>; 2] {
+/// Compares what three layers on two chips say behind parts of a text with the host: the differences are less than these.
+fn two_chips<Stored: Kind>(parts: &[(&[u32], f32)]) {
     let weights = Weights::synthetic(3, 7);
-    [1, 2]
-        .map(|chips| ChipModel::new(&weights, chips, false).unwrap_or_else(|refusal| panic!("{}", refusal.0)))
-}
-
-/// The difference between what two models have of the same tokens.
-fn difference<Stored: Kind>(models: &mut [ChipModel<Stored>; 2], tokens: &[u32]) -> f32 {
-    let [one, two] = models.each_mut().map(|model| logits(model.prefill(tokens, Want::Logits)));
-    apart(&two, &one)
+    let mut host = Reference::new(&weights);
+    let mut chips =
+        ChipModel::<Stored>::new(&weights, 2, false).unwrap_or_else(|refusal| panic!("{}", refusal.0));
+    for (part, most) in parts {
+        let [found, expected] =
+            [&mut chips as &mut dyn Model, &mut host].map(|model| logits(model.prefill(part, Want::Logits)));
+        let difference = apart(&found, &expected);
+        assert!(difference < *most, "{} tokens: {difference}", part.len());
+    }
+    assert!(chips.reports().iter().all(|report| report.notes.is_empty()));
 }
 
 #[test]
-fn two_chips_give_the_logits_of_one() {
-    let mut rounded = one_and_two::<Rounded>();
+fn two_chips_give_the_logits_of_the_host() {
     let text = text(18);
     // A token alone, a block, and a token behind it that reads what both have stored.
-    for part in [&text[..1], &text[1..17], &text[17..]] {
-        assert_eq!(difference(&mut rounded, part), 0.0, "{} tokens", part.len());
-    }
-    assert!(rounded[1].reports().iter().all(|report| report.notes.is_empty()));
-    // A chip gets a vector, and not the part of each cluster: sums have another order.
-    let mut exact = one_and_two::<Quantised>();
-    for part in [&text[..1], &text[1..2]] {
-        let difference = difference(&mut exact, part);
-        assert!(difference < EXACT, "{difference}");
-    }
+    let parts = [(&text[..1], ROUNDED), (&text[1..17], BLOCK_TOLERANCE), (&text[17..], BLOCK_TOLERANCE)];
+    two_chips::<Rounded>(&parts);
+    two_chips::<Quantised>(&[(&text[..1], EXACT), (&text[1..2], EXACT)]);
 }
 
 /// Cycles of what a model does.
@@ -281,17 +275,17 @@ fn chips_in_a_row_work_on_different_tokens() {
         });
         two as f64 / one as f64
     };
-    let text = text(1024);
+    let text = text(768);
     let decoded = ratio(&|chip| _ = chip.decode(text[0], Want::Token));
     assert!(decoded > 1.0, "a token: {decoded}");
     // Layers 0 to 3 and the embedding are those of the first chip. If it were never idle and nothing else took time, it would take
     // two thirds.
-    for tokens in [12, 1024] {
+    for tokens in [10, 768] {
         let prompt = ratio(&|chip| _ = chip.prefill(&text[..tokens], Want::Token));
-        assert!(prompt > 0.66 && prompt < 0.95, "{tokens} tokens of a prompt: {prompt}");
+        assert!(prompt > 0.66 && prompt < 1.0, "{tokens} tokens of a prompt: {prompt}");
     }
-    let scored = ratio(&|chip| chip.score(&text[..12], &mut |_| {}));
-    assert!(scored > 0.5 && scored < 0.95, "{scored}");
+    let scored = ratio(&|chip| chip.score(&text[..10], &mut |_| {}));
+    assert!(scored > 0.5 && scored < 1.0, "{scored}");
     let parts = two.parts();
     for words in ["\nchip 0 of 2\n", "\nchip 1 of 2\n", "| layer 5 ", "| to the next chip "] {
         assert!(parts.contains(words), "{words}: {parts}");
