@@ -254,6 +254,20 @@ impl Context {
         }
     }
 
+    /// True if values are computed, and false if [`SimOptions`] ask for their shapes alone
+    /// ([`Compute::ShapesOnly`](crate::chip::Compute)): then the values of tensors of the host make no difference but for indices
+    /// that choose addresses, and a program need not prepare them.
+    ///
+    /// ```
+    /// use furiosa_visa_std::{chip::Compute, prelude::*};
+    ///
+    /// let of = |compute| Context::with(SimOptions { compute, ..SimOptions::default() }).computes();
+    /// assert_eq!([of(Compute::Values), of(Compute::ShapesOnly)], [true, false]);
+    /// ```
+    pub fn computes(&self) -> bool {
+        self.main.system.computes()
+    }
+
     /// The number of chips, if [`SimOptions`] fixes it.
     #[doc(hidden)]
     pub fn fixed_chips(&self) -> Option<usize> {

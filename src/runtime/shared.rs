@@ -132,6 +132,10 @@ impl SystemHandle {
     }
 
     /// The number of chips, unless the system has as many as a program uses.
+    pub(super) fn computes(&self) -> bool {
+        self.with(|system| system.computes())
+    }
+
     pub(super) fn fixed_chips(&self) -> Option<usize> {
         self.with(|system| system.fixed_chips())
     }

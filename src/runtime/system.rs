@@ -148,6 +148,10 @@ impl System {
     }
 
     /// The number of chips that the options fix.
+    pub(crate) fn computes(&self) -> bool {
+        self.options.compute == Compute::Values
+    }
+
     pub(crate) fn fixed_chips(&self) -> Option<usize> {
         self.options.chips
     }

@@ -34,11 +34,15 @@ pub(super) fn tensor<const N: usize, T>(sizes: [usize; N], value: impl Fn([usize
     all
 }
 
-/// Uploads a tensor of elements, a mapping and values.
+/// Uploads a tensor of elements, a mapping and values, which are made only if the chip computes with them.
 macro_rules! upload {
-    ($ctx:ident, $element:ty, $mapping:ty, $values:expr) => {
-        HostTensor::<$element, $mapping>::from_slice(&$values).to_hbm(&mut $ctx.pdma, AUTO).await
-    };
+    ($ctx:ident, $element:ty, $mapping:ty, $values:expr) => {{
+        let tensor = match $ctx.computes() {
+            true => HostTensor::<$element, $mapping>::from_slice(&$values),
+            false => HostTensor::zero(),
+        };
+        tensor.to_hbm(&mut $ctx.pdma, AUTO).await
+    }};
 }
 pub(super) use upload;
 
@@ -72,45 +76,39 @@ fn at(values: &[bf16], place: usize) -> bf16 {
 }
 
 async fn pair(ctx: &mut Context, layers: &[weights::Layer]) -> Pair {
-    let [q, k, v] = [
-        of_two(layers, |layer| scaled(&layer.q, &layer.attn_norm)),
-        of_two(layers, |layer| scaled(&layer.k, &layer.attn_norm)),
-        of_two(layers, |layer| scaled(&layer.v, &layer.attn_norm)),
-    ];
-    let values = tensor([2, 18, 15, 16, 4, 4, 8], |[l, e, a, d, e1, d0, e0]| {
-        let (which, row) = row(a, 4 * d + d0);
-        at(&[&q, &k, &v][which][l], row * HIDDEN + 32 * e + 8 * e1 + e0)
+    let q = upload!(ctx, bf16, m![L % 2, E / 32, A, D / 4, E / 8 % 4, D % 4, E % 8], {
+        let all = [
+            of_two(layers, |layer| scaled(&layer.q, &layer.attn_norm)),
+            of_two(layers, |layer| scaled(&layer.k, &layer.attn_norm)),
+            of_two(layers, |layer| scaled(&layer.v, &layer.attn_norm)),
+        ];
+        tensor([2, 18, 15, 16, 4, 4, 8], |[l, e, a, d, e1, d0, e0]| {
+            let (which, row) = row(a, 4 * d + d0);
+            at(&all[which][l], row * HIDDEN + 32 * e + 8 * e1 + e0)
+        })
     });
-    let q = HostTensor::<bf16, m![L % 2, E / 32, A, D / 4, E / 8 % 4, D % 4, E % 8]>::from_slice(&values);
-    let o = of_two(layers, |layer| scaled(&layer.o, &[1.0]));
-    let values = tensor([2, 36, 72, 4, 8, 4], |[l, n, x, n1, x0, n0]| {
-        at(&o[l], (8 * x + x0) * HIDDEN + 16 * n + 4 * n1 + n0)
+    let o = upload!(ctx, bf16, m![L % 2, N / 16, X / 72, X / 8 % 9, N / 4 % 4, X % 8, N % 4], {
+        let o = of_two(layers, |layer| scaled(&layer.o, &[1.0]));
+        tensor([2, 36, 72, 4, 8, 4], |[l, n, x, n1, x0, n0]| {
+            at(&o[l], (8 * x + x0) * HIDDEN + 16 * n + 4 * n1 + n0)
+        })
     });
-    let o = HostTensor::<bf16, m![L % 2, N / 16, X / 72, X / 8 % 9, N / 4 % 4, X % 8, N % 4]>::from_slice(
-        &values,
-    );
-    let gate_up = [
-        of_two(layers, |layer| scaled(&layer.gate, &layer.ffn_norm)),
-        of_two(layers, |layer| scaled(&layer.up, &layer.ffn_norm)),
-    ];
-    let values = tensor([2, 2, 2, 18, 192, 4, 4, 8], |[c, l, g, e, f, e1, f0, e0]| {
-        at(&gate_up[g][l], (768 * c + 4 * f + f0) * HIDDEN + 32 * e + 8 * e1 + e0)
+    let g = upload!(ctx, bf16, m![C, L % 2, G, E / 32, F / 4, E / 8 % 4, F % 4, E % 8], {
+        let gate_up = [
+            of_two(layers, |layer| scaled(&layer.gate, &layer.ffn_norm)),
+            of_two(layers, |layer| scaled(&layer.up, &layer.ffn_norm)),
+        ];
+        tensor([2, 2, 2, 18, 192, 4, 4, 8], |[c, l, g, e, f, e1, f0, e0]| {
+            at(&gate_up[g][l], (768 * c + 4 * f + f0) * HIDDEN + 32 * e + 8 * e1 + e0)
+        })
     });
-    let g = HostTensor::<bf16, m![C, L % 2, G, E / 32, F / 4, E / 8 % 4, F % 4, E % 8]>::from_slice(&values);
-    let down = of_two(layers, |layer| scaled(&layer.down, &[1.0]));
-    let values = tensor([2, 2, 48, 72, 4, 8, 4], |[c, l, f, x, f1, x0, f0]| {
-        at(&down[l], (8 * x + x0) * GATE + 768 * c + 16 * f + 4 * f1 + f0)
+    let d = upload!(ctx, bf16, m![C, L % 2, F / 16, X / 72, X / 8 % 9, F / 4 % 4, X % 8, F % 4], {
+        let down = of_two(layers, |layer| scaled(&layer.down, &[1.0]));
+        tensor([2, 2, 48, 72, 4, 8, 4], |[c, l, f, x, f1, x0, f0]| {
+            at(&down[l], (8 * x + x0) * GATE + 768 * c + 16 * f + 4 * f1 + f0)
+        })
     });
-    let d = HostTensor::<bf16, m![C, L % 2, F / 16, X / 72, X / 8 % 9, F / 4 % 4, X % 8, F % 4]>::from_slice(
-        &values,
-    );
-    let dma = &mut ctx.pdma;
-    Pair {
-        q: q.to_hbm(dma, AUTO).await,
-        o: o.to_hbm(dma, AUTO).await,
-        g: g.to_hbm(dma, AUTO).await,
-        d: d.to_hbm(dma, AUTO).await,
-    }
+    Pair { q, o, g, d }
 }
 
 /// Sine and cosine of the angle by which a rotary pair turns: `position / base^(2 · pair / 64)`.
@@ -181,12 +179,11 @@ fn scale(rows: &[BlockQ8_0], row: usize, block: usize) -> f16 {
 async fn embedding(ctx: &mut Context, rows: &[BlockQ8_0]) -> Embedding {
     let code = |row, column| code(rows, row, column);
     let scale = |row, block| scale(rows, row, block);
-    let codes = tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column));
-    let codes = upload!(ctx, i8, m![B, X], codes);
-    let scales = tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
-    let block_scales: Vec<f32> = scales.iter().map(|scale| scale.to_f32()).collect();
-    let scales = upload!(ctx, f16, m![B, X / 8], scales);
-    let block_scales = upload!(ctx, f32, m![B, X / 8], block_scales);
+    let codes = upload!(ctx, i8, m![B, X], tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column)));
+    let scales = || tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
+    let block_scales = || -> Vec<f32> { scales().iter().map(|scale| scale.to_f32()).collect() };
+    let scales = upload!(ctx, f16, m![B, X / 8], scales());
+    let block_scales = upload!(ctx, f32, m![B, X / 8], block_scales());
     Embedding { codes, scales, block_scales }
 }
 
@@ -194,15 +191,22 @@ async fn embedding(ctx: &mut Context, rows: &[BlockQ8_0]) -> Embedding {
 async fn vocabulary(ctx: &mut Context, weights: &Weights, rows: &[BlockQ8_0]) -> Vocabulary {
     let code = |row, column| code(rows, row, column);
     let scale = |row, block| scale(rows, row, block);
-    let codes = tensor([2, 12, 18, 256, 8, 8, 4], |[c, part, e, v, e1, v0, e0]| {
-        code(VOCABULARY / 2 * c + 96 * v + 8 * part + v0, 32 * e + 4 * e1 + e0)
-    });
-    let codes = upload!(ctx, i8, m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4], codes);
-    let scales = tensor([VOCABULARY / 8, ROW_BLOCKS, 8], |[v, block, v0]| scale(8 * v + v0, block));
-    let scales = upload!(ctx, f16, m![C, V / 8, E / 32, V % 8], scales);
+    let codes = upload!(
+        ctx,
+        i8,
+        m![C, V / 8 % 12, E / 32, V / 96, E / 4 % 8, V % 8, E % 4],
+        tensor([2, 12, 18, 256, 8, 8, 4], |[c, part, e, v, e1, v0, e0]| {
+            code(VOCABULARY / 2 * c + 96 * v + 8 * part + v0, 32 * e + 4 * e1 + e0)
+        })
+    );
+    let scales = upload!(
+        ctx,
+        f16,
+        m![C, V / 8, E / 32, V % 8],
+        tensor([VOCABULARY / 8, ROW_BLOCKS, 8], |[v, block, v0]| scale(8 * v + v0, block))
+    );
     let norm = upload!(ctx, f32, m![X], weights.output_norm);
-    let numbers: Vec<f32> = (0..VOCABULARY).map(|number| number as f32).collect();
-    let numbers = upload!(ctx, f32, m![C, V], numbers);
+    let numbers = upload!(ctx, f32, m![C, V], tensor([VOCABULARY], |[number]| number as f32));
     Vocabulary { codes, scales, norm, numbers }
 }
 
@@ -222,11 +226,9 @@ pub async fn network<Stored: Kind>(
     let embedding = if has_first { Some(embedding(ctx, rows).await) } else { None };
     let vocabulary = if has_last { Some(vocabulary(ctx, of, rows).await) } else { None };
     let weights = Stored::upload(ctx, &of.layers[layers.clone()], layers.start).await?;
-    let rotary = HostTensor::<f32, m![R, J, K, O, T, U, P]>::from_slice(&rotary());
     // The second place of each number is padding.
-    let positions = HostTensor::<f32, m![S, W, I]>::from_slice(&positions());
-    let positions: Hbm<f32, m![S, W, I]> = positions.to_hbm(&mut ctx.pdma, AUTO).await;
-    let rotary = rotary.to_hbm(&mut ctx.pdma, AUTO).await;
+    let positions = upload!(ctx, f32, m![S, W, I], positions());
+    let rotary = upload!(ctx, f32, m![R, J, K, O, T, U, P], rotary());
     let (first_layer, layers) = (layers.start, layers.len());
     Ok(Network { weights, embedding, vocabulary, first_layer, layers, rotary, positions })
 }

@@ -4,7 +4,7 @@ use super::attention::{Blocks, RotaryTable};
 use super::kernel::BlockNetwork;
 use super::layout::*;
 use super::vectors::Numbers;
-use crate::chip::prepare::{angle, factor, row, scaled, tensor};
+use crate::chip::prepare::{angle, factor, row, scaled, tensor, upload};
 use crate::chip::rounded::Layer;
 use crate::config::{GATE, HEAD, HIDDEN};
 use crate::weights;
@@ -33,53 +33,48 @@ pub(in crate::chip) fn head(g: usize, b: usize) -> Option<usize> {
 
 /// Uploads weights of a layer, rounded.
 pub async fn layer(ctx: &mut Context, layer: &weights::Layer) -> Layer {
-    let [q, k, v] = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
-    let zero = bf16::from_f32(0.0);
-    let values = tensor([2, 9, 4, 4, 4, 4, 2, 4, 16], |[d1, e0, part, g, b, d, d0, e, e1]| {
-        head(g, b).map_or(zero, |head| {
-            let (which, row) = row(head, 16 * d + 8 * d1 + 2 * part + d0);
-            [&q, &k, &v][which][row * HIDDEN + quartered(e0, e, e1)]
+    let q = upload!(ctx, bf16, m![D / 8 % 2, E / 16 % 9, D / 2 % 4, G, B, D / 16, D % 2, E / 144, E % 16], {
+        let all = [&layer.q, &layer.k, &layer.v].map(|matrix| scaled(matrix, &layer.attn_norm));
+        let zero = bf16::from_f32(0.0);
+        tensor([2, 9, 4, 4, 4, 4, 2, 4, 16], |[d1, e0, part, g, b, d, d0, e, e1]| {
+            head(g, b).map_or(zero, |head| {
+                let (which, row) = row(head, 16 * d + 8 * d1 + 2 * part + d0);
+                all[which][row * HIDDEN + quartered(e0, e, e1)]
+            })
         })
     });
-    let q = HostTensor::<bf16, m![D / 8 % 2, E / 16 % 9, D / 2 % 4, G, B, D / 16, D % 2, E / 144, E % 16]>::from_slice(&values);
-    let o = scaled(&layer.o, &[1.0]);
-    let values = tensor([9, 2, 4, 3, 3, 4, 8, 16], |[x, x0, part, g, b, d, x1, d0]| {
-        o[(64 * x + 8 * x1 + 2 * part + x0) * HIDDEN + (3 * g + b) * HEAD + 16 * d + d0]
+    let o = upload!(ctx, bf16, m![X / 64, X % 2, X / 2 % 4, G = 3, B = 3, D / 16, X / 8 % 8, D % 16], {
+        let o = scaled(&layer.o, &[1.0]);
+        tensor([9, 2, 4, 3, 3, 4, 8, 16], |[x, x0, part, g, b, d, x1, d0]| {
+            o[(64 * x + 8 * x1 + 2 * part + x0) * HIDDEN + (3 * g + b) * HEAD + 16 * d + d0]
+        })
     });
-    let o =
-        HostTensor::<bf16, m![X / 64, X % 2, X / 2 % 4, G = 3, B = 3, D / 16, X / 8 % 8, D % 16]>::from_slice(
-            &values,
-        );
-    let [gate, up] = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
-    let values = tensor([3, 9, 2, 2, 128, 2, 4, 16], |[f1, e0, f0, i, f, f2, e, e1]| {
-        [&gate, &up][i][(12 * f + 4 * f1 + 2 * f0 + f2) * HIDDEN + quartered(e0, e, e1)]
+    let g = upload!(ctx, bf16, m![F / 4 % 3, E / 16 % 9, F / 2 % 2, I, F / 12, F % 2, E / 144, E % 16], {
+        let all = [&layer.gate, &layer.up].map(|matrix| scaled(matrix, &layer.ffn_norm));
+        tensor([3, 9, 2, 2, 128, 2, 4, 16], |[f1, e0, f0, i, f, f2, e, e1]| {
+            all[i][(12 * f + 4 * f1 + 2 * f0 + f2) * HIDDEN + quartered(e0, e, e1)]
+        })
     });
-    let g = HostTensor::<bf16, m![F / 4 % 3, E / 16 % 9, F / 2 % 2, I, F / 12, F % 2, E / 144, E % 16]>::from_slice(&values);
-    let down = scaled(&layer.down, &[1.0]);
-    let values = tensor([3, 9, 4, 64, 2, 2, 8, 4], |[f1, x, part, f, f2, x0, x1, f0]| {
-        down[(64 * x + 8 * x1 + 2 * part + x0) * GATE + 24 * f + 8 * f1 + 4 * f2 + f0]
-    });
-    let d = HostTensor::<bf16, m![F / 8 % 3, X / 64, X / 2 % 4, F / 24, F / 4 % 2, X % 2, X / 8 % 8, F % 4]>::from_slice(&values);
-    let dma = &mut ctx.pdma;
-    Layer {
-        q: q.to_hbm(dma, AUTO).await,
-        o: o.to_hbm(dma, AUTO).await,
-        g: g.to_hbm(dma, AUTO).await,
-        d: d.to_hbm(dma, AUTO).await,
-    }
+    let d =
+        upload!(ctx, bf16, m![F / 8 % 3, X / 64, X / 2 % 4, F / 24, F / 4 % 2, X % 2, X / 8 % 8, F % 4], {
+            let down = scaled(&layer.down, &[1.0]);
+            tensor([3, 9, 4, 64, 2, 2, 8, 4], |[f1, x, part, f, f2, x0, x1, f0]| {
+                down[(64 * x + 8 * x1 + 2 * part + x0) * GATE + 24 * f + 8 * f1 + 4 * f2 + f0]
+            })
+        });
+    Layer { q, o, g, d }
 }
 
 /// Rotary factors of the positions of a page.
 pub async fn rotary(ctx: &mut Context, page: usize) -> RotaryTable {
-    let angles = tensor([PAGE, HEAD / 2], |[token, pair]| angle(PAGE * page + token, pair));
-    let values = tensor([8, 2, 2, 4, 4, 4, 4, 8, 2, 2, 2], |[m, o, c, t, g, b, u, o0, from, to, pair]| {
-        let token = 128 * c + 32 * t + 8 * u + m;
-        let angle = (g < 3).then(|| angles[token * (HEAD / 2) + 2 * (8 * o + o0) + pair]);
-        factor(angle, (from, to), g < 3 && b < 3)
-    });
-    let table =
-        HostTensor::<f32, m![R % 8, O / 8, C, V, W, G, B, R / 8, O % 8, T, U, P]>::from_slice(&values);
-    table.to_hbm(&mut ctx.pdma, AUTO).await
+    upload!(ctx, f32, m![R % 8, O / 8, C, V, W, G, B, R / 8, O % 8, T, U, P], {
+        let angles = tensor([PAGE, HEAD / 2], |[token, pair]| angle(PAGE * page + token, pair));
+        tensor([8, 2, 2, 4, 4, 4, 4, 8, 2, 2, 2], |[m, o, c, t, g, b, u, o0, from, to, pair]| {
+            let token = 128 * c + 32 * t + 8 * u + m;
+            let angle = (g < 3).then(|| angles[token * (HEAD / 2) + 2 * (8 * o + o0) + pair]);
+            factor(angle, (from, to), g < 3 && b < 3)
+        })
+    })
 }
 
 /// Two numbers for each 8 keys of a half of the page, from the distance of their run of 8 to that of the tokens.
