@@ -133,6 +133,15 @@ fn weights_of_4_bits_continue_as_numpy_and_score_as_the_host() {
     continues_and_scores::<Quantised>(&file, (0.001, 0.01));
 }
 
+#[test]
+fn two_chips_continue_as_numpy() {
+    let Some((weights, tokenizer)) = file() else { return };
+    let chips = ChipModel::<Quantised>::new(&weights, 2, false);
+    let mut chips = chips.unwrap_or_else(|refusal| panic!("{}", refusal.0));
+    let (prompt, expected) = CONTINUATIONS[0];
+    assert_eq!(continued(&mut chips, &tokenizer, prompt), expected, "{prompt}");
+}
+
 /// Texts longer than a page of the cache, and than two: other kernels read them.
 #[test]
 fn the_chip_reads_all_pages() {

@@ -35,13 +35,14 @@ pub fn to_both(ctx: &mut Context, x: &VectorInHbm) -> Vector {
     both
 }
 
-/// Stores a vector.
+/// Stores a vector, from one slice: each slice of it has 32 bytes, and HBM would read, change and write 256 for them.
 #[track_caller]
 pub fn stored(ctx: &mut Context, x: &Vector) -> VectorInHbm {
-    let mut stored = VectorInHbm::new(ctx);
     let x = x.view();
-    x.cluster_tile::<m![C], 1, m![1 # 2]>(0).to_hbm_view(&mut ctx.tdma, stored.view_mut());
-    stored
+    let x = x.cluster_tile::<m![C], 1, m![1 # 2]>(0);
+    let mut gathered = DmTensor::<f32, m![1], m![1 # 2], m![1 # 256], m![X]>::new(ctx);
+    x.to_dm_view(&mut ctx.tdma, gathered.view_mut());
+    gathered.to_hbm(&mut ctx.tdma, AUTO)
 }
 
 /// Bits of an f32 that a bf16 has, too.

@@ -219,7 +219,9 @@ pub fn block<Weights: Kind>(
     }
     if let Answer::Vectors(to) = answer {
         ctx.part("to the next chip");
-        *to = Some(x.to_hbm(&mut ctx.tdma, AUTO));
+        let mut paired = PairedVectors::new(ctx);
+        x.view().to_dm_view(&mut ctx.tdma, paired.view_mut());
+        *to = Some(paired.to_hbm(&mut ctx.tdma, AUTO));
         return;
     }
     let Some(rows) = &rows else { return };

@@ -88,8 +88,10 @@ pub type Stream = Dm<bf16, ESlice, m![R % 2, E % 144]>;
 /// The vectors as an operand.
 pub type Operand = Vrf<XSlice, m![R % 2, X % 144]>;
 
-/// The vectors between two chips: 256 bytes of each slice after the other. A last run of a slice is half of that, and stored as a part.
-pub type BlockMapping = m![C, [R % 2, X % 144] # 320 / 64, V, W, R / 2, X / 144, [R % 2, X % 144] # 320 % 64];
+/// The vectors in half of their slices, each of which has whole units of 256 bytes.
+pub type PairedVectors = Dm<f32, m![V, W, R / 2, X / 288, 1 # 2], m![R % 2, X % 288]>;
+/// The vectors between two chips, slice after slice.
+pub type BlockMapping = m![C, V, W, R / 2, X / 288, R % 2, X % 288];
 /// The vectors in HBM.
 pub type VectorsInHbm = Hbm<f32, BlockMapping>;
 
