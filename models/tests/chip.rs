@@ -217,7 +217,7 @@ fn a_chip_is_opened_as_the_command_says() {
         for part in ["layer 0", "attention", "gate, up and down", "loads", "vocabulary"] {
             assert!(parts.contains(&format!("| {part} ")), "{part}: {parts}");
         }
-        let none = "--chips: 2 are given for 1 layers, which come to chips two by two; give at most 1";
+        let none = "--chips: 2 are given for 1 layers, which come to chips two by two; give 1 at most";
         for (chips, capacity, words) in [(2, 16, none), (1, 2049, "the text would have 2049 tokens")] {
             let refusal = opened(weight_type, chips, capacity).err().expect("it is refused");
             assert!(refusal.0.starts_with(words), "{}", refusal.0);
@@ -266,7 +266,7 @@ fn chips_in_a_row_work_on_different_tokens() {
         ChipModel::<Quantised>::new(&weights, chips, true).unwrap_or_else(|refusal| panic!("{}", refusal.0))
     });
     let refusal = ChipModel::<Quantised>::new(&weights, 4, true).err().map(|refusal| refusal.0);
-    let expected = "--chips: 4 are given for 6 layers, which come to chips two by two; give at most 3";
+    let expected = "--chips: 4 are given for 6 layers, which come to chips two by two; give 3 at most";
     assert_eq!(refusal.as_deref(), Some(expected));
     let mut ratio = |work: &dyn Fn(&mut dyn Model)| {
         let [one, two] = [&mut one, &mut two].map(|chips| {

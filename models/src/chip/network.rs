@@ -63,7 +63,7 @@ impl<Stored: Kind> ChipModel<Stored> {
         let most = all.div_ceil(2);
         let Some(shares) = shares(all, chips) else {
             return Err(format!(
-                "--chips: {chips} are given for {all} layers, which come to chips two by two; give at most {most}"
+                "--chips: {chips} are given for {all} layers, which come to chips two by two; give {most} at most"
             )
             .into());
         };
@@ -96,32 +96,43 @@ impl<Stored: Kind> ChipModel<Stored> {
     fn append(&mut self, token: u32, want: Want, ready: Work) -> Next {
         assert!(self.position < self.capacity(), "{} tokens; there is room for no more", self.position);
         self.page();
-        let (mut vector, mut answer) = (None::<TokenVector>, Next::Nothing);
-        let (mut cycles, mut least) = (Vec::new(), Vec::new());
-        for chip in &mut self.chips {
-            let (left, taken) = chip.token((token, self.position), vector.take(), want);
-            cycles.extend(taken);
-            let bytes = needed_bytes::<Stored>(chip.layers(), self.position, want, chip.is_last());
-            least.extend([0, hbm_cycles(bytes.into(), self.clock), 0]);
-            match left {
-                Left::Answer(next) => answer = next,
-                Left::Vectors(next) => vector = Some(next),
-            }
-        }
-        self.advance(&[token], ready, [&cycles, &least]);
-        answer
+        let position = self.position;
+        let bytes =
+            |chip: &Stage<Stored>| needed_bytes::<Stored>(chip.layers(), position, want, chip.is_last());
+        let clock = self.clock;
+        self.passed(&[token], ready, |chip, vector: Option<TokenVector>| {
+            (chip.token((token, position), vector, want), hbm_cycles(bytes(chip).into(), clock))
+        })
     }
 
-    /// Notes tokens that were appended, known from `ready` on, and the cycles that each chip took and those that it takes at least.
-    fn advance(&mut self, tokens: &[u32], ready: Work, [cycles, least]: [&[u64]; 2]) {
+    /// Passes tokens that are known from `ready` on through all chips. `launch` returns what a chip leaves with its cycles, and the
+    /// least that it can take. The answer is that of the last chip.
+    fn passed<Vectors: M>(
+        &mut self,
+        tokens: &[u32],
+        ready: Work,
+        launch: impl Fn(&mut Stage<Stored>, Option<HostTensor<f32, Vectors>>) -> ((Left<Vectors>, Cycles), u64),
+    ) -> Next {
+        let (mut vectors, mut answer) = (None, Next::Nothing);
+        let (mut cycles, mut least) = (Vec::new(), Vec::new());
+        for chip in &mut self.chips {
+            let ((left, taken), least_taken) = launch(chip, vectors.take());
+            cycles.extend(taken);
+            least.extend([0, least_taken, 0]);
+            match left {
+                Left::Answer(next) => answer = next,
+                Left::Vectors(next) => vectors = Some(next),
+            }
+        }
         let [real, bound] = &mut self.pipelines;
-        let cycles = real.pass(ready.cycles, cycles);
-        self.work = Work { cycles, bound_cycles: bound.pass(ready.bound_cycles, least) };
+        let cycles = real.pass(ready.cycles, &cycles);
+        self.work = Work { cycles, bound_cycles: bound.pass(ready.bound_cycles, &least) };
         self.position += tokens.len();
         self.tail.extend(tokens);
         if self.position.is_multiple_of(S::SIZE) {
             self.tail.clear();
         }
+        answer
     }
 
     /// Appends tokens to the last page, or to a new one, as a block. Tokens that the page has already are computed again.
@@ -134,21 +145,12 @@ impl<Stored: Kind> ChipModel<Stored> {
         let all = [&self.tail[..], tokens].concat();
         assert!(all.len() <= S::SIZE, "{} tokens in a page", all.len());
         self.page();
-        let (mut vectors, mut answer) = (None::<BlockVectors>, Next::Nothing);
-        let (mut cycles, mut least) = (Vec::new(), Vec::new());
-        for chip in &mut self.chips {
-            let (left, taken) = chip.block(&all, vectors.take(), want);
-            cycles.extend(taken);
-            let place = (self.position, tokens.len());
-            let needed = Needed::of_block::<Stored>(chip.layers(), place, want, chip.is_last());
-            least.extend([0, needed.cycles(self.clock), 0]);
-            match left {
-                Left::Answer(next) => answer = next,
-                Left::Vectors(next) => vectors = Some(next),
-            }
-        }
-        self.advance(tokens, ready, [&cycles, &least]);
-        answer
+        let (place, clock) = ((self.position, tokens.len()), self.clock);
+        let needed =
+            |chip: &Stage<Stored>| Needed::of_block::<Stored>(chip.layers(), place, want, chip.is_last());
+        self.passed(tokens, ready, |chip, vectors: Option<BlockVectors>| {
+            (chip.block(&all, vectors, want), needed(chip).cycles(clock))
+        })
     }
 }
 

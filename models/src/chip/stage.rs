@@ -24,11 +24,11 @@ pub type TokenVector = HostTensor<f32, m![X]>;
 pub type BlockVectors = HostTensor<f32, BlockMapping>;
 
 /// Layers of each chip, in turns of two, which are uploaded together. Chips in front have one turn more than those behind, of which
-/// the last one has the vocabulary, too. `None` if there are fewer turns than chips.
+/// the last one has the vocabulary, too. `None` if there is no chip, or fewer turns than chips.
 pub fn shares(layers: usize, chips: usize) -> Option<Vec<Range<usize>>> {
     let pairs = layers.div_ceil(2);
     let first = |chip: usize| layers.min(2 * (pairs / chips * chip + chip.min(pairs % chips)));
-    (chips <= pairs).then(|| (0..chips).map(|chip| first(chip)..first(chip + 1)).collect())
+    (1..=pairs).contains(&chips).then(|| (0..chips).map(|chip| first(chip)..first(chip + 1)).collect())
 }
 
 /// A chip, its layers, and the pages of its tokens.
@@ -40,7 +40,8 @@ pub struct Stage<Stored> {
     computes: bool,
 }
 
-/// Cycles of the link that brings vectors to a chip, of the launch, and of the link that takes them away. Without vectors, a link has none.
+/// Cycles of the link that brings vectors to a chip, of the launch, and of the link that takes them away. A link without vectors has
+/// none.
 pub type Cycles = [u64; 3];
 
 /// What a launch leaves.
@@ -214,6 +215,7 @@ mod tests {
         // A last layer alone is a turn, too.
         assert_eq!(ends(3, 2), Some(vec![2, 3]));
         assert_eq!((ends(1, 1), ends(2, 2), ends(14, 8)), (Some(vec![1]), None, None));
+        assert_eq!(ends(30, 0), None);
         for layers in 1..=30_usize {
             for chips in 1..=layers.div_ceil(2).min(8) {
                 let all = shares(layers, chips).unwrap_or_default();
