@@ -239,7 +239,9 @@ fn check_mask(case: &Case, plan: &FetchConfig) -> Result<Vec<bool>, String> {
     let whole = case.padded[0] > case.padded[2] || case.padded[1] == 1;
     let fits = fits || case.fits_in_one_entry();
     let expected = cut && fits && !case.sub_context;
-    let is_known = entries < 8 && whole && !case.padded_beside;
+    let [_, packets, inner] = case.padded;
+    let innermost = plan.config.entries.iter().last().map_or(1, |entry| entry.size);
+    let is_known = entries < 8 && whole && !(case.padded_beside && innermost > packets * inner);
     if plan.mask.is_some() != expected && is_known {
         return Err(format!("counts {counts:?}, but the mask of {} is {:?}", plan.config, plan.mask));
     }

@@ -510,7 +510,9 @@ fn commits_into_tiles() {
         let is_past_the_end = before + least * 8 / element.bits() > whole.size();
         match stage.machine.pass(unit) {
             Ok(()) if is_past_the_end => return Err(format!("{told}\nno fault behind the tensor")),
-            Err(_) if is_past_the_end => return Ok(()),
+            Err(error) if is_past_the_end && error.to_string().contains("write outside of the tensor") => {
+                return Ok(());
+            }
             done => done.map_err(|error| format!("{told}\n{error}"))?,
         }
         let found = stage.result(element, &target).map_err(|error| format!("{told}\n{error}"))?;

@@ -314,6 +314,10 @@ mod tests {
         let vocabulary = 49_152 * 18 * (32 + 2);
         // 30 layers of 3 538 944 weights.
         assert_eq!(needed_bytes::<Rounded>(30, 0, Want::Token, true), 30 * 2 * 3_538_944 + vocabulary);
+        // Another chip has the vocabulary.
+        assert_eq!(needed_bytes::<Rounded>(14, 0, Want::Token, false), 14 * 2 * 3_538_944);
+        let block = Needed::of_block::<Rounded>(1, (0, 3), Want::Token, false);
+        assert_eq!(block, Needed::of_block::<Rounded>(1, (0, 3), Want::Nothing, true));
         // Of 32 of them, 16 bytes of codes, a scale and a minimum.
         assert_eq!(needed_bytes::<Quantised>(30, 0, Want::Token, true), 30 * 110_592 * (16 + 4) + vocabulary);
         // Ten tokens before it: keys and values of 192 f32 in each layer.

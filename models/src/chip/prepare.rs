@@ -180,10 +180,10 @@ async fn embedding(ctx: &mut Context, rows: &[BlockQ8_0]) -> Embedding {
     let code = |row, column| code(rows, row, column);
     let scale = |row, block| scale(rows, row, block);
     let codes = upload!(ctx, i8, m![B, X], tensor([VOCABULARY, HIDDEN], |[row, column]| code(row, column)));
-    let scales = || tensor([VOCABULARY, HIDDEN / 8], |[row, part]| scale(row, 8 * part / BLOCK));
-    let block_scales = || -> Vec<f32> { scales().iter().map(|scale| scale.to_f32()).collect() };
-    let scales = upload!(ctx, f16, m![B, X / 8], scales());
-    let block_scales = upload!(ctx, f32, m![B, X / 8], block_scales());
+    let of_part = |[row, part]: [usize; 2]| scale(row, 8 * part / BLOCK);
+    let sizes = [VOCABULARY, HIDDEN / 8];
+    let scales = upload!(ctx, f16, m![B, X / 8], tensor(sizes, of_part));
+    let block_scales = upload!(ctx, f32, m![B, X / 8], tensor(sizes, |at| of_part(at).to_f32()));
     Embedding { codes, scales, block_scales }
 }
 

@@ -37,7 +37,6 @@ pub struct Stage<Stored> {
     network: Network<Stored>,
     pages: Vec<Page>,
     choice: Hbm<f32, m![I]>,
-    computes: bool,
 }
 
 /// Cycles of the link that brings vectors to a chip, of the launch, and of the link that takes them away. A link without vectors has
@@ -64,7 +63,7 @@ impl<Stored: Kind> Stage<Stored> {
         let network = pollster::block_on(prepare::network(&mut ctx, weights, layers))?;
         let choice = HostTensor::<f32, m![I]>::zero();
         let choice = pollster::block_on(choice.to_hbm(&mut ctx.pdma, AUTO));
-        Ok(Self { ctx: RefCell::new(ctx), network, pages: Vec::new(), choice, computes: !shapes_only })
+        Ok(Self { ctx: RefCell::new(ctx), network, pages: Vec::new(), choice })
     }
 
     /// The report of everything that the chip did.
@@ -144,7 +143,7 @@ impl<Stored: Kind> Stage<Stored> {
         ),
     ) -> (Left<Vectors>, Cycles) {
         let is_last = self.is_last();
-        let Self { ctx, network, pages, choice, computes, .. } = self;
+        let Self { ctx, network, pages, choice } = self;
         let ctx: &mut Context = ctx.get_mut();
         let (given, given_cycles) = match given {
             Some(given) => {
@@ -159,7 +158,7 @@ impl<Stored: Kind> Stage<Stored> {
         launch((&mut *ctx, network, pages), given.as_ref(), answer);
         let launch_cycles = ctx.report().kernels.last().map_or(0, |kernel| kernel.makespan());
         let Some(vectors) = vectors else {
-            let answer = pollster::block_on(answered(ctx, want, (choice, logits), *computes));
+            let answer = pollster::block_on(answered(ctx, want, (choice, logits)));
             return (Left::Answer(answer), [given_cycles, launch_cycles, 0]);
         };
         let (vectors, left_cycles) =
@@ -181,8 +180,8 @@ async fn answered(
     ctx: &mut Context,
     want: Want,
     (choice, logits): (&Hbm<f32, m![I]>, Option<Hbm<f32, m![C, V]>>),
-    computes: bool,
 ) -> Next {
+    let computes = ctx.computes();
     match (want, logits) {
         (Want::Token, _) => {
             let number = choice.to_host::<m![I]>(&mut ctx.pdma).await.to_buf()[0];
