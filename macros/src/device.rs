@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, FnArg, Generics, ReturnType, Signature, Type, Visibility, parse_quote};
+use syn::{Attribute, FnArg, Generics, ReturnType, Safety, Signature, Type, Visibility, parse_quote};
 
 use crate::lifetimes;
 use crate::tokens::generated_at;
@@ -37,7 +37,7 @@ fn kernel(attribute: TokenStream, item: TokenStream) -> syn::Result<TokenStream>
 /// wrong leaves no signature.
 fn stand_in(mut kernel: Kernel) -> Option<TokenStream> {
     let signature = &mut kernel.signature;
-    (signature.asyncness, signature.unsafety, signature.constness) = (None, None, None);
+    (signature.asyncness, signature.safety, signature.constness) = (None, Safety::Default, None);
     signature.abi = None;
     signature::check(signature).ok()?;
     kernel.attributes.push(parse_quote!(#[allow(unused)]));

@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     AngleBracketedGenericArguments, GenericArgument, Lifetime, ParenthesizedGenericArguments, PathArguments,
-    PathSegment, Type, TypeBareFn, TypeReference,
+    PathSegment, Type, TypeFnPtr, TypeReference,
 };
 
 /// Types of the library with a lifetime parameter that a kernel may take. A function signature may leave the
@@ -112,7 +112,7 @@ impl VisitMut for Names {
     }
 
     // Lifetimes left out in a function type or in `Fn(&T)` belong to that type, not to the kernel.
-    fn visit_type_bare_fn_mut(&mut self, _: &mut TypeBareFn) {}
+    fn visit_type_fn_ptr_mut(&mut self, _: &mut TypeFnPtr) {}
     fn visit_parenthesized_generic_arguments_mut(&mut self, _: &mut ParenthesizedGenericArguments) {}
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
-use syn::{FnArg, GenericParam, Signature, Type};
+use syn::{FnArg, GenericParam, Safety, Signature, Type};
 
 /// `launch` takes its arguments as one tuple; the longest one that can be sent to the device has this many members.
 const MAX_ARGUMENTS: usize = 23;
@@ -20,7 +20,7 @@ pub fn check(signature: &Signature) -> syn::Result<()> {
                        `launch(…)` instead";
         refuse(keyword, message);
     }
-    if let Some(keyword) = &signature.unsafety {
+    if let Safety::Unsafe(keyword) = &signature.safety {
         let message = "a kernel is not `unsafe`, because `launch` is safe; remove `unsafe` here and use `unsafe { … }` \
                        in the body";
         refuse(keyword, message);
