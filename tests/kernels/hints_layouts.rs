@@ -607,6 +607,38 @@ fn parts_of_rows_are_gathered_before_a_store() {
     promised(HintKind::ShortRuns, &before, &run(true), 10);
 }
 
+/// Tiles, which have another call.
+#[test]
+fn parts_of_tiles_are_gathered_before_a_store() {
+    axes![N = 2, R = 64, K = 256];
+    fn run(is_gathered: bool) -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![K / 16, R / 4, N, R % 4, K % 16]>(ctx);
+            let x = x.to_dm::<m![1 # 2], m![K / 16, R / 4], m![N, R % 4, K % 16]>(&mut ctx.tdma, AUTO);
+            let y = x.view().tile::<m![N], 1, m![1 # 2, R % 4, K % 16]>(1);
+            let mut all = HbmTensor::<f32, m![1], m![R, K]>::new(ctx);
+            if is_gathered {
+                let mut z = DmTensor::<_, _, _, m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>::new(ctx);
+                y.to_dm_view(&mut ctx.tdma, z.view_mut());
+                z.view().to_hbm_view(&mut ctx.tdma, all.view_mut());
+            } else {
+                y.to_hbm_view(&mut ctx.tdma, all.view_mut());
+            }
+        })
+    }
+    let before = run(false);
+    let own = own(&before, HintKind::ShortRuns);
+    assert_eq!(
+        changes(&own),
+        [[
+            "y.to_hbm_view(…)",
+            "let mut z = DmTensor::<_, _, _, m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>::new(ctx); \
+             y.to_dm_view(…, z.view_mut()); z.view().to_hbm_view(…)"
+        ]]
+    );
+    promised(HintKind::ShortRuns, &before, &run(true), 10);
+}
+
 /// Rows that end inside of a unit: as many as are whole units, if nothing is between them.
 #[test]
 fn rows_are_gathered_where_they_follow_each_other() {

@@ -128,6 +128,22 @@ fn gathered(record: &Record, moves: &mut Moves) -> Option<Gathered> {
     best
 }
 
+/// The call that changes. A tile has no call that makes a tensor in DM of it.
+fn edit(record: &Record, Shape { slice, element, .. }: Shape) -> Change {
+    let is_tile = record.accesses.first().is_some_and(|access| access.bytes != access.of);
+    let [before, after] = match is_tile {
+        true => [
+            "y.to_hbm_view(…)".to_string(),
+            format!(
+                "let mut z = DmTensor::<_, _, _, m![{slice}], m![{element}]>::new(ctx); y.to_dm_view(…, z.view_mut()); \
+                 z.view().to_hbm_view(…)"
+            ),
+        ],
+        false => ["y.to_hbm(…)".to_string(), format!("y.to_dm::<m![{slice}], m![{element}]>(…).to_hbm(…)")],
+    };
+    Change { before, after }
+}
+
 /// The candidate of a line of stores.
 pub(super) fn of_line<'a>(line: (LineKey, &Line<'_>), moves: &mut Moves) -> Option<Candidate<'a>> {
     let mut change = None;
@@ -138,10 +154,7 @@ pub(super) fn of_line<'a>(line: (LineKey, &Line<'_>), moves: &mut Moves) -> Opti
         let mappings = [from.slice, from.element, to.element].map(core::ptr::from_ref);
         let form = known.entry((mappings, record.timing.cycles())).or_insert_with(|| gathered(record, moves));
         let Gathered { cycles: [store, gather], shape, .. } = form.as_ref()?;
-        change.get_or_insert_with(|| Change {
-            before: "y.to_hbm(…)".to_string(),
-            after: format!("y.to_dm::<m![{}], m![{}]>(…).to_hbm(…)", shape.slice, shape.element),
-        });
+        change.get_or_insert_with(|| edit(record, *shape));
         Some((store + gather, form.as_ref()?.texts()))
     })?;
     Some(Candidate { changes: change.into_iter().collect(), ..found })
