@@ -729,7 +729,7 @@ mod spread {
         };
         let promised = |[before, after]: [Report; 2], slices: &str| {
             let own = of_store(&before).unwrap_or_else(|| panic!("{before}"));
-            assert_eq!(own.changes[0].after, format!("y.to_dm::<{slices}>(…).to_hbm(…)"));
+            assert_eq!(own.changes[0].after, format!("y.to_dm::<{slices}>(…).view().to_hbm_view(…)"));
             let saved = before.headline().cycles - after.headline().cycles;
             assert!(own.saving.abs_diff(saved) * 10 <= saved, "promised {}, saved {saved}", own.saving);
             assert_eq!(of_store(&after), None, "{after}");

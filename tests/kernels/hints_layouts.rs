@@ -607,11 +607,11 @@ fn parts_of_rows_are_gathered_before_a_store() {
     promised(HintKind::ShortRuns, &before, &run(true), 10);
 }
 
-/// Tiles, which have another call.
+/// Tiles in DM and tiles of HBM, which have other calls.
 #[test]
 fn parts_of_tiles_are_gathered_before_a_store() {
     axes![N = 2, R = 64, K = 256];
-    fn run(is_gathered: bool) -> Report {
+    fn of_dm(is_gathered: bool) -> Report {
         report(|ctx| {
             let x = uploaded::<f32, m![K / 16, R / 4, N, R % 4, K % 16]>(ctx);
             let x = x.to_dm::<m![1 # 2], m![K / 16, R / 4], m![N, R % 4, K % 16]>(&mut ctx.tdma, AUTO);
@@ -626,17 +626,41 @@ fn parts_of_tiles_are_gathered_before_a_store() {
             }
         })
     }
-    let before = run(false);
-    let own = own(&before, HintKind::ShortRuns);
-    assert_eq!(
-        changes(&own),
-        [[
+    fn of_hbm(is_gathered: bool) -> Report {
+        report(|ctx| {
+            let x = uploaded::<f32, m![K / 16, R, K % 16]>(ctx);
+            let y = x.to_dm::<m![1 # 2], m![K / 16, R / 4], m![R % 4, K % 16]>(&mut ctx.tdma, AUTO);
+            let mut all = HbmTensor::<f32, m![1], m![N, R, K]>::new(ctx);
+            let mut all = all.view_mut();
+            let tile = all.tile::<m![N], 1, m![1 # 2, R, K]>(1);
+            if is_gathered {
+                let z = y.to_dm::<m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>(&mut ctx.tdma, AUTO);
+                z.view().to_hbm_view(&mut ctx.tdma, tile);
+            } else {
+                y.view().to_hbm_view(&mut ctx.tdma, tile);
+            }
+        })
+    }
+    let promised = |run: fn(bool) -> Report, edit: [&str; 2]| {
+        let before = run(false);
+        assert_eq!(changes(&own(&before, HintKind::ShortRuns)), [edit]);
+        promised(HintKind::ShortRuns, &before, &run(true), 10);
+    };
+    promised(
+        of_dm,
+        [
             "y.to_hbm_view(…)",
             "let mut z = DmTensor::<_, _, _, m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>::new(ctx); \
-             y.to_dm_view(…, z.view_mut()); z.view().to_hbm_view(…)"
-        ]]
+             y.to_dm_view(…, z.view_mut()); z.view().to_hbm_view(…)",
+        ],
     );
-    promised(HintKind::ShortRuns, &before, &run(true), 10);
+    promised(
+        of_hbm,
+        [
+            "y.view().to_hbm_view(…)",
+            "y.to_dm::<m![K / 64, R / 4, 1 # 4], m![R % 4, K % 64]>(…).view().to_hbm_view(…)",
+        ],
+    );
 }
 
 /// Rows that end inside of a unit: as many as are whole units, if nothing is between them.

@@ -128,18 +128,22 @@ fn gathered(record: &Record, moves: &mut Moves) -> Option<Gathered> {
     best
 }
 
-/// The call that changes. A tile has no call that makes a tensor in DM of it.
+/// The call that changes. None makes a tensor in DM of a tile, and a tile of HBM is stored to by a call on a view.
 fn edit(record: &Record, Shape { slice, element, .. }: Shape) -> Change {
-    let is_tile = record.accesses.first().is_some_and(|access| access.bytes != access.of);
-    let [before, after] = match is_tile {
-        true => [
+    let mut is_tile = record.accesses.iter().map(|access| access.bytes != access.of);
+    let [before, after] = match (is_tile.next() == Some(true), is_tile.any(|is_tile| is_tile)) {
+        (true, _) => [
             "y.to_hbm_view(…)".to_string(),
             format!(
                 "let mut z = DmTensor::<_, _, _, m![{slice}], m![{element}]>::new(ctx); y.to_dm_view(…, z.view_mut()); \
                  z.view().to_hbm_view(…)"
             ),
         ],
-        false => ["y.to_hbm(…)".to_string(), format!("y.to_dm::<m![{slice}], m![{element}]>(…).to_hbm(…)")],
+        (_, true) => [
+            "y.view().to_hbm_view(…)".to_string(),
+            format!("y.to_dm::<m![{slice}], m![{element}]>(…).view().to_hbm_view(…)"),
+        ],
+        _ => ["y.to_hbm(…)".to_string(), format!("y.to_dm::<m![{slice}], m![{element}]>(…).to_hbm(…)")],
     };
     Change { before, after }
 }
