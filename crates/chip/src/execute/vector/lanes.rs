@@ -1,21 +1,37 @@
-//! Operators over blocks of lanes: one operator at a time, and one loop without branches per combination of arguments.
+//! Operators over chunks of lanes: one operator at a time, and one loop without branches for each.
 //!
-//! Lanes are the 32 bits of an `i32` or an `f32`.
+//! Lanes are the 32 bits of an `i32` or an `f32`. A loop takes as many lanes as a chunk has, a constant, so that the
+//! compiler makes vectors of all of them and no second loop for lanes that are left over.
 
 use super::stream::Lane;
+use core::ops::{BitAnd, BitOr, BitXor};
 use furiosa_visa_rules::command::{
-    BinaryArgMode, BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpTernaryOp,
-    FpUnaryOp, FxpBinaryOp, LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator, TernaryArgMode,
+    BinaryOperator, ClipBinaryOpF32, ClipBinaryOpI32, FpBinaryOp, FpDivBinaryOp, FpUnaryOp, FxpBinaryOp,
+    LogicBinaryOpF32, LogicBinaryOpI32, ReduceOperator,
 };
 use furiosa_visa_rules::scalar::vector as scalar;
 
-/// Values of an operand beside the stream.
+/// Number of lanes in a chunk.
+pub(super) const CHUNK: usize = 64;
+
+/// Lanes that a loop takes.
+pub(super) type Chunk = [Lane; CHUNK];
+
+/// A function of each lane of one or two arguments.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Lanes<'a> {
-    /// One value for all lanes.
-    Constant(u32),
-    /// A value per lane.
-    Each(&'a [Lane]),
+pub(super) enum LaneOperator {
+    /// A function of both arguments.
+    Binary(BinaryOperator),
+    /// A function of the first argument.
+    Unary(FpUnaryOp),
+    /// The first argument, times the second one, plus a constant.
+    MultiplyAdd(f32),
+    /// The first argument, times a constant, plus the second one.
+    ScaleAdd(f32),
+    /// Fixed point to float, with a number of integer bits.
+    FixedToFloat(u32),
+    /// Float to fixed point, with a number of integer bits.
+    FloatToFixed(u32),
 }
 
 #[inline(always)]
@@ -36,66 +52,6 @@ fn mapped<T: Copy, U: Copy + Default, const N: usize>(array: [T; N], f: impl Fn(
         result[k] = f(array[k]);
     }
     result
-}
-
-/// Arguments of a binary function, lane by lane. Seven combinations of mode and operand come down to these three.
-#[derive(Clone, Copy)]
-enum Arguments<'a> {
-    Both(&'a [Lane], &'a [Lane]),
-    ConstantSecond(&'a [Lane], u32),
-    ConstantFirst(u32, &'a [Lane]),
-}
-
-impl<'a> Arguments<'a> {
-    /// Arguments of a mode: 0 is the stream, 1 the operand. `one`: a lane for a constant that is both arguments.
-    fn of(mode: BinaryArgMode, stream: &'a [Lane], operand: Lanes<'a>, one: &'a mut Lane) -> Self {
-        match (mode, operand) {
-            (BinaryArgMode::Mode00, _) => Self::Both(stream, stream),
-            (BinaryArgMode::Mode01, Lanes::Constant(constant)) => Self::ConstantSecond(stream, constant),
-            (BinaryArgMode::Mode10, Lanes::Constant(constant)) => Self::ConstantFirst(constant, stream),
-            (BinaryArgMode::Mode11, Lanes::Constant(constant)) => {
-                *one = put(constant);
-                Self::Both(core::slice::from_ref(one), core::slice::from_ref(one))
-            }
-            (BinaryArgMode::Mode01, Lanes::Each(others)) => Self::Both(stream, others),
-            (BinaryArgMode::Mode10, Lanes::Each(others)) => Self::Both(others, stream),
-            (BinaryArgMode::Mode11, Lanes::Each(others)) => Self::Both(others, others),
-        }
-    }
-
-    /// Copies the first lane to all others if both arguments are one lane.
-    fn spread(self, to: &mut [Lane]) {
-        if let (Self::Both([_], [_]), [first, rest @ ..]) = (self, to) {
-            rest.fill(*first);
-        }
-    }
-}
-
-/// Computes `to[k] = f(…)`, with the arguments that the mode selects. This is a macro because a closure might not be
-/// inlined, and the loop would not be vectorised.
-macro_rules! each {
-    ($arguments:expr, $to:expr, |$a:ident, $b:ident| $f:expr) => {
-        match $arguments {
-            Arguments::Both(first, second) => {
-                for ((to, &first), &second) in $to.iter_mut().zip(first).zip(second) {
-                    let ($a, $b) = (get(first), get(second));
-                    *to = put($f);
-                }
-            }
-            Arguments::ConstantSecond(first, $b) => {
-                for (to, &first) in $to.iter_mut().zip(first) {
-                    let $a = get(first);
-                    *to = put($f);
-                }
-            }
-            Arguments::ConstantFirst($a, second) => {
-                for (to, &second) in $to.iter_mut().zip(second) {
-                    let $b = get(second);
-                    *to = put($f);
-                }
-            }
-        }
-    };
 }
 
 /// A function of two `i32` on the bits of lanes.
@@ -146,47 +102,64 @@ const fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
 
-/// A binary operator on all lanes.
+/// Computes `to[k] = op(first[k], second[k])`. An argument of one chunk has it for all `k`.
 #[inline(always)]
-pub(super) fn binary(
-    op: BinaryOperator,
-    mode: BinaryArgMode,
-    from: &[Lane],
-    operand: Lanes<'_>,
-    to: &mut [Lane],
-) {
-    let mut one = [0; 4];
-    let arguments = Arguments::of(mode, from, operand, &mut one);
-    apply(op, arguments, to);
-    arguments.spread(to);
-}
-
-#[inline(always)]
-fn apply(op: BinaryOperator, arguments: Arguments<'_>, to: &mut [Lane]) {
-    macro_rules! all {
-        ($($pattern:pat => $kind:ident $f:expr,)*) => {
-            match op { $($pattern => each!(arguments, to, |a, b| $kind!($f, a, b)),)* }
+pub(super) fn apply(op: LaneOperator, first: &[Chunk], second: &[Chunk], to: &mut [Chunk]) {
+    // Macros, because a closure might not be inlined, and the loop would not be vectorised.
+    macro_rules! one {
+        (|$a:ident| $f:expr) => {
+            for (to, first) in to.iter_mut().zip(first) {
+                for lane in 0..CHUNK {
+                    let $a = get(first[lane]);
+                    to[lane] = put($f);
+                }
+            }
+        };
+    }
+    macro_rules! each {
+        (|$a:ident, $b:ident| $f:expr) => {
+            match (first, second) {
+                // A constant mostly comes second: it stays in a register.
+                ([_, _, ..], [second]) => {
+                    let $b = get(second[0]);
+                    one!(|$a| $f);
+                }
+                _ => {
+                    let steps = [first, second].map(|argument| usize::from(argument.len() > 1));
+                    let mut at = [0; 2];
+                    for to in to.iter_mut() {
+                        let (first, second) = (&first[at[0]], &second[at[1]]);
+                        at = [at[0] + steps[0], at[1] + steps[1]];
+                        for lane in 0..CHUNK {
+                            let ($a, $b) = (get(first[lane]), get(second[lane]));
+                            to[lane] = put($f);
+                        }
+                    }
+                }
+            }
+        };
+    }
+    macro_rules! binary {
+        ($op:expr, $($pattern:pat => $kind:ident $f:expr,)*) => {
+            match $op { $($pattern => each!(|a, b| $kind!($f, a, b)),)* }
+        };
+    }
+    macro_rules! unary {
+        ($op:expr, $($name:ident => $f:expr,)*) => {
+            match $op { $(FpUnaryOp::$name => one!(|a| $f(f32::from_bits(a)).to_bits()),)* }
         };
     }
     macro_rules! bits {
-        ($f:tt, $a:expr, $b:expr) => {
-            $a $f $b
+        ($f:expr, $a:expr, $b:expr) => {
+            $f($a, $b)
         };
     }
     use BinaryOperator::{ClipF32, ClipI32, Fp, FpDiv, Fxp, LogicF32, LogicI32};
     match op {
-        LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => {
-            return each!(arguments, to, |a, b| bits!(&, a, b));
-        }
-        LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => {
-            return each!(arguments, to, |a, b| bits!(|, a, b));
-        }
-        LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => {
-            return each!(arguments, to, |a, b| bits!(^, a, b));
-        }
-        _ => {}
-    }
-    all! {
+        LaneOperator::Binary(op) => binary! { op,
+        LogicI32(LogicBinaryOpI32::BitAnd) | LogicF32(LogicBinaryOpF32::BitAnd) => bits u32::bitand,
+        LogicI32(LogicBinaryOpI32::BitOr) | LogicF32(LogicBinaryOpF32::BitOr) => bits u32::bitor,
+        LogicI32(LogicBinaryOpI32::BitXor) | LogicF32(LogicBinaryOpF32::BitXor) => bits u32::bitxor,
         LogicI32(LogicBinaryOpI32::LeftShift) | Fxp(FxpBinaryOp::LeftShift) => int scalar::shift_left,
         LogicI32(LogicBinaryOpI32::LogicRightShift) | Fxp(FxpBinaryOp::LogicRightShift) => int scalar::logic_shift_right,
         LogicI32(LogicBinaryOpI32::ArithRightShift) | Fxp(FxpBinaryOp::ArithRightShift) => int scalar::arithmetic_shift_right,
@@ -211,88 +184,30 @@ fn apply(op: BinaryOperator, arguments: Arguments<'_>, to: &mut [Lane]) {
         ClipF32(ClipBinaryOpF32::Max) => float scalar::max_float,
         ClipF32(ClipBinaryOpF32::AbsMin) => float scalar::abs_min_float,
         ClipF32(ClipBinaryOpF32::AbsMax) => float scalar::abs_max_float,
-        // Handled above.
-        LogicI32(_) | LogicF32(_) => int least,
-    }
-}
-
-/// A function of every lane.
-#[inline(always)]
-pub(super) fn unary(op: FpUnaryOp, from: &[Lane], to: &mut [Lane]) {
-    macro_rules! all {
-        ($($name:ident => $f:expr,)*) => {
-            match op { $(FpUnaryOp::$name => {
-                for (to, &lane) in to.iter_mut().zip(from) {
-                    *to = put($f(f32::from_bits(get(lane))).to_bits());
-                }
-            })* }
-        };
-    }
-    all! {
-        Exp => scalar::exponential,
-        NegExp => scalar::negative_exponential,
-        Sqrt => scalar::square_root,
-        Tanh => scalar::tangent_h,
-        Sigmoid => scalar::sigmoid,
-        Erf => scalar::error_function,
-        Log => scalar::logarithm,
-        Sin => scalar::sine,
-        Cos => scalar::cosine,
-    }
-}
-
-/// A ternary operator on all lanes.
-#[inline(always)]
-pub(super) fn ternary(
-    op: FpTernaryOp,
-    mode: TernaryArgMode,
-    from: &[Lane],
-    (operand, constant): (Lanes<'_>, f32),
-    to: &mut [Lane],
-) {
-    // The rules refuse masked multiply-adds, which are not documented (guide: vector).
-    let (FpTernaryOp::FmaF | FpTernaryOp::MaskFmaF) = op;
-    use TernaryArgMode as Mode;
-    let (arguments, is_third) = match mode {
-        Mode::Mode012 => (BinaryArgMode::Mode01, true),
-        Mode::Mode002 => (BinaryArgMode::Mode00, true),
-        Mode::Mode102 => (BinaryArgMode::Mode10, true),
-        Mode::Mode112 => (BinaryArgMode::Mode11, true),
-        Mode::Mode020 => (BinaryArgMode::Mode00, false),
-        Mode::Mode021 => (BinaryArgMode::Mode01, false),
-        Mode::Mode120 => (BinaryArgMode::Mode10, false),
-    };
-    let mut one = [0; 4];
-    let arguments = Arguments::of(arguments, from, operand, &mut one);
-    macro_rules! multiply_add {
-        (|$a:ident, $b:ident| ($first:expr, $second:expr, $third:expr)) => {
-            each!(arguments, to, |a, b| {
-                let ($a, $b) = (f32::from_bits(a), f32::from_bits(b));
-                scalar::multiply_add_float($first, $second, $third).to_bits()
-            })
-        };
-    }
-    if is_third {
-        multiply_add!(|a, b| (a, b, constant));
-    } else {
-        multiply_add!(|a, b| (a, constant, b));
-    }
-    arguments.spread(to);
-}
-
-/// Fixed point to float.
-#[inline(always)]
-pub(super) fn fixed_to_float(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
-    for (to, &lane) in to.iter_mut().zip(from) {
-        *to = put(scalar::fixed_to_float(get(lane) as i32, integer_bits).to_bits());
-    }
-}
-
-/// Float to fixed point.
-#[inline(always)]
-pub(super) fn float_to_fixed(from: &[Lane], integer_bits: u32, to: &mut [Lane]) {
-    for (to, &lane) in to.iter_mut().zip(from) {
-        *to = put(scalar::float_to_fixed(f32::from_bits(get(lane)), integer_bits) as u32);
+        },
+        LaneOperator::Unary(op) => unary! { op,
+            Exp => scalar::exponential,
+            NegExp => scalar::negative_exponential,
+            Sqrt => scalar::square_root,
+            Tanh => scalar::tangent_h,
+            Sigmoid => scalar::sigmoid,
+            Erf => scalar::error_function,
+            Log => scalar::logarithm,
+            Sin => scalar::sine,
+            Cos => scalar::cosine,
+        },
+        LaneOperator::MultiplyAdd(constant) => each!(|a, b| {
+            scalar::multiply_add_float(f32::from_bits(a), f32::from_bits(b), constant).to_bits()
+        }),
+        LaneOperator::ScaleAdd(constant) => each!(|a, b| {
+            scalar::multiply_add_float(f32::from_bits(a), constant, f32::from_bits(b)).to_bits()
+        }),
+        LaneOperator::FixedToFloat(integer_bits) => {
+            one!(|a| scalar::fixed_to_float(a as i32, integer_bits).to_bits());
+        }
+        LaneOperator::FloatToFixed(integer_bits) => {
+            one!(|a| scalar::float_to_fixed(f32::from_bits(a), integer_bits) as u32);
+        }
     }
 }
 
@@ -312,21 +227,8 @@ macro_rules! reduce {
     };
 }
 
-/// Computes `sums[k] = op(sums[k], lanes[k])`.
-#[inline(always)]
-pub(super) fn accumulate(op: ReduceOperator, sums: &mut [Lane], lanes: &[Lane]) {
-    macro_rules! all {
-        ($kind:ident $f:expr) => {
-            for (sum, &lane) in sums.iter_mut().zip(lanes) {
-                *sum = put($kind!($f, get(*sum), get(lane)));
-            }
-        };
-    }
-    reduce!(op, all)
-}
-
 /// Number of lanes that are summed side by side: a vector.
-const SIDE_BY_SIDE: usize = 8;
+pub(super) const SIDE_BY_SIDE: usize = 8;
 
 /// Number of vectors that are added per turn of a loop.
 const GROUP: usize = 8;
@@ -351,7 +253,7 @@ impl Offsets {
     }
 }
 
-/// Computes `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order.
+/// Computes `sums[k] = op(…, lanes[from + k + offset], …)` over all offsets, in order, for the lanes of blocks.
 ///
 /// Sums and products use the host's arithmetic. A NaN gets its one code at the end: it stays NaN whatever follows, and
 /// choosing its bits at every step would take three times as long.
@@ -365,11 +267,9 @@ pub(super) fn fold_side_by_side(
     op: ReduceOperator,
     (lanes, from): (&[Lane], usize),
     offsets: &Offsets,
-    sums: &mut [Lane],
+    blocks: &mut [[Lane; SIDE_BY_SIDE]],
 ) {
     let Some((first, rest)) = offsets.all.split_first() else { return };
-    let (blocks, left) = sums.as_chunks_mut::<SIDE_BY_SIDE>();
-    let behind = from + blocks.len() * SIDE_BY_SIDE;
     let block_of = |lanes: &[Lane]| -> [u32; SIDE_BY_SIDE] {
         mapped(*lanes.first_chunk::<SIDE_BY_SIDE>().expect("the stream has whole packets"), get)
     };
@@ -389,27 +289,26 @@ pub(super) fn fold_side_by_side(
                     }
                 };
             }
-            if offsets.is_dense {
-                let behind = &lanes[first + SIDE_BY_SIDE..][..rest.len() * SIDE_BY_SIDE];
-                let (groups, few) = behind.as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>();
-                for group in groups {
-                    let mut part = if $in_order { totals } else { start };
-                    for block in group {
-                        add!(part, mapped(*block, get));
-                    }
-                    if $in_order {
-                        totals = part;
-                    } else {
-                        add!(totals, part);
-                    }
+            let behind = &lanes[first + SIDE_BY_SIDE..];
+            let (groups, _) = match offsets.is_dense {
+                true => {
+                    behind[..rest.len() * SIDE_BY_SIDE].as_chunks::<SIDE_BY_SIDE>().0.as_chunks::<GROUP>()
                 }
-                for block in few {
-                    add!(totals, mapped(*block, get));
+                false => (&[][..], &[][..]),
+            };
+            for group in groups {
+                let mut part = if $in_order { totals } else { start };
+                for block in group {
+                    add!(part, mapped(*block, get));
                 }
-            } else {
-                for &offset in rest {
-                    add!(totals, block_of(&lanes[offset..]));
+                if $in_order {
+                    totals = part;
+                } else {
+                    add!(totals, part);
                 }
+            }
+            for &offset in &rest[groups.len() * GROUP..] {
+                add!(totals, block_of(&lanes[offset..]));
             }
             totals
         }};
@@ -453,25 +352,14 @@ pub(super) fn fold_side_by_side(
         ReduceOperator::MinF32 => extremes!(lesser, f32::INFINITY, scalar::min_float),
         _ => reduce!(op, as_it_is),
     }
-    macro_rules! one {
-        ($kind:ident $f:expr) => {
-            for (k, sum) in left.iter_mut().enumerate() {
-                let lane = |offset: usize| get(lanes[behind + k + offset]);
-                *sum = put(rest.iter().fold(lane(*first), |sum, &offset| $kind!($f, sum, lane(offset))));
-            }
-        };
-    }
-    reduce!(op, one)
 }
 
 /// Computes `op(a, b)` of two lanes.
-#[inline(always)]
 pub(super) fn combined(op: ReduceOperator, a: u32, b: u32) -> u32 {
     folded(op, a, core::iter::once(b))
 }
 
 /// Combines all elements in order. The first one is taken unchanged.
-#[inline(always)]
 pub(super) fn folded(op: ReduceOperator, first: u32, rest: impl Iterator<Item = u32>) -> u32 {
     macro_rules! all {
         ($kind:ident $f:expr) => {

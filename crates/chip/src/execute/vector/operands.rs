@@ -1,7 +1,6 @@
 //! Operands of the steps that work lane by lane: their sources, and the elements that they apply to.
 
-use super::lanes::Lanes;
-use super::path::{Job, LaneJob};
+use super::path::{Job, LaneJob, Lanes};
 use super::stream::{Ids, Lane, LaneRow, NO_ID, all_flags, holds};
 use super::{LaneStep, Part, VectorPlan};
 use crate::memory::Unit;

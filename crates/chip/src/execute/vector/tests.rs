@@ -88,9 +88,7 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
             VectorStep::Unary { op, ids } => {
                 for (value, id) in groups.iter_mut().flatten() {
                     if let Some(value) = value.as_mut().filter(|_| id.is_some_and(|id| ids.holds(id))) {
-                        let mut one = [Lane::default()];
-                        lanes::unary(*op, &[value.to_le_bytes()], &mut one);
-                        *value = u32::from_le_bytes(one[0]);
+                        *value = one(LaneJob::Unary(*op), *value);
                     }
                 }
             }
@@ -167,8 +165,13 @@ fn plain(vector: &Vector, input: &[Option<u32>], vrf: &[Option<u32>]) -> Vec<Opt
 }
 
 fn binary(op: BinaryOperator, a: u32, b: u32) -> u32 {
+    one(LaneJob::Binary(op, BinaryArgMode::Mode01, Lanes::Constant(b)), a)
+}
+
+/// A step of one lane.
+fn one(job: LaneJob<'_>, stream: u32) -> u32 {
     let mut one = [Lane::default()];
-    lanes::binary(op, BinaryArgMode::Mode01, &[a.to_le_bytes()], Lanes::Constant(b), &mut one);
+    Path::Portable.run(Job::Step(job, &[stream.to_le_bytes()]), &mut one);
     u32::from_le_bytes(one[0])
 }
 
@@ -517,6 +520,42 @@ fn sums_row_by_row_are_those_one_by_one() {
                 offsets[1..].iter().for_each(|&offset| path.run(Job::Accumulate(op, row(offset)), &mut sums));
                 assert_eq!(sums, expected, "{op} of {len} lanes, row by row, {path:?}");
             }
+        }
+    }
+}
+
+/// Whole chunks and the lanes behind them have the results of single lanes, with a value per lane and with a constant.
+#[test]
+fn chunks_and_what_is_behind_them() {
+    let mut random = SmallRng::seed_from_u64(619);
+    let mut lanes = |len: usize| (0..len).map(|_| value(&mut random).to_le_bytes()).collect::<Vec<Lane>>();
+    let bits = |lane: &Lane| u32::from_le_bytes(*lane);
+    let op = BinaryOperator::Fxp(FxpBinaryOp::SubFxp);
+    for len in [1, 63, 64, 65, 128, 200, 1024, 1025, 2100] {
+        let (stream, operand) = (lanes(len), lanes(len));
+        for mode in BinaryArgMode::ALL {
+            for constant in [None, Some(bits(&operand[0]))] {
+                let of_lane = |k: usize| {
+                    let both = [bits(&stream[k]), constant.unwrap_or(bits(&operand[k]))];
+                    let [a, b] = mode.arguments().map(|number| both[number]);
+                    a.wrapping_sub(b).to_le_bytes()
+                };
+                let expected: Vec<Lane> = (0..len).map(of_lane).collect();
+                let operand = constant.map_or(Lanes::Each(&operand), Lanes::Constant);
+                for path in Path::available() {
+                    let mut made = vec![[7; 4]; len];
+                    path.run(Job::Step(LaneJob::Binary(op, mode, operand), &stream), &mut made);
+                    assert_eq!(made, expected, "{len} lanes, {mode}, {path:?}");
+                }
+            }
+        }
+        for path in Path::available() {
+            let mut sums = stream.clone();
+            path.run(Job::Accumulate(ReduceOperator::AddI32, &operand), &mut sums);
+            let both = stream.iter().zip(&operand);
+            let expected: Vec<Lane> =
+                both.map(|(a, b)| bits(a).wrapping_add(bits(b)).to_le_bytes()).collect();
+            assert_eq!(sums, expected, "{len} sums, {path:?}");
         }
     }
 }
