@@ -64,27 +64,31 @@ pub(super) trait Dots: Copy {
     fn total(self, rows: [Self::Sums; 4]) -> [i32; 4];
 }
 
-/// Adds the sums of the steps, wrapping, `ROWS` rows at a time.
+/// Adds the sums of the steps, wrapping, `ROWS` rows at a time. `WHOLE` and `HALF`: number of vectors in a packet of
+/// 64 bytes and of 32, the usual columns of bytes.
 #[inline(always)]
-pub(super) fn integer<D: Dots, const ROWS: usize>(dots: D, job: IntegerJob<'_>) {
+pub(super) fn integer<D: Dots, const ROWS: usize, const WHOLE: usize, const HALF: usize>(
+    dots: D,
+    job: IntegerJob<'_>,
+) {
     debug_assert_eq!(job.layout, D::LAYOUT, "weights lie as these instructions take them");
-    let take = D::LAYOUT.take;
-    match (job.shape.planes(), job.shape.column_bytes().div_ceil(take)) {
-        (1, 4) if 4 * take <= 64 => all::<D, ROWS, 1, 4>(dots, job),
-        (1, 2) if 2 * take <= 64 => all::<D, ROWS, 1, 2>(dots, job),
-        (1, _) => all::<D, ROWS, 1, 1>(dots, job),
-        (_, 4) if 4 * take <= 64 => all::<D, ROWS, 2, 4>(dots, job),
-        (_, 2) if 2 * take <= 64 => all::<D, ROWS, 2, 2>(dots, job),
-        _ => all::<D, ROWS, 2, 1>(dots, job),
+    match (job.shape.planes(), job.shape.column_bytes().div_ceil(D::LAYOUT.take)) {
+        (1, vectors) if vectors == WHOLE => all::<D, ROWS, 1, WHOLE>(dots, job),
+        // Nothing is less than one vector.
+        (1, vectors) if vectors == HALF || HALF == 1 => all::<D, ROWS, 1, HALF>(dots, job),
+        (1, _) => all::<D, ROWS, 1, 0>(dots, job),
+        _ => all::<D, ROWS, 2, 0>(dots, job),
     }
 }
 
-/// Adds the sums of the steps, for elements in `PLANES` planes, and for columns of `VECTORS` vectors or of a part of
-/// one.
+/// Adds the sums of the steps, for elements in `PLANES` planes, and for columns of `VECTORS` vectors, or of any number
+/// of them if that is 0.
 #[inline(always)]
 fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(dots: D, job: IntegerJob<'_>) {
     let IntegerJob { shape, chains, bytes, vectors, sums, .. } = job;
-    let operands = Operands { shape: &shape, vectors, bytes };
+    // A column consists of whole vectors, or is a part of one.
+    let per_column = if VECTORS > 0 { VECTORS } else { shape.column_bytes().div_ceil(D::LAYOUT.take) };
+    let operands = Operands { shape: &shape, vectors, bytes, per_column };
     for group in chains.groups() {
         if D::IS_UNSIGNED {
             take_back::<D, ROWS, PLANES, VECTORS>(dots, operands, group, sums);
@@ -107,6 +111,8 @@ struct Operands<'a> {
     shape: &'a Shape,
     vectors: &'a [Vector],
     bytes: &'a [u8],
+    /// Number of vectors in a column.
+    per_column: usize,
 }
 
 /// Subtracts from each result of a group the bias that the unsigned stream adds: half of the range, times the weights.
@@ -142,7 +148,7 @@ fn sum<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, con
     // Number of words of a vector in a column, and number of columns in a vector.
     let words = shape.column_bytes().min(take) / D::WORD;
     let per_vector = take / D::WORD / words;
-    for (number, first) in (0..shape.packet_bytes() / take).step_by(VECTORS).enumerate() {
+    for (number, first) in (0..shape.packet_bytes() / take).step_by(operands.per_column).enumerate() {
         let columns = number * per_vector..shape.columns.min((number + 1) * per_vector);
         if columns.is_empty() {
             return;
@@ -177,11 +183,13 @@ fn add(sums: &mut [i32; 8], first: usize, more: &[i32; 4]) {
 #[inline(always)]
 fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
     dots: D,
-    Operands { shape, vectors, bytes }: Operands<'_>,
+    Operands { shape, vectors, bytes, per_column }: Operands<'_>,
     Block { tiles, packets, .. }: Block<'_>,
     [first, row]: [usize; 2],
 ) -> [[D::Sums; ROWS]; CHAINS] {
     let take = D::LAYOUT.take;
+    // A constant is known here, too.
+    let per_column = if VECTORS > 0 { VECTORS } else { per_column };
     // Number of weight vectors in a plane, before the rows, in the rows, and in a tile.
     let per_plane = 8 * D::LAYOUT.row_bytes() / 64;
     let (before, rows) = (row * D::LAYOUT.row_bytes() / 64, ROWS * D::LAYOUT.row_bytes() / 64);
@@ -191,16 +199,16 @@ fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize
     let ahead = ahead.as_chunks::<CHAINS>().0;
     let mut sums = [[dots.zero(); ROWS]; CHAINS];
     for (step, (&tile, starts)) in tiles.iter().zip(packets).enumerate() {
-        let tile =
-            &vectors[tile as usize * per_tile + first * PLANES * per_plane..][..VECTORS * PLANES * per_plane];
+        let tile = &vectors[tile as usize * per_tile + first * PLANES * per_plane..]
+            [..per_column * PLANES * per_plane];
         let mut packets = [&[][..]; CHAINS];
         for (packet, &start) in packets.iter_mut().zip(starts) {
-            *packet = &bytes[start as usize + first * take..][..VECTORS * take];
+            *packet = &bytes[start as usize + first * take..][..per_column * take];
         }
         if let Some(starts) = ahead.get(step).filter(|_| asks) {
             starts.iter().for_each(|&start| dots.prefetch(bytes, start));
         }
-        for vector in 0..VECTORS {
+        for vector in 0..per_column {
             for plane in 0..PLANES {
                 let weights = &tile[(vector * PLANES + plane) * per_plane + before..][..rows];
                 // Loops, because closures of array functions would not be compiled for these instructions.

@@ -15,7 +15,7 @@ use core::arch::aarch64::*;
 impl Neon {
     /// Adds the sums of the steps, wrapping.
     pub(super) fn integer(self, job: IntegerJob<'_>) {
-        integer::<_, 4>(self, job);
+        integer::<_, 4, 4, 2>(self, job);
     }
 }
 
@@ -31,8 +31,8 @@ impl NeonDot {
 fn integer_dot(machine: NeonDot, job: IntegerJob<'_>) {
     // Words of two bytes.
     match job.shape.column_bytes() {
-        2 => integer::<_, 4>(machine.neon(), job),
-        _ => integer::<_, 8>(machine, job),
+        2 => integer::<_, 4, 4, 2>(machine.neon(), job),
+        _ => integer::<_, 8, 4, 2>(machine, job),
     }
 }
 

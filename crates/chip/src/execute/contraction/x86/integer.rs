@@ -31,14 +31,14 @@ impl Avx2Vnni {
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn integer_avx2(machine: Avx2, job: IntegerJob<'_>) {
-    integer::<_, 4>(machine, job);
+    integer::<_, 4, 4, 2>(machine, job);
 }
 
 #[target_feature(enable = "avx2,avxvnni")]
 fn integer_avx2_vnni(machine: Avx2Vnni, job: IntegerJob<'_>) {
     match job.layout {
         Avx2::LAYOUT => machine.avx2().integer(job),
-        _ => integer::<_, 4>(machine, job),
+        _ => integer::<_, 4, 2, 1>(machine, job),
     }
 }
 
