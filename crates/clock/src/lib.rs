@@ -33,6 +33,7 @@ pub mod hazards;
 pub mod hbm;
 pub mod hint;
 pub mod indexed;
+pub mod json;
 pub mod ledger;
 pub mod memset;
 mod named;

@@ -4,9 +4,10 @@
 //! on a chip: `VISA_PROFILE=FILE`. Documented numbers cannot be changed. See the `guide::clock`.
 
 use super::cost::{Cost, CostClass, Profile};
+use crate::json::object;
 use core::fmt;
 use furiosa_visa_rules::spec;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Properties of a number.
 struct Facts {
@@ -179,8 +180,12 @@ impl Numbers {
     /// # Errors
     /// Text with the error and its place: no JSON, another key, a value that is not a whole number or is too large.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let object: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| format!("it is no object of names and numbers: {error}"))?;
+        let refused = |why: &dyn fmt::Display| format!("it is no object of names and numbers: {why}");
+        let object = match text.parse() {
+            Ok(Value::Object(object)) => object,
+            Ok(other) => return Err(refused(&format_args!("it is `{other}`"))),
+            Err(error) => return Err(refused(&error)),
+        };
         let mut numbers = Self::default();
         for (key, value) in &object {
             let number = Number::ALL.into_iter().find(|number| number.name() == key);
@@ -204,7 +209,7 @@ impl Numbers {
 
     /// Profile file that gives these numbers: those that are not the default.
     pub fn to_json(&self) -> Value {
-        self.changed().map(|number| (number.name().to_string(), Value::from(self.get(number)))).collect()
+        object(self.changed().map(|number| (number.name().to_string(), self.get(number).into())).collect())
     }
 }
 
@@ -274,7 +279,7 @@ mod tests {
     fn wrong_files_are_refused_with_the_place() {
         for (text, part) in [
             ("", "it is no object of names and numbers: EOF while parsing a value at line 1 column 0"),
-            ("[1]", "it is no object of names and numbers: invalid type: sequence"),
+            ("[1]", "it is no object of names and numbers: it is `[1]`"),
             ("{\n  \"copy_cycles\": 3,\n}", "at line 3 column 1"),
             ("{\"copy_cycles\": 1.5}", "`copy_cycles` is 1.5, but it is a whole number from 0 to 65536"),
             ("{\"copy_cycles\": -1}", "`copy_cycles` is -1, but"),

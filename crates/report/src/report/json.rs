@@ -5,13 +5,14 @@ use super::parts::PartTable;
 use super::{Bound, Headline, KernelSum, Report};
 use core::panic::Location;
 use furiosa_visa_clock::bound::Limit;
+use furiosa_visa_clock::json::object;
 use furiosa_visa_clock::numbers::Number;
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::repeats::Repeats;
 use furiosa_visa_clock::schedule::Wait;
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::spec::HBM_STACK_CHANNELS;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// File, line and column.
 fn location(location: &Location<'_>) -> String {
@@ -21,7 +22,7 @@ fn location(location: &Location<'_>) -> String {
 /// A number for each context that has one.
 fn by_context(numbers: &[u64]) -> Value {
     let named = ContextKind::ALL.iter().zip(numbers).filter(|(_, number)| **number > 0);
-    named.map(|(context, number)| (context.to_string(), json!(number))).collect::<Map<_, _>>().into()
+    object(named.map(|(context, number)| (context.to_string(), json!(number))).collect())
 }
 
 /// A lower bound, and what holds it.
@@ -140,7 +141,7 @@ impl Report {
     pub fn to_json(&self) -> String {
         let totals = &self.totals;
         let by_memory = |bytes: &litemap::LiteMap<furiosa_visa_rules::command::MemoryKind, u64>| {
-            bytes.iter().map(|(memory, bytes)| (memory.to_string(), json!(bytes))).collect::<Map<_, _>>()
+            object(bytes.iter().map(|(memory, bytes)| (memory.to_string(), json!(bytes))).collect())
         };
         let kernel = |kernel: &super::KernelTime| {
             let path = self.critical_path(kernel);
@@ -149,7 +150,7 @@ impl Report {
             json!({
                 "name": kernel.call.name, "launch": kernel.call.number, "start": kernel.start, "end": kernel.end,
                 "operations": kernel.operations, "at_least": least((bounds.cycles(), bounds.held_by())),
-                "bounds": limits.collect::<Map<_, _>>(), "critical_path": path.iter().map(|record| record.number).collect::<Vec<_>>(),
+                "bounds": object(limits.collect()), "critical_path": path.iter().map(|record| record.number).collect::<Vec<_>>(),
             })
         };
         let channels = totals.hbm_channels.iter().enumerate().flat_map(|(chip, channels)| {

@@ -11,12 +11,13 @@ use core::ops::Range;
 use furiosa_visa_clock::bound;
 use furiosa_visa_clock::hazards::Access;
 use furiosa_visa_clock::hbm::core_cycles;
+use furiosa_visa_clock::json::object;
 use furiosa_visa_clock::ledger::{KernelCall, KernelTime, Ledger};
 use furiosa_visa_clock::record::{Record, Timing};
 use furiosa_visa_clock::tensor_unit::Stage;
 use furiosa_visa_rules::command::ContextKind;
 use furiosa_visa_rules::spec;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The stages of a pass, in the order of their tracks.
 pub(super) const STAGES: [Stage; Stage::ALL.len()] = Stage::ALL;
@@ -235,7 +236,7 @@ pub(super) fn summary(
         "cycles": totals.end,
         "operations": totals.operations,
         "interrupted": ledger.interrupted,
-        "contexts": contexts.collect::<Map<_, _>>(),
+        "contexts": object(contexts.collect()),
         "multiplications": totals.products,
         "of MACs": of_macs,
         "kernels": kernels.collect::<Value>(),

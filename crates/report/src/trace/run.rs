@@ -141,7 +141,7 @@ impl Run {
     /// Text that names the missing part.
     pub fn parse(json: &str) -> Result<Self, String> {
         let mut trace: Value =
-            serde_json::from_str(json).map_err(|error| match error.is_eof() {
+            json.parse().map_err(|error: serde_json::Error| match error.is_eof() {
                 true => "it is cut: the program that wrote it was stopped before the end, by a second Ctrl-C or a full \
                          disk for example"
                     .to_string(),
