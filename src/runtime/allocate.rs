@@ -17,7 +17,7 @@ use crate::command::{Address, Memory};
 use core::ops::Range;
 use core::panic::Location;
 use furiosa_visa_rules::sorting;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// The address of a tensor whose place does not matter: the call that makes it finds free bytes, which are free again when
 /// the handle ends.
@@ -80,7 +80,7 @@ pub(super) struct Allocator {
     /// Ranges that were given by marks and are not given back: the first [`KEPT`] ones.
     pub(super) marked: Vec<(Range<u64>, &'static Location<'static>)>,
     /// Bytes that handles hold, by their first address.
-    pub(super) held: BTreeMap<Address, Held>,
+    pub(super) held: LiteMap<Address, Held>,
     /// The first [`KEPT`] allocations; `count` is the number of all.
     given: Vec<Allocation>,
     count: u64,
@@ -120,7 +120,7 @@ impl Allocator {
             behind,
             next: 0,
             marked: Vec::new(),
-            held: BTreeMap::new(),
+            held: LiteMap::new(),
             given: Vec::new(),
             count: 0,
             late: Late { names: Names::default(), used: LastUsed::new(), now: 1, given: Vec::new() },
@@ -145,7 +145,7 @@ impl Allocator {
         bytes: u128,
         location: &'static Location<'static>,
     ) -> Result<Address, Fault> {
-        let limit = self.held.first_key_value().map_or(self.capacity, |(&start, _)| start);
+        let limit = self.held.first().map_or(self.capacity, |(&start, _)| start);
         let align = self.align(bytes.min(u64::MAX.into()) as u64);
         let start = self.next.next_multiple_of(align);
         let end = u64::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));

@@ -12,7 +12,7 @@ use super::names::{Maker, TrfLives};
 use crate::chip::{Fault, FaultKind};
 use crate::command::{FillId, PlaceMut, TrfAddress};
 use furiosa_visa_rules::sorting;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// A tensor in the TRF.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Loaded {
 /// The halves of the TRF.
 #[derive(Debug, Default)]
 pub(super) struct Halves {
-    tensors: BTreeMap<FillId, Loaded>,
+    tensors: LiteMap<FillId, Loaded>,
     /// Stamps of the last uses of the halves. 0: nobody has used it.
     used: [u64; 2],
     now: u64,

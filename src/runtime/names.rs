@@ -12,7 +12,8 @@ use crate::clock::KernelCall;
 use crate::command::{Address, FillId, Memory, Operation, PlaceMut, Region};
 use core::ops::Range;
 use core::panic::Location;
-use std::collections::{BTreeMap, HashMap};
+use litemap::LiteMap;
+use std::collections::HashMap;
 
 /// The first name.
 const FIRST: Address = 0xa0 << 56;
@@ -63,7 +64,7 @@ pub(super) struct Named {
 /// The tensors of a memory that have names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    pub(super) tensors: BTreeMap<Address, Named>,
+    pub(super) tensors: LiteMap<Address, Named>,
     /// Names that were given.
     count: u64,
 }
@@ -99,13 +100,13 @@ pub(super) struct Life {
 /// The tensors that commands name, in one memory: by name, and by address.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    pub(super) named: BTreeMap<Address, Life>,
+    pub(super) named: LiteMap<Address, Life>,
     pub(super) given: HashMap<Range<Address>, Life>,
 }
 
 /// The tensors in the TRF that commands name.
 #[derive(Debug, Default)]
-pub(super) struct TrfLives(pub(super) BTreeMap<FillId, (Life, crate::command::TrfAddress)>);
+pub(super) struct TrfLives(pub(super) LiteMap<FillId, (Life, crate::command::TrfAddress)>);
 
 /// The tensors that commands name.
 #[derive(Debug, Default)]

@@ -22,7 +22,8 @@ use furiosa_visa_rules::scalar::ElementType;
 use furiosa_visa_rules::sequencer::write_table;
 use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{DM_BYTES, HBM_BYTES, TRF_BYTES, VRF_BYTES};
-use std::collections::{BTreeMap, HashMap};
+use litemap::LiteMap;
+use std::collections::HashMap;
 
 /// Maximum number of tensors of a memory that are listed one by one. Sums are over all tensors.
 pub const LISTED: usize = 4096;
@@ -179,7 +180,7 @@ impl TensorLife {
 struct Lives {
     tensors: Vec<TensorLife>,
     /// Tensors that are there, by their first byte. They share no byte.
-    there: BTreeMap<u64, usize>,
+    there: LiteMap<u64, usize>,
     /// The last tensor of each filling.
     of_fill: HashMap<FillId, usize>,
 }
@@ -187,9 +188,10 @@ struct Lives {
 impl Lives {
     /// Tensors that are there and share a byte with a range.
     fn meeting(&self, bytes: &Range<u64>) -> Vec<usize> {
-        let below = self.there.range(..bytes.end).rev();
-        below
-            .map(|(_, &index)| index)
+        let (Ok(below) | Err(below)) = self.there.find_index(&bytes.end);
+        (0..below)
+            .rev()
+            .filter_map(|place| Some(*self.there.get_indexed(place)?.1))
             .take_while(|&index| self.tensors[index].bytes.end > bytes.start)
             .collect()
     }
@@ -278,20 +280,20 @@ impl Lives {
 
 /// The most bytes that tensors need at one operation, and the number of that operation.
 fn peak(tensors: &[TensorLife]) -> (u64, Option<OperationNumber>) {
-    let mut changes: BTreeMap<OperationNumber, (u64, u64)> = BTreeMap::new();
-    for life in tensors {
-        let bytes = life.bytes.end - life.bytes.start;
-        changes.entry(life.made.number).or_default().0 += bytes;
-        changes.entry(life.needed_to() + 1).or_default().1 += bytes;
-    }
+    let changes = |life: &TensorLife| {
+        let bytes = (life.bytes.end - life.bytes.start) as i64;
+        [(life.made.number, bytes), (life.needed_to() + 1, -bytes)]
+    };
+    let mut changes: Vec<_> = tensors.iter().flat_map(changes).collect();
+    sorting::by_key(&mut changes, |(number, _)| *number);
     let (mut level, mut most) = (0, (0, None));
-    for (number, (more, less)) in changes {
-        level = level - less + more;
+    for alike in changes.chunk_by(|a, b| a.0 == b.0) {
+        level += alike.iter().map(|(_, bytes)| bytes).sum::<i64>();
         if level > most.0 {
-            most = (level, Some(number));
+            most = (level, Some(alike[0].0));
         }
     }
-    most
+    (most.0 as u64, most.1)
 }
 
 impl MemoryMap {

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use furiosa_visa_rules::byte_ranges::ByteRanges;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 /// Bytes of DM that are needed, over time. A tensor is needed from the operation that writes it to the last one that
 /// reads it, or to the end as long as it might still be read.
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) struct LiveBytes {
     /// The last cycle of the operation that used the bytes last.
     last_uses: ByteRanges<Option<u64>>,
-    pub(super) changes: BTreeMap<u64, i64>,
+    pub(super) changes: LiteMap<u64, i64>,
     level: i64,
 }
 
@@ -35,11 +35,12 @@ impl LiveBytes {
 
     /// Takes out the oldest changes, as levels, and leaves `keep`.
     pub(super) fn levels(&mut self, keep: usize) -> Vec<(u64, i64)> {
-        let mut levels = Vec::new();
-        while self.changes.len() > keep {
-            let (cycle, change) = self.changes.pop_first().expect("there is more than none");
-            self.level += change;
-            levels.push((cycle, self.level));
+        let mut levels = core::mem::take(&mut self.changes).into_tuple_vec();
+        let kept = levels.split_off(levels.len().saturating_sub(keep));
+        self.changes = LiteMap::from_sorted_store_unchecked(kept);
+        for (_, change) in &mut levels {
+            self.level += *change;
+            *change = self.level;
         }
         levels
     }
