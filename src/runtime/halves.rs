@@ -133,7 +133,7 @@ impl Halves {
             .filter(|(_, tensor)| tensor.part.is_none())
             .filter_map(|(fill, tensor)| Some((lives.0.get(fill)?.0.first, *fill, last(fill, tensor)?)))
             .collect();
-        waiting.sort_unstable();
+        sorting::ascending(&mut waiting);
         let given: Vec<_> = lives
             .0
             .iter()

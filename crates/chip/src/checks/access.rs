@@ -13,6 +13,7 @@ use furiosa_visa_rules::mapping::Guard;
 use furiosa_visa_rules::mapping::guard::rows::{LiveRows, Liveness, live_runs};
 use furiosa_visa_rules::sequencer::Config;
 use furiosa_visa_rules::sequencer::walk::Walk;
+use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::{CLUSTERS, COMMIT_ALIGN_BYTES, DMA_HBM_TO_DM_BYTES, MAX_CHIPS, SLICES};
 use furiosa_visa_rules::text::Text;
 
@@ -418,14 +419,14 @@ fn in_units_of_their_own(parts: &[(&Transfer, Moves<'_>)]) -> bool {
     let mut units: Vec<isize> = Vec::new();
     for (transfer, moves) in parts {
         let mut written = moves.units(Side::Destination);
-        written.sort_unstable();
+        sorting::ascending(&mut written);
         written.dedup();
         units.extend(
             written.into_iter().map(|unit| transfer.destination_start.units.saturating_add_unsigned(unit)),
         );
     }
     let all = units.len();
-    units.sort_unstable();
+    sorting::ascending(&mut units);
     units.dedup();
     units.len() == all
 }

@@ -26,10 +26,10 @@ impl Packets {
         if self.is_even {
             return Some(vec![self.range.clone()]);
         }
-        let mut starts = self.starts.clone();
+        let mut starts: Vec<usize> = self.starts.iter().map(|&start| start as usize).collect();
         starts.sort_unstable();
         let mut all: Vec<Range<usize>> = Vec::new();
-        for start in starts.into_iter().map(|start| start as usize) {
+        for start in starts {
             match all.last_mut() {
                 Some(last) if start < last.end => return None,
                 Some(last) if start == last.end => last.end += bytes,

@@ -11,8 +11,9 @@ use crate::ledger::KernelCall;
 use crate::record::Record;
 use core::panic::Location;
 use furiosa_visa_rules::command::{ContextKind, MemoryKind};
+use litemap::LiteMap;
 use order::{REMEMBERED, are_same_loads, conflict, is_other_load, kept_waiting, load, waits_for_buffer};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Maximum number of operations between a pair of a queue. They are compared with its second operation. A pair with more
@@ -31,11 +32,11 @@ pub fn key(record: &Record) -> LineKey {
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Times that an operation waited until its buffer was free.
-    pub waits_for_buffer: HashMap<LineKey, u64>,
+    pub waits_for_buffer: LiteMap<LineKey, u64>,
     /// Times that an operation loaded bytes that an earlier load of the launch had brought.
-    pub loaded_again: HashMap<LineKey, u64>,
+    pub loaded_again: LiteMap<LineKey, u64>,
     /// Times that a load of the first line was behind an operation of the second one, which kept their queue waiting.
-    pub behind_waits: HashMap<(LineKey, LineKey), u64>,
+    pub behind_waits: LiteMap<(LineKey, LineKey), u64>,
 }
 
 /// Operations of a queue.

@@ -7,7 +7,7 @@ use crate::record::Record;
 use crate::schedule::{Resources, Wait, Work};
 use furiosa_visa_rules::command::{ContextKind, FillId, MemoryKind};
 use furiosa_visa_rules::spec::{DM_BYTES, TRF_BYTES};
-use std::collections::{HashMap, HashSet};
+use litemap::LiteMap;
 use std::sync::Arc;
 
 /// Maximum number of loads that are compared with those that follow.
@@ -48,12 +48,16 @@ pub fn loads_behind_waits(segment: &[&Record]) -> Vec<Swap> {
 
 /// Gives loads earlier.
 pub fn earlier(works: Vec<Work>, swaps: &[Swap]) -> Vec<Work> {
-    let mut before: HashMap<usize, usize> = swaps.iter().copied().collect();
-    let moved: HashSet<usize> = swaps.iter().map(|(_, second)| *second).collect();
+    let mut before = vec![None; works.len()];
+    let mut is_moved = vec![false; works.len()];
+    for &(first, second) in swaps {
+        before[first] = Some(second);
+        is_moved[second] = true;
+    }
     let mut order = Vec::with_capacity(works.len());
     for place in 0..works.len() {
-        order.extend(before.remove(&place));
-        if !moved.contains(&place) {
+        order.extend(before[place]);
+        if !is_moved[place] {
             order.push(place);
         }
     }
@@ -96,7 +100,7 @@ pub fn in_two_buffers(segment: &[&Record], of_line: &[usize], mut works: Vec<Wor
     if !has_room || !is_one {
         return None;
     }
-    let mut moved: HashMap<FillId, bool> = HashMap::new();
+    let mut moved: LiteMap<FillId, bool> = LiteMap::new();
     for (turn, place) in of_line.iter().enumerate() {
         let fill = written(segment[*place])?.tensor.fill;
         if moved.insert(fill, turn % 2 == 1).is_some() {

@@ -31,6 +31,7 @@ use furiosa_visa_rules::sorting;
 use furiosa_visa_rules::spec::FLIT_BYTES;
 use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
+use litemap::LiteMap;
 use std::collections::HashMap;
 
 /// Maximum number of legal forms that are timed, and of loads of a line that are looked at for an edit of the kernel.
@@ -447,7 +448,7 @@ fn of_line<'a>(
     around: Option<(Around, HashMap<OperationNumber, u64>)>,
     moves: &mut Moves,
 ) -> Option<Candidate<'a>> {
-    let mut known: HashMap<([*const Expr; 2], u64), Option<Form>> = HashMap::new();
+    let mut known: LiteMap<([*const Expr; 2], u64), Option<Form>> = LiteMap::new();
     let mut texts: Option<(String, String, Vec<Change>)> = None;
     let (around, cycles) = around.map_or((None, HashMap::new()), |(around, cycles)| (Some(around), cycles));
     let mut other = Other { cycles, ..Other::default() };

@@ -17,7 +17,7 @@ use furiosa_visa_rules::mapping::digits::{
 use furiosa_visa_rules::spec::HBM_UNIT_BYTES;
 use furiosa_visa_rules::tensor::Shape;
 use furiosa_visa_rules::text::grouped;
-use std::collections::HashMap;
+use litemap::LiteMap;
 
 /// Addresses of a tensor behind that of a store: it lies beside it.
 const BESIDE_BYTES: u64 = 64;
@@ -151,7 +151,7 @@ fn edit(record: &Record, Shape { slice, element, .. }: Shape) -> Change {
 /// The candidate of a line of stores.
 pub(super) fn of_line<'a>(line: (LineKey, &Line<'_>), moves: &mut Moves) -> Option<Candidate<'a>> {
     let mut change = None;
-    let mut known: HashMap<([*const Expr; 3], u64), Option<Gathered>> = HashMap::new();
+    let mut known: LiteMap<([*const Expr; 3], u64), Option<Gathered>> = LiteMap::new();
     let found = by_rule(HintKind::ShortRuns, line, |record| {
         let moved = Moved::of(record)?;
         let [from, to] = moved.ends.map(|end| end.shape);

@@ -12,7 +12,7 @@ use furiosa_visa_rules::mapping::Expr;
 use furiosa_visa_rules::mapping::digits::{expr_of, pair, parts_of, size_of};
 use furiosa_visa_rules::spec::HBM_UNIT_BYTES;
 use furiosa_visa_rules::text::grouped;
-use std::collections::HashMap;
+use litemap::LiteMap;
 
 /// A transfer with padded rows.
 pub(super) struct Padded {
@@ -71,7 +71,7 @@ pub(super) fn padded(record: &Record, moves: &mut Moves) -> Option<Padded> {
 pub(super) fn of_line<'a>(line: (LineKey, &Line<'_>), moves: &mut Moves) -> Option<Candidate<'a>> {
     let mut change = None;
     let mut kind = HintKind::PartialWrites;
-    let mut known: HashMap<(*const Expr, *const Expr, u64), Option<Padded>> = HashMap::new();
+    let mut known: LiteMap<(*const Expr, *const Expr, u64), Option<Padded>> = LiteMap::new();
     let found = by_rule(kind, line, |record| {
         let moved = Moved::of(record)?;
         let [from, to] = moved.ends.each_ref().map(|end| core::ptr::from_ref(end.shape.element));
