@@ -25,8 +25,8 @@ pub(super) const BLOCKS: usize = CELLS / 2 / BLOCK;
 struct Side {
     /// The cells of its packet.
     cells: [[f32; BLOCK]; BLOCKS],
-    /// Sums of one block, of two, and of four, that wait for a sum of as many blocks.
-    waiting: [Lanes; BLOCKS.ilog2() as usize],
+    /// Sums of one block, of two, and so on, that wait for a sum of as many blocks.
+    waiting: [Lanes; BLOCKS.ilog2() as usize + 1],
 }
 
 /// Reads of packets of floats by the instructions of a machine.
@@ -99,49 +99,29 @@ fn side_by_side(
             let weights = *block_at(weights, block * BLOCK);
             // Number of earlier sums that this block completes.
             let levels = number.trailing_zeros();
-            if number < blocks {
-                match levels {
-                    0 => wait::<0>(sides, block, &weights),
-                    1 => wait::<1>(sides, block, &weights),
-                    _ => wait::<2>(sides, block, &weights),
-                }
-                continue;
-            }
-            let ends = (results, column, shape.absent);
             match levels {
-                0 => end::<0>(sides, block, &weights, ends, sums),
-                1 => end::<1>(sides, block, &weights, ends, sums),
-                2 => end::<2>(sides, block, &weights, ends, sums),
-                _ => end::<3>(sides, block, &weights, ends, sums),
+                0 => wait::<0>(sides, block, &weights),
+                1 => wait::<1>(sides, block, &weights),
+                2 => wait::<2>(sides, block, &weights),
+                _ => wait::<3>(sides, block, &weights),
+            }
+            if number == blocks {
+                for (&result, side) in results.iter().zip(&*sides) {
+                    let sum = side.waiting[levels as usize];
+                    let total = &mut sums[result as usize + column];
+                    *total = add(*total, if shape.absent { add(sum, [0.0; 8]) } else { sum });
+                }
             }
         }
     }
 }
 
-/// Sums a block of every chain. It completes `LEVELS` earlier sums, and the result waits for further blocks.
+/// Sums a block of every chain. It completes `LEVELS` earlier sums, and the result waits for further blocks, or is that of the
+/// column.
 #[inline(always)]
 fn wait<const LEVELS: usize>(sides: &mut [Side], block: usize, weights: &[Lanes; BLOCK]) {
     for side in sides {
         side.waiting[LEVELS] = joined::<LEVELS>(side, block, weights);
-    }
-}
-
-/// Sums the last block of a column of every chain, and adds the column to the results.
-#[inline(always)]
-fn end<const LEVELS: usize>(
-    sides: &[Side],
-    block: usize,
-    weights: &[Lanes; BLOCK],
-    (results, column, absent): (&[u32], usize, bool),
-    sums: &mut [Lanes],
-) {
-    for (chain, side) in sides.iter().enumerate() {
-        let mut sum = joined::<LEVELS>(side, block, weights);
-        if absent {
-            sum = add(sum, [0.0; 8]);
-        }
-        let total = &mut sums[results[chain] as usize + column];
-        *total = add(*total, sum);
     }
 }
 
