@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, GenericParam, Safety, Signature, Type};
 
 /// `launch` takes its arguments as one tuple; the longest one that can be sent to the device has this many members.
@@ -58,7 +58,7 @@ pub fn check(signature: &Signature) -> syn::Result<()> {
         }
     }
     let mut impl_traits = ImplTraits::default();
-    impl_traits.visit_signature(signature);
+    impl_traits.visit_signature_mut(&mut signature.clone());
     for found in impl_traits.0 {
         let message = "`impl Trait` in the signature of a kernel has no name to implement for; declare a type \
                        parameter, `fn k<T: Trait>(…)`, or write the type";
@@ -141,7 +141,7 @@ fn undetermined(signature: &Signature) -> Vec<&Ident> {
         FnArg::Typed(typed) => mentioned.add(typed.ty.to_token_stream()),
         FnArg::Receiver(receiver) => mentioned.add(receiver.to_token_stream()),
     });
-    mentioned.visit_generics(&signature.generics);
+    mentioned.visit_generics_mut(&mut signature.generics.clone());
     let names = signature.generics.params.iter().filter_map(|parameter| match parameter {
         GenericParam::Type(parameter) => Some(&parameter.ident),
         GenericParam::Const(parameter) => Some(&parameter.ident),
@@ -167,8 +167,8 @@ impl Mentions {
     }
 }
 
-impl<'ast> Visit<'ast> for Mentions {
-    fn visit_assoc_type(&mut self, binding: &'ast syn::AssocType) {
+impl VisitMut for Mentions {
+    fn visit_assoc_type_mut(&mut self, binding: &mut syn::AssocType) {
         self.add(binding.ty.to_token_stream());
     }
 }
@@ -177,10 +177,10 @@ impl<'ast> Visit<'ast> for Mentions {
 #[derive(Default)]
 struct ImplTraits(Vec<syn::TypeImplTrait>);
 
-impl<'ast> Visit<'ast> for ImplTraits {
-    fn visit_type_impl_trait(&mut self, found: &'ast syn::TypeImplTrait) {
+impl VisitMut for ImplTraits {
+    fn visit_type_impl_trait_mut(&mut self, found: &mut syn::TypeImplTrait) {
         self.0.push(found.clone());
-        visit::visit_type_impl_trait(self, found);
+        visit_mut::visit_type_impl_trait_mut(self, found);
     }
 }
 

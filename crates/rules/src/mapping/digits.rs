@@ -301,15 +301,18 @@ pub fn expr_of(parts: &[Part], positions: usize) -> &'static Expr {
 /// An axis cut in two: those of its digits from a number of coordinates on, and those below. The new axes have the name
 /// of the old one with a number behind it. `None`: the axis is no multiple of the number.
 pub fn split_axis(axis: Axis, below: usize) -> Option<[Axis; 2]> {
-    static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+    static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     if !axis.size.is_multiple_of(below) {
         return None;
     }
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut named = |number: usize, size| {
         let name = format!("{}{number}", axis.name);
-        let name = *names.entry(name.clone()).or_insert_with(|| String::leak(name));
-        Axis { name: Ident::new(name), size }
+        let known = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(String::leak(name));
+            names.len() - 1
+        });
+        Axis { name: Ident::new(names[known]), size }
     };
     Some([named(0, axis.size / below), named(1, below)])
 }

@@ -12,7 +12,7 @@
 //! weights is loaded once for both chains, and a vector of a packet once for all these rows. Sizes are constants, so
 //! that the compiler keeps every sum in a register.
 
-use super::chains::{Block, Group};
+use super::chains::Block;
 use super::job::IntegerJob;
 use super::shape::{Layout, Shape};
 use super::weights::Vector;
@@ -90,10 +90,16 @@ fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(do
     let per_column = if VECTORS > 0 { VECTORS } else { shape.column_bytes().div_ceil(D::LAYOUT.take) };
     let operands = Operands { shape: &shape, vectors, bytes, per_column };
     for group in chains.groups() {
-        if D::IS_UNSIGNED {
-            take_back::<D, ROWS, PLANES, VECTORS>(dots, operands, group, sums);
-        }
-        for block in group.blocks() {
+        // The bias depends on the tiles only: it is the sum of a packet of zeros.
+        let mut bias = [[0; 8]; COLUMNS];
+        let zeros = D::IS_UNSIGNED.then(|| group.of_one_packet());
+        let blocks =
+            zeros.map(|block| (block, true)).into_iter().chain(group.blocks().map(|block| (block, false)));
+        for (block, is_bias) in blocks {
+            let (operands, sums) = match is_bias {
+                true => (Operands { bytes: &[0; 64], ..operands }, &mut bias[..]),
+                false => (operands, &mut *sums),
+            };
             match *block.results {
                 [first, second] => {
                     sum::<D, 2, ROWS, PLANES, VECTORS>(dots, operands, block, [first, second], sums)
@@ -101,6 +107,9 @@ fn all<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(do
                 [result] => sum::<D, 1, ROWS, PLANES, VECTORS>(dots, operands, block, [result], sums),
                 _ => unreachable!("chains are summed in twos"),
             }
+        }
+        if D::IS_UNSIGNED {
+            take_back(&bias[..shape.columns], group.results, sums);
         }
     }
 }
@@ -116,19 +125,10 @@ struct Operands<'a> {
 }
 
 /// Subtracts from each result of a group the bias that the unsigned stream adds: half of the range, times the weights.
-/// The bias depends on the tiles only: it is the sum of a packet of zeros.
 #[inline(always)]
-fn take_back<D: Dots, const ROWS: usize, const PLANES: usize, const VECTORS: usize>(
-    dots: D,
-    operands: Operands<'_>,
-    group: Group<'_>,
-    sums: &mut [[i32; 8]],
-) {
-    let mut bias = [[0; 8]; COLUMNS];
-    let zeros = Operands { bytes: &[0; 64], ..operands };
-    sum::<D, 1, ROWS, PLANES, VECTORS>(dots, zeros, group.of_one_packet(), [0], &mut bias);
-    for &result in group.results {
-        let sums = &mut sums[result as usize..][..operands.shape.columns];
+fn take_back(bias: &[[i32; 8]], results: &[u32], sums: &mut [[i32; 8]]) {
+    for &result in results {
+        let sums = &mut sums[result as usize..][..bias.len()];
         for (sum, bias) in sums.as_flattened_mut().iter_mut().zip(bias.as_flattened()) {
             *sum = sum.wrapping_sub(*bias);
         }

@@ -8,6 +8,7 @@
 //! ```
 
 use super::{Guard, GuardDigit};
+use crate::sorting;
 
 /// Limit of steps; a longer count is given up.
 const MOST_STEPS: usize = 1 << 12;
@@ -63,7 +64,7 @@ impl Guard {
                     }
                 }
             }
-            sum.terms.sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then(a.part.cmp(&b.part)));
+            sorting::by(&mut sum.terms, |a, b| b.weight.cmp(&a.weight).then(a.part.cmp(&b.part)));
             if sum.holds_always() {
                 continue;
             }
@@ -133,7 +134,7 @@ fn cut(digits: &[GuardDigit], variable: usize, size: usize, parts: &mut Vec<Vari
         let ends = [digit.base, digit.base.saturating_mul(digit.extent)];
         places.extend(ends.into_iter().filter(|&at| at < size));
     }
-    places.sort_unstable();
+    sorting::ascending(&mut places);
     places.dedup();
     if parts.len() + places.len() > MOST_PARTS {
         return None;
