@@ -226,3 +226,102 @@ fn multiply<D: Dots, const CHAINS: usize, const ROWS: usize, const PLANES: usize
     }
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::chains::Chains;
+    use super::super::job::Step;
+    use super::*;
+    use furiosa_visa_rules::scalar::ElementType;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    /// Products of four bytes, element by element: of signed ones, or of a stream that is made unsigned.
+    #[derive(Clone, Copy)]
+    struct ByElement<const IS_UNSIGNED: bool>;
+
+    impl<const IS_UNSIGNED: bool> Dots for ByElement<IS_UNSIGNED> {
+        const LAYOUT: Layout = Layout { take: 32, is_wide: false, is_unsigned: false };
+        const WORD: usize = 4;
+        const IS_UNSIGNED: bool = IS_UNSIGNED;
+        type Stream = [i32; 32];
+        type Sums = [i32; WORDS];
+
+        fn zero(self) -> Self::Sums {
+            [0; WORDS]
+        }
+
+        fn stream<const PLANES: usize>(self, packet: &[u8], plane: usize) -> Self::Stream {
+            core::array::from_fn(|k| {
+                let signed = match PLANES {
+                    1 => i32::from(packet[k] as i8),
+                    _ => i32::from((packet[k] >> (4 * plane) << 4) as i8 >> 4),
+                };
+                signed + i32::from(IS_UNSIGNED) * (128 >> (4 * (PLANES - 1)))
+            })
+        }
+
+        fn add(
+            self,
+            mut sums: Self::Sums,
+            stream: Self::Stream,
+            weights: &[Vector],
+            row: usize,
+        ) -> Self::Sums {
+            for (k, element) in stream.iter().enumerate() {
+                let weight = weights[row / 2].0[row % 2 * 32 + k] as i8;
+                sums[k / 4] = sums[k / 4].wrapping_add(element * i32::from(weight));
+            }
+            sums
+        }
+
+        fn words(self, rows: [Self::Sums; 4]) -> [[i32; 4]; WORDS] {
+            core::array::from_fn(|word| rows.map(|row| row[word]))
+        }
+
+        fn total(self, rows: [Self::Sums; 4]) -> [i32; 4] {
+            rows.map(|row| row.iter().fold(0, |sum: i32, word| sum.wrapping_add(*word)))
+        }
+    }
+
+    /// A stream that is made unsigned has the sums of the signed one, for all sizes of columns.
+    #[test]
+    fn the_bias_of_an_unsigned_stream_is_taken_back() {
+        let mut random = SmallRng::seed_from_u64(620);
+        for (element, part_bytes) in [ElementType::I8, ElementType::I4]
+            .into_iter()
+            .flat_map(|element| [4, 8, 16, 32, 64].map(|bytes| (element, bytes)))
+        {
+            let cells = 64 * 8 / element.bits();
+            let part = part_bytes * 8 / element.bits();
+            let shape = Shape { element, cells, part, columns: cells / part, absent: false, period: cells };
+            let layout = ByElement::<true>::LAYOUT;
+            let (tiles, packets, results) = (3, 5, 7);
+            let vectors: Vec<Vector> = (0..tiles as usize * layout.tile_vectors(&shape))
+                .map(|_| Vector(core::array::from_fn(|_| random.random())))
+                .collect();
+            let bytes: Vec<u8> = (0..packets as usize * 64).map(|_| random.random()).collect();
+            let steps: Vec<Step> = (0..40)
+                .map(|_| Step {
+                    tile: random.random_range(0..tiles),
+                    result: random.random_range(0..results) * shape.columns as u32,
+                    packet: random.random_range(0..packets),
+                })
+                .collect();
+            let all = results as usize * shape.columns;
+            let chains = Chains::sorted(&steps, all, SIDE, |packet| packet * 64);
+            let [mut sums, mut expected] = [(); 2].map(|()| vec![[5; 8]; all]);
+            let (chains, bytes, vectors) = (&chains, &bytes[..], &vectors[..]);
+            integer::<_, 4, 2, 1>(
+                ByElement::<true>,
+                IntegerJob { shape, layout, chains, bytes, vectors, sums: &mut sums },
+            );
+            integer::<_, 4, 2, 1>(
+                ByElement::<false>,
+                IntegerJob { shape, layout, chains, bytes, vectors, sums: &mut expected },
+            );
+            assert_eq!(sums, expected, "{element}, columns of {part_bytes} bytes");
+            assert!(expected.iter().any(|sums| *sums != [5; 8]));
+        }
+    }
+}
